@@ -1,0 +1,35 @@
+PYTHON ?= python3
+BIN := .venv/bin
+MODEL ?=
+
+.PHONY: setup demo test check bench lock clean
+
+setup: .venv/.ready
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	@sh examples/demo.sh $(MODEL)
+
+test: setup
+	$(BIN)/python -m pytest -n 2 tests
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m bench
+
+# Needs the `uv` command; everybody else only reads the result.
+lock:
+	uv pip compile --universal --generate-hashes --no-header --no-annotate --all-extras pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf .venv

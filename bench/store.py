@@ -1,0 +1,170 @@
+"""What a journaled effect costs, against the least that SQLite can do on the same disk in the same minute.
+
+    python -m bench.store [FOLDER]
+
+The folder decides which disk is measured. Both sides take turns in blocks, so a slow moment of the disk hits both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+
+from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
+from quire.store.sqlite import SqliteStore
+
+BLOCKS = 40
+BLOCK = 25
+YOUNG = 400
+WARM_UP = 1_100
+FANNED = 50
+WAITING = 10_000
+EFFECTS = 10_000
+
+Result = tuple[str, float, str]
+
+
+def measure(folder: Path | None = None) -> list[Result]:
+    with tempfile.TemporaryDirectory(dir=folder) as here:
+        return asyncio.run(_measure(Path(here)))
+
+
+async def _measure(here: Path) -> list[Result]:
+    return [*await _commits(here), *await _inbox(here), *await _replay(here)]
+
+
+async def _commits(here: Path) -> list[Result]:
+    """Twice: while the logs still grow, as for every command that opens the file, runs and ends; and when they are
+    written over again and again, as in a server that has been up for a while. A sync is cheaper then, for both."""
+    raw = _raw(here / "raw.db")
+    store = SqliteStore(here / "store" / "quire.db")
+    lease = await _run(store, "one")
+    batches = [_effect(n) for n in reversed(range(YOUNG + WARM_UP + BLOCKS * (BLOCK + FANNED)))]
+
+    async def commit() -> None:
+        raw.execute("BEGIN IMMEDIATE")
+        raw.execute("INSERT INTO small (text) VALUES (?)", ("x" * 50,))
+        raw.execute("COMMIT")
+
+    async def effect() -> None:
+        await store.write(lease, batches.pop())
+
+    async def fanned() -> None:
+        await asyncio.gather(*(store.write(lease, batches.pop()) for _ in range(FANNED)))
+
+    async def compare(blocks: int, name: str) -> list[Result]:
+        base, cost = [], []
+        for _ in range(blocks):
+            base += [await _timed(commit) for _ in range(BLOCK)]
+            cost += [await _timed(effect) for _ in range(BLOCK)]
+        least, ours = statistics.median(base), statistics.median(cost)
+        return [
+            (f"raw commit, {name} log, µs", least * 1e6, "one small row, WAL, synchronous=FULL; median"),
+            (f"effect, {name} log, µs", ours * 1e6, "1 KB value, 3 events, totals, epoch; median"),
+            (f"effect / raw, {name} log", ours / least, "at most 1.5 where the raw commit takes 150 µs or more"),
+            (f"effect / raw, {name} log, mean", statistics.fmean(cost) / statistics.fmean(base), "with slow moments"),
+        ]
+
+    young = await compare(YOUNG // BLOCK, "young")
+    for _ in range(WARM_UP):
+        await commit()
+        await effect()
+    old = await compare(BLOCKS, "old")
+    fan = statistics.median([await _timed(fanned) / FANNED for _ in range(BLOCKS)])
+    raw.close()
+    await store.close()
+    return [*young, *old, ("effect in a fan, µs", fan * 1e6, f"each of {FANNED} that are written at once")]
+
+
+async def _inbox(here: Path) -> list[Result]:
+    store = SqliteStore(here / "inbox" / "quire.db", durability="process")
+    for number in range(WAITING):
+        lease = await _run(store, f"run-{number:05}")
+        question = Question(
+            lease.run, "2/ask", "2", "Approve", "select", "Ship it?", ("yes", "no"), "no", "h" * 64, float(number)
+        )
+        await store.park(
+            lease,
+            Batch(questions=(question,), update=RunUpdate(Status.AWAITING_INPUT, "2", expires_at=time.time() + 900)),
+        )
+        await store.release(lease)
+
+    async def inbox() -> None:
+        assert len(await store.questions()) == WAITING
+
+    async def page() -> None:
+        assert len(await store.list(status=Status.AWAITING_INPUT)) == 50
+
+    result = [
+        (f"inbox of {WAITING:,}, ms", await _best(inbox) * 1e3, "all open questions; at most 100"),
+        (f"list among {WAITING:,}, ms", await _best(page) * 1e3, "the newest 50 that wait"),
+    ]
+    await store.close()
+    return result
+
+
+async def _replay(here: Path) -> list[Result]:
+    store = SqliteStore(here / "replay" / "quire.db", durability="process")
+    lease = await _run(store, "long")
+    for start in range(0, EFFECTS, FANNED):
+        await asyncio.gather(*(store.write(lease, _effect(start + n)) for n in range(FANNED)))
+    await store.release(lease)
+
+    async def acquire() -> None:
+        await store.release(await store.acquire("long"))
+
+    async def effects() -> None:
+        assert len(await store.effects("long")) == EFFECTS
+
+    result = [
+        (f"acquire with {EFFECTS:,}, ms", await _best(acquire) * 1e3, "epoch, lock, and what its events were"),
+        (f"read {EFFECTS:,} effects, ms", await _best(effects) * 1e3, "the journal as a replay needs it"),
+    ]
+    await store.close()
+    return result
+
+
+def _raw(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE small (n INTEGER PRIMARY KEY, text TEXT)")
+    return connection
+
+
+async def _run(store: SqliteStore, id: str) -> Lease:
+    await store.create(NewRun(id, "A title", "playbook", "a.playbook.md", time.time(), {"inputs": {"a": "b"}}, {}))
+    return await store.acquire(id)
+
+
+def _effect(number: int) -> Batch:
+    path = f"{number}/model"
+    record = EffectRecord(
+        path, "model", "ok", "f" * 64, 1.5, value={"text": "word " * 200}, usage=Usage(900, 200, 0.002), elapsed=1.25
+    )
+    events = tuple(
+        Event(type, "", 1.5, number * 3 + n + 1, path, str(number), {"title": "A step", "tokens": 200})
+        for n, type in enumerate(("step_started", "effect_done", "step_completed"))
+    )
+    return Batch(effects=(record,), events=events, update=RunUpdate(position=str(number)))
+
+
+async def _timed(work: Callable[[], Coroutine[None, None, None]]) -> float:
+    start = time.perf_counter()
+    await work()
+    return time.perf_counter() - start
+
+
+async def _best(work: Callable[[], Coroutine[None, None, None]]) -> float:
+    return min([await _timed(work) for _ in range(5)])
+
+
+if __name__ == "__main__":
+    for name, number, explanation in measure(Path(sys.argv[1]) if len(sys.argv) > 1 else None):
+        print(f"{name:32} {number:10.2f}   {explanation}")

@@ -1,0 +1,61 @@
+"""Quire runs AI workflows that are written as documents.
+
+    import quire
+
+    document = quire.load("review.playbook.md")
+    for finding in quire.check("review.playbook.md"):
+        print(finding.message)
+    result = await quire.run(document, inputs={"topic": "tea"}, answers={"3": "yes"})
+    async for event in quire.run(document, inputs={"topic": "tea"}):
+        print(event.type)
+
+Names are imported when they are first used: `import quire` itself costs next to nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quire.api import Result, Running, check, run
+    from quire.diagnostics import Diagnostic, Severity
+    from quire.documents import Document, load
+    from quire.engine.records import Event, Status
+    from quire.errors import QuireError
+    from quire.models.scripted import ScriptedModel
+    from quire.tools.python import tool
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Diagnostic",
+    "Document",
+    "Event",
+    "QuireError",
+    "Result",
+    "Running",
+    "ScriptedModel",
+    "Severity",
+    "Status",
+    "check",
+    "load",
+    "run",
+    "tool",
+]
+
+_HOMES = {
+    "quire.api": ("Result", "Running", "check", "run"),
+    "quire.diagnostics": ("Diagnostic", "Severity"),
+    "quire.documents": ("Document", "load"),
+    "quire.engine.records": ("Event", "Status"),
+    "quire.errors": ("QuireError",),
+    "quire.models.scripted": ("ScriptedModel",),
+    "quire.tools.python": ("tool",),
+}
+
+
+def __getattr__(name: str) -> object:
+    for module, names in _HOMES.items():
+        if name in names:
+            import importlib
+
+            return getattr(importlib.import_module(module), name)
+    raise AttributeError(f"module 'quire' has no attribute {name!r}")

@@ -1,0 +1,145 @@
+"""Quire from Python: check a document, run it, watch it. No part of the command line is imported."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.diagnostics import Diagnostic
+from quire.documents import Document, load
+from quire.engine.drive import Ended
+from quire.engine.events import Listener
+from quire.engine.ports import Model, People
+from quire.engine.records import Event, Status
+from quire.formats import lint
+from quire.runtime import RunOptions, Runtime
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended or where it waits. `run` is its id: `quire resume` and `quire answer` take it.
+
+    `output` is the last executed step's; `steps` has the status of each step by label; `questions` are the
+    prompts that wait for a person, by label; `error` is empty unless the run failed.
+    """
+
+    run: str
+    status: Status
+    output: str
+    artifact_type: str
+    named: Mapping[str, str]
+    steps: Mapping[str, str]
+    questions: Mapping[str, str]
+    error: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+
+
+def check(document: str | Path | Document) -> tuple[Diagnostic, ...]:
+    """Every finding about a document, lints included, in the order of the text. Nothing is run.
+
+    Raises `Unreadable` where there is no document to read.
+    """
+    read = document if isinstance(document, Document) else load(document)
+    return lint(read.source)
+
+
+def run(
+    document: str | Path | Document,
+    *,
+    inputs: Mapping[str, Value] | None = None,
+    model: str | Model | None = None,
+    answers: Mapping[str, str] | None = None,
+    people: People | None = None,
+    unattended: bool = False,
+    breakpoints: tuple[str, ...] = (),
+    allow: tuple[str, ...] = (),
+    budget: float | None = None,
+    workspace: str | Path | None = None,
+) -> Running:
+    """Starts a run: await it for its `Result`, or iterate over it for its events.
+
+    Without `model` it is chosen as on the command line. `answers` are by step label; a question that nobody
+    answers leaves the run waiting (`status` is `awaiting_input`). Raises `CannotStart` and its kin before
+    anything has run; a run that fails is a result, not an exception.
+    """
+    read = document if isinstance(document, Document) else load(document)
+    options = RunOptions(
+        model=model if isinstance(model, str) else None,
+        breakpoints=breakpoints,
+        answers=answers or {},
+        unattended=unattended,
+        allow=allow,
+    )
+    start = Path(workspace) if workspace else Path(read.name).parent if Path(read.name).exists() else None
+    given = model if not isinstance(model, str) else None
+    return Running(read, inputs or {}, options, given, people, budget, start)
+
+
+class Running:
+    """A run that is started by awaiting it or iterating over it, once; `result` is there at its end."""
+
+    def __init__(
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        model: Model | None,
+        people: People | None,
+        budget: float | None,
+        workspace: Path | None,
+    ) -> None:
+        self.result: Result | None = None
+        self._document = document
+        self._inputs = inputs
+        self._options = options
+        self._model = model
+        self._people = people
+        self._budget = budget
+        self._workspace = workspace
+
+    def __await__(self) -> Generator[object, None, Result]:
+        return self._run(lambda event: None).__await__()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = asyncio.create_task(self._run(queue.put_nowait))
+        task.add_done_callback(lambda done: queue.put_nowait(None))
+        try:
+            while (event := await queue.get()) is not None:
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self, listen: Listener) -> Result:
+        runtime = Runtime.open(self._workspace, model=self._model)
+        try:
+            run = await runtime.start(self._document, self._inputs, self._options)
+            ended = await runtime.drive(run, people=self._people, listen=listen, budget=self._budget)
+            self.result = await _result(runtime, run, ended)
+            return self.result
+        finally:
+            await runtime.close()
+
+
+async def _result(runtime: Runtime, run: str, ended: Ended) -> Result:
+    view = await runtime.view(run)
+    return Result(
+        run=run,
+        status=ended.status,
+        output=view.output,
+        artifact_type=view.artifact_type,
+        named=dict(view.named),
+        steps={step.label: step.status for step in view.replay.progress.steps.values()},
+        questions={question.label: question.prompt for question in view.questions},
+        error=ended.failure.message if ended.failure else "",
+        input_tokens=view.row.input_tokens,
+        output_tokens=view.row.output_tokens,
+        cost=view.row.cost,
+    )

@@ -1,0 +1,145 @@
+"""Asking the person at the terminal, while the run's event loop goes on.
+
+Lines are read by the loop itself and not by a thread: a thread that waits in `readline` cannot be called back, and
+would keep the process from ending. Ctrl-C leaves the question in the inbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import click
+
+from quire.engine.progress import Progress
+from quire.engine.records import Question
+from quire.render.keys import STDIN, drop_typed
+from quire.render.text import one_line, visible
+from quire.render.view import View
+
+CONTEXT_LINES = 24
+"""How much of the step before is shown above a question: it is often what the question is about."""
+
+
+class Terminal:
+    """The `People` of a run that somebody watches. After `leave` nobody is here any more."""
+
+    def __init__(self, view: View, progress: Progress) -> None:
+        self._view = view
+        self._progress = progress
+        self._one_at_a_time = asyncio.Lock()
+        self._left = asyncio.Event()
+        self._shown: set[str] = set()
+        self.asking = False
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        async with self._one_at_a_time:
+            if self._left.is_set():
+                return None
+            self._view.pause()
+            self.asking = True
+            try:
+                if question.path not in self._shown:
+                    self._shown.add(question.path)
+                    self._show(question)
+                if problem:
+                    click.echo(one_line(problem), err=True)
+                return await self._answer(question)
+            finally:
+                self.asking = False
+                self._view.resume()
+
+    def leave(self) -> None:
+        self._left.set()
+
+    async def _answer(self, question: Question) -> str | None:
+        click.echo(_prompt(question), nl=False, err=True)
+        line = await read_line(self._left)
+        if line is None:
+            click.echo(err=True)
+            return None
+        if not line.strip() and question.default is not None:
+            return question.default
+        return option_by_number(question, line)
+
+    def _show(self, question: Question) -> None:
+        """What was written just before, then the question with its options."""
+        before = [step for step in self._progress.steps.values() if step.status == "completed" and step.displayed]
+        if before and before[-1].path not in self._shown:
+            self._shown.add(before[-1].path)
+            heading = f"step {before[-1].label}: {one_line(before[-1].title)}"
+            click.echo(f"\n{heading}\n{_beginning(before[-1].displayed)}", err=True)
+        click.echo("\n" + question_text(question), err=True)
+
+
+def question_text(question: Question) -> str:
+    """The question as people read it, without what it is answered with."""
+    title = one_line(question.title)
+    head = f"step {question.label}" + (f" ({title})" if title and title != question.prompt else "") + " asks:"
+    lines = [f"{head} {visible(question.prompt).strip()}"]
+    lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
+    return "\n".join(lines)
+
+
+def option_by_number(question: Question, text: str) -> str:
+    """What was typed, or the option that it is the number of. An option that is itself a number wins."""
+    typed = text.strip()
+    if question.kind != "select" or typed in question.options or not (typed.isascii() and typed.isdigit()):
+        return text
+    number = int(typed)
+    return question.options[number - 1] if 1 <= number <= len(question.options) else text
+
+
+def _prompt(question: Question) -> str:
+    default = f" [{one_line(question.default)}]" if question.default is not None else ""
+    match question.kind:
+        case "confirm":
+            return f"yes or no{default}: "
+        case "select":
+            return f"a number or an option{default}: "
+    return f"answer{default}: "
+
+
+def _beginning(text: str) -> str:
+    lines = visible(text).strip().splitlines()
+    cut = len(lines) - CONTEXT_LINES
+    if cut > 0:
+        lines = [*lines[:CONTEXT_LINES], f"… {cut} more lines"]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+async def read_line(left: asyncio.Event) -> str | None:
+    """One line from the terminal without its end; None when there is none, or when `left` is set first."""
+    drop_typed()
+    loop = asyncio.get_running_loop()
+    got: asyncio.Future[bytes] = loop.create_future()
+
+    def readable() -> None:
+        # The terminal hands over whole lines, 4,095 bytes at most: that is its own limit for a line.
+        try:
+            line = os.read(STDIN, 65536)
+        except OSError:
+            line = b""
+        if not got.done():
+            got.set_result(line)
+
+    try:
+        loop.add_reader(STDIN, readable)
+    except NotImplementedError:
+        return await _read_in_thread()
+    leaving = asyncio.create_task(left.wait())
+    try:
+        await asyncio.wait({got, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(STDIN)
+        leaving.cancel()
+    if not got.done() or not (line := got.result()):
+        return None
+    return line.decode(sys.stdin.encoding or "utf-8", "replace").splitlines()[0]
+
+
+async def _read_in_thread() -> str | None:
+    """Where a terminal cannot be waited for by the loop (Windows)."""
+    line = await asyncio.to_thread(sys.stdin.readline)
+    return line.rstrip("\r\n") if line else None

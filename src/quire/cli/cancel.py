@@ -1,0 +1,36 @@
+"""`quire cancel`: stops a run for good, or until somebody resumes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.looking import look, put_json
+
+if TYPE_CHECKING:
+    from quire.runtime import Runtime
+
+
+@click.command("cancel")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def command(run: str, as_json: bool) -> None:
+    """Cancel a run. What it has done stays recorded, and `quire resume` can go on from there.
+
+    A run that another process drives is asked to stop: it does within a second or so, and lets a tool that changes
+    something finish first. WRITES the store only; FREE.
+    """
+    look(lambda runtime: _cancel(runtime, run, as_json))
+
+
+async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
+    run = await runtime.find(name)
+    now = await runtime.store.request_cancel(run)
+    if as_json:
+        put_json({"run": run, "cancelled": now, "asked_owner": not now})
+    elif now:
+        click.echo(f"cancelled {run}", err=True)
+    else:
+        click.echo(f"asked the process that drives {run} to cancel it", err=True)

@@ -1,0 +1,169 @@
+"""`quire doctor`: what is here and what is missing, without starting anything."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from quire import __version__
+from quire.errors import BadConfiguration
+from quire.workspace.find import Workspace, find_workspace, user_space
+
+if TYPE_CHECKING:
+    from quire.workspace.mcp_config import McpServer
+    from quire.workspace.settings import Settings
+
+State = Literal["ok", "missing", "problem"]
+
+EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp"}
+_COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`missing` is something that a run may do without; `problem` is something to repair."""
+
+    what: str
+    state: State
+    detail: str
+
+
+@click.command("doctor")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """Show what Quire finds here: settings, trust, store, models, servers.
+
+    FREE: starts nothing and opens no connection. Exit 1 when something is wrong.
+    """
+    findings = list(examine(find_workspace(Path.cwd())))
+    if as_json:
+        rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        for one in findings:
+            click.echo(f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one.what}: {one.detail}")
+    context.exit(1 if any(one.state == "problem" for one in findings) else 0)
+
+
+def examine(workspace: Workspace) -> Iterator[Finding]:
+    """All findings about a workspace, in the order in which one would look."""
+    yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
+    yield Finding("quire", "ok", __version__)
+    made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
+    yield Finding("workspace", "ok", f"{workspace.folder} ({made})")
+    yield Finding("user space", "ok" if user_space().is_dir() else "missing", str(user_space()))
+    settings = None
+    try:
+        from quire.workspace.configuration import load_settings
+
+        settings = load_settings(workspace)
+    except BadConfiguration as error:
+        for problem in str(error).splitlines():
+            yield Finding("settings", "problem", problem)
+    if settings is not None:
+        yield from _settings(settings)
+    for extra, module in EXTRAS.items():
+        if find_spec(module):
+            yield Finding(f"extra {extra}", "ok", "installed")
+        else:
+            yield Finding(f"extra {extra}", "missing", f"pip install 'quire[{extra}]'")
+    yield from _models()
+
+
+def _settings(settings: Settings) -> Iterator[Finding]:
+    files = ", ".join(str(file) for file in settings.files)
+    yield Finding("settings", "ok", files or "no files, all defaults")
+    for warning in settings.warnings:
+        yield Finding("settings", "missing", warning)
+    yield _trust(settings)
+    yield _store(settings)
+    for name, provider in sorted(settings.models.providers.items()):
+        if provider.api_key_env and not os.environ.get(provider.api_key_env):
+            yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
+        else:
+            yield Finding(f"provider {name}", "ok", provider.base_url)
+    for server in sorted(settings.servers.values(), key=lambda one: one.name):
+        yield _server(server)
+
+
+def _server(server: McpServer) -> Finding:
+    """Neither arguments nor the rest of a URL are printed: people put keys there."""
+    import shutil
+    from urllib.parse import urlsplit
+
+    what = f"mcp server {server.name}"
+    if missing := server.missing(os.environ):
+        return Finding(what, "missing", f"{', '.join(missing)} is not set")
+    if server.url:
+        return Finding(what, "ok", f"at {urlsplit(server.url).hostname}")
+    if "${" not in server.command and shutil.which(server.command) is None:
+        return Finding(what, "missing", f"there is no command {server.command}")
+    return Finding(what, "ok", f"started by {server.command}")
+
+
+def _trust(settings: Settings) -> Finding:
+    from quire.workspace.requests import is_trusted, requests
+
+    asked = len(requests(settings))
+    if not asked:
+        return Finding("trust", "ok", "the workspace asks for nothing")
+    try:
+        trusted = is_trusted(settings)
+    except BadConfiguration as error:
+        return Finding("trust", "problem", str(error))
+    if trusted:
+        return Finding("trust", "ok", f"you agreed to its {asked} requests")
+    return Finding("trust", "missing", f"{asked} requests wait for you: quire trust workspace")
+
+
+def _store(settings: Settings) -> Finding:
+    from quire.store import DEFAULT_PATH
+
+    url = settings.store_url or ""
+    scheme, separator, rest = url.partition("://")
+    if separator and scheme != "sqlite":
+        return Finding("store", "ok", f"{scheme}, not opened")
+    path = settings.workspace.folder / (Path(rest[1:] if separator else url) if url else DEFAULT_PATH)
+    if not path.is_file():
+        return Finding("store", "missing", f"{path} is made by the first run")
+    import sqlite3
+
+    from quire.store.schema import APPLICATION_ID, MIGRATIONS
+
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
+            owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
+            version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+            used: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    except sqlite3.Error as error:
+        return Finding("store", "problem", f"{path} cannot be opened: {error}")
+    if used and owner != APPLICATION_ID:
+        return Finding("store", "problem", f"{path} is a database of another program")
+    if version > len(MIGRATIONS):
+        return Finding("store", "problem", f"{path} was written by a newer Quire")
+    return Finding("store", "ok", str(path))
+
+
+def _models() -> Iterator[Finding]:
+    from quire.models.choose import DEFAULTS
+    from quire.models.files import models_folder, pulled_models
+
+    # Names only: a value of the environment is never printed.
+    present = [name for name in DEFAULTS if os.environ.get(name)]
+    yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
+    pulled = [one.name for one in pulled_models()]
+    if pulled:
+        yield Finding("embedded models", "ok", ", ".join(pulled))
+    else:
+        yield Finding("embedded models", "missing", f"none in {models_folder()}: quire model pull smollm2")

@@ -1,0 +1,136 @@
+"""The inputs of a run from the command line: `-i`, `--inputs`, and asking for what is missing on a terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
+from quire.errors import CannotStart
+from quire.plan.nodes import Input, Plan
+from quire.render.text import one_line, visible
+from quire.values import InvalidValue, Value, decode
+
+
+def given_inputs(pairs: Sequence[str], file: str | None) -> dict[str, Value]:
+    """All that was given; `-i` wins over the file, a later `-i` over an earlier one."""
+    sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
+    if sum(source == "@-" for source in sources) > 1:
+        raise click.UsageError("stdin can be read only once: only one input can be @-")
+    inputs = _from_file(file) if file is not None else {}
+    for name, text in split_pairs(pairs, "-i").items():
+        inputs[name] = _value(name, text)
+    return inputs
+
+
+def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
+    """`k=v` texts as a mapping. Only the first `=` counts."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"{option} {one_line(pair)}: write NAME=VALUE")
+        found[name.strip()] = text
+    return found
+
+
+def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
+    """The inputs completed by the person at the terminal. What was given is checked before anything is asked."""
+    missing = missing_inputs(plan, given)
+    if not missing:
+        return given
+    asked = {wanted.name for wanted in missing}
+    relaxed = (replace(wanted, required=False) if wanted.name in asked else wanted for wanted in plan.inputs)
+    complete_inputs(replace(plan, inputs=tuple(relaxed)), given)
+    return given | {wanted.name: ask_input(wanted) for wanted in missing}
+
+
+def ask_input(wanted: Input) -> str:
+    """Asks until the answer fits. The end of input is as good as Ctrl-C: there is nothing to run with."""
+    click.echo(visible(describe(wanted)), err=True)
+    options = wanted.options if wanted.type == "enum" else ()
+    for number, option in enumerate(options, 1):
+        click.echo(f"  {number}. {one_line(option)}", err=True)
+    while True:
+        text = _text() if wanted.type == "text" else _line(_PROMPTS.get(wanted.type, "> "))
+        if not text.strip():
+            click.echo("a value is needed (Ctrl-C gives up)", err=True)
+            continue
+        typed = text.strip()
+        if options and typed not in options and typed.isascii() and typed.isdigit() and 1 <= int(typed) <= len(options):
+            text = options[int(typed) - 1]
+        if wanted.type == "boolean":
+            text = {"y": "yes", "n": "no"}.get(typed.lower(), text)
+        try:
+            return checked_input(wanted, text)
+        except ValueError as error:
+            click.echo(visible(str(error)), err=True)
+
+
+_PROMPTS = {"boolean": "y or n: ", "enum": "a number or an option: ", "number": "a number: "}
+
+
+def _line(prompt: str) -> str:
+    click.echo(prompt, nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise KeyboardInterrupt
+    return line.rstrip("\r\n")
+
+
+def _text() -> str:
+    """Lines until an empty one, or the end of input."""
+    click.echo("(several lines; an empty line or Ctrl-D ends)", err=True)
+    lines = []
+    while line := sys.stdin.readline():
+        if not line.strip():
+            break
+        lines.append(line.rstrip("\r\n"))
+    if not lines and not line:
+        raise KeyboardInterrupt
+    return "\n".join(lines)
+
+
+def _value(name: str, text: str) -> str:
+    if text.startswith("@@"):
+        return text[1:]
+    if text == "@-":
+        return _decoded(sys.stdin.buffer.read(), f"-i {name}=@-: stdin")
+    if text.startswith("@"):
+        return _read(text[1:], f"-i {name}={text}")
+    return text
+
+
+def _read(path: str, where: str) -> str:
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise CannotStart(f"{where}: there is no file {path} (a value that begins with @ is written @@)") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotStart(f"{where}: {path} cannot be read: {reason}") from None
+    return _decoded(data, where)
+
+
+def _decoded(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CannotStart(f"{where} is not UTF-8 text (byte {error.start})") from None
+
+
+def _from_file(file: str) -> dict[str, Value]:
+    where = f"--inputs {file}"
+    text = _decoded(sys.stdin.buffer.read(), where) if file == "-" else _read(file, where)
+    try:
+        found = decode(text)
+    except InvalidValue as error:
+        raise CannotStart(f"{where} is no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise CannotStart(f"{where} is no JSON object of names and values: {json.dumps(found)[:40]}")
+    return found

@@ -1,0 +1,63 @@
+"""Ctrl-C: once parks the run after its step, twice stops it at once, a third time ends the process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+from quire.engine.drive import Drive
+
+EXIT_INTERRUPTED = 130
+
+PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
+
+
+class Interrupts:
+    """Counts what the user or the system asked for; SIGTERM is the same as Ctrl-C. Nothing recorded is ever lost."""
+
+    def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
+        """`leave` takes an open question off the screen and says whether there was one."""
+        self.count = 0
+        self._say = say
+        self._leave = leave
+        self._drive: Drive | None = None
+        self._task: asyncio.Task[object] | None = None
+
+    def began(self, drive: Drive) -> None:
+        self._drive = drive
+        if self.count:
+            drive.stop()
+
+    def interrupt(self) -> None:
+        self.count += 1
+        if self.count > 2:
+            os._exit(EXIT_INTERRUPTED)
+        if self.count == 2 or self._drive is None:
+            if self._task is not None:
+                self._task.cancel()
+            return
+        self._drive.stop()
+        if not self._leave():
+            self._say(PAUSING)
+
+    @contextlib.contextmanager
+    def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
+        self._task = task
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        before = [signal.getsignal(number) for number in signals]
+        for number in signals:
+            try:
+                loop.add_signal_handler(number, self.interrupt)
+            except NotImplementedError:
+                signal.signal(number, lambda *_: loop.call_soon_threadsafe(self.interrupt))
+        try:
+            yield
+        finally:
+            for number, handler in zip(signals, before, strict=True):
+                with contextlib.suppress(NotImplementedError):
+                    loop.remove_signal_handler(number)
+                signal.signal(number, handler)

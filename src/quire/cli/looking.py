@@ -1,0 +1,45 @@
+"""What the verbs that only look have in common: a workspace opened for a moment, and texts put out exactly."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from quire.runtime import Runtime
+    from quire.values import Value
+
+T = TypeVar("T")
+
+
+def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
+    """Does something with the runtime of the workspace around the current folder, then closes it."""
+    import asyncio
+
+    from quire.runtime import Runtime
+
+    async def opened() -> T:
+        runtime = Runtime.open()
+        try:
+            return await work(runtime)
+        finally:
+            await runtime.close()
+
+    return asyncio.run(opened())
+
+
+def put(text: str) -> None:
+    """Text of others on stdout: to the byte for a file or a pipe, harmless for a terminal. Ends with a newline."""
+    if sys.stdout.isatty():
+        from quire.render.text import visible
+
+        text = visible(text)
+    click.echo(text, nl=not text.endswith("\n"))
+
+
+def put_json(value: Value) -> None:
+    put(json.dumps(value, indent=2, ensure_ascii=False))

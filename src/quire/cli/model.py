@@ -1,0 +1,90 @@
+"""`quire model`: model files that run on this machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from quire.models.files import KNOWN, Report, models_folder, preferred_model, pull_model, pulled_models, remove_model
+
+
+@click.group("model")
+def command() -> None:
+    """Models that run on this machine, without a key.
+
+    WRITES the folder of model files only; FREE.
+    """
+
+
+@command.command("pull")
+@click.argument("name", metavar="NAME|URL")
+@click.option("--sha256", metavar="HEX", help="What the file of a URL has to hash to.")
+def pull(name: str, sha256: str | None) -> None:
+    """Fetch a model file and print its path.
+
+    NAME is smollm2 or qwen2.5-coder-1.5b; a URL of any GGUF file needs --sha256. WRITES.
+    """
+    path = pull_model(name, sha256=sha256, report=_progress(name))
+    if sys.stderr.isatty():
+        click.echo(err=True)
+    click.echo(str(path))
+    click.echo(f"use it with --model local:{path.stem}", err=True)
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def list_(as_json: bool) -> None:
+    """Show the model files that are here. FREE."""
+    first = preferred_model()
+    rows = [
+        {
+            "name": one.name,
+            "size": one.size,
+            "path": str(one.path),
+            "used_by": _used_by(one.name, default=first is not None and one.name == first.name),
+        }
+        for one in pulled_models()
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    for row in rows:
+        click.echo(f"{row['name']}\t{_megabytes(row['size'])}\t{row['path']}\t{row['used_by']}")
+    if not rows:
+        names = ", ".join(KNOWN)
+        click.echo(f"no model in {models_folder()}: `quire model pull NAME` fetches one of {names}", err=True)
+
+
+@command.command("remove")
+@click.argument("name")
+def remove(name: str) -> None:
+    """Delete a model file. WRITES."""
+    click.echo(f"removed {remove_model(name)}", err=True)
+
+
+def _used_by(name: str, *, default: bool) -> str:
+    return f"--model local:{name}" + (", and runs that find no other model" if default else "")
+
+
+def _progress(name: str) -> Report:
+    """A line that is rewritten on a terminal; elsewhere one line per quarter."""
+    shown = -1
+    live = sys.stderr.isatty()
+
+    def report(so_far: int, total: int | None) -> None:
+        nonlocal shown
+        step = (so_far * (100 if live else 4) // total) if total else so_far // (1 << 24)
+        if step == shown:
+            return
+        shown = step
+        of = f" of {_megabytes(total)}" if total else ""
+        start = "\r" if live else ""
+        click.echo(f"{start}fetching {name}: {_megabytes(so_far)}{of}", nl=not live, err=True)
+
+    return report
+
+
+def _megabytes(size: object) -> str:
+    return f"{size / 1e6:.0f} MB" if isinstance(size, int) else "?"

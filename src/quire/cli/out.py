@@ -1,0 +1,118 @@
+"""Where the result goes: `--out FILE` and `--out FOLDER/`. What can be known to be wrong is found before the run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import CannotStart
+
+EXTENSIONS = {
+    "markdown": ".md",
+    "json": ".json",
+    "mermaid": ".mmd",
+    "chartjs": ".json",
+    "html_css": ".html",
+    "javascript": ".js",
+    "typescript": ".ts",
+}
+_ALSO = {"markdown": (".markdown", ".txt"), "html_css": (".htm",), "mermaid": (".mermaid",)}
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """`folder` stands for itself; otherwise `path` is the file, perhaps still without its extension."""
+
+    path: Path
+    folder: bool
+    document: Path
+
+    def file(self, artifact_type: str) -> Path:
+        extension = EXTENSIONS.get(artifact_type, ".md")
+        if self.folder:
+            stem = self.document.name.removesuffix(".md").removesuffix(".playbook") or "output"
+            named = self.path / f"{stem}{extension}"
+            return self.path / f"{stem}.output{extension}" if _same(named, self.document) else named
+        if self.path.suffix or _special(self.path):
+            return self.path
+        return self.path.with_name(self.path.name + extension)
+
+
+def target(out: str, document: str) -> Target:
+    """Raises `CannotStart` where nothing could be written."""
+    path = Path(out)
+    folder = path.is_dir() or out.endswith(("/", os.sep))
+    where = path if folder else path.parent
+    if not where.is_dir():
+        raise CannotStart(f"--out {out}: there is no folder {where}")
+    if not _special(path) and not os.access(where, os.W_OK | os.X_OK):
+        raise CannotStart(f"--out {out}: the folder {where} cannot be written to")
+    if path.is_file() and not os.access(path, os.W_OK):
+        raise CannotStart(f"--out {out}: that file cannot be written to")
+    found = Target(path, folder, Path(document))
+    if not folder and any(_same(found.file(kind), found.document) for kind in ("markdown", "")):
+        raise CannotStart(f"--out {out}: that is the document itself")
+    return found
+
+
+def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]:
+    """Writes the whole file or nothing; returns where, and what there is to warn about. Raises OSError."""
+    path, warnings = to.file(artifact_type), []
+    text = unfenced(output) if artifact_type not in ("", "markdown") else output
+    expected = EXTENSIONS.get(artifact_type)
+    fitting = (expected, *_ALSO.get(artifact_type, ()))
+    if expected and not _special(path) and path.suffix.lower() not in fitting:
+        warnings.append(f"{path} holds {artifact_type}, which usually ends in {expected}")
+    if expected == ".json":
+        try:
+            json.loads(text)
+        except (ValueError, RecursionError) as error:
+            warnings.append(f"the output should be {artifact_type}, but it is no JSON: {error}")
+    text = text if text.endswith("\n") or not text else text + "\n"
+    if _special(path):
+        # A pipe or a device is written to, never replaced.
+        with path.open("w", encoding="utf-8") as file:
+            file.write(text)
+    else:
+        _replace(path.resolve(), text)
+    return path, warnings
+
+
+def unfenced(text: str) -> str:
+    """What is inside, where the whole text is one fenced block; else the text as it is."""
+    lines = text.strip().split("\n")
+    opening = _FENCE.match(lines[0])
+    if len(lines) < 2 or opening is None or lines[-1].strip() != opening[0]:
+        return text
+    inside = lines[1:-1]
+    return text if any(line.lstrip().startswith(opening[0]) for line in inside) else "\n".join(inside)
+
+
+def _replace(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("x", encoding="utf-8") as file:
+            if path.exists():
+                temporary.chmod(path.stat().st_mode & 0o7777)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def _special(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _same(path: Path, other: Path) -> bool:
+    return path.resolve() == other.resolve()

@@ -1,0 +1,201 @@
+"""`quire runs`: the runs of this workspace, and one of them from every side."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.looking import look, put, put_json
+from quire.engine.records import Status
+from quire.errors import JournalMismatch, RunState
+
+if TYPE_CHECKING:
+    from quire.engine.records import Event, RunRow
+    from quire.runtime import Runtime
+    from quire.runtime.view import RunView
+
+POLL_SECONDS = 0.3
+_GOING = (Status.PENDING, Status.RUNNING)
+
+
+@click.command("runs")
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run)
+@click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--output", is_flag=True, help="Only the final output.")
+@click.option("--journal", is_flag=True, help="The recorded effects.")
+@click.option("--state", is_flag=True, help="The state of the execution as the playbook format defines it, as JSON.")
+@click.option("--prompt", metavar="STEP", help="What the model was told, or would be told, at a step.")
+@click.option("--follow", is_flag=True, help="The events, as they come, until the run rests.")
+def command(
+    run: str | None,
+    status: str | None,
+    limit: int | None,
+    as_json: bool,
+    output: bool,
+    journal: bool,
+    state: bool,
+    prompt: str | None,
+    follow: bool,
+) -> None:
+    """List runs, or look at one.
+
+    RUN is an id, the beginning of one, or `last`. FREE: reads the store only.
+    """
+    sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
+    asked = [name for name, given in sides.items() if given]
+    if run is None:
+        if asked:
+            raise click.UsageError(f"{asked[0]} needs a RUN (an id, or last)")
+        look(lambda runtime: _list(runtime, Status(status) if status else None, limit or 50, as_json))
+        return
+    if status or limit:
+        raise click.UsageError("--status and --limit are for the list, without a RUN")
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} exclude each other")
+    side = asked[0] if asked else ""
+    look(lambda runtime: _one(runtime, run, side, prompt or "", as_json))
+
+
+async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bool) -> None:
+    from quire.render.run_data import row_data
+    from quire.render.run_page import run_table
+
+    rows = await runtime.store.list(status=status, limit=limit)
+    if as_json:
+        put_json([row_data(row) for row in rows])
+    elif rows:
+        for line in run_table(rows, runtime.clock.now()):
+            click.echo(line)
+    else:
+        which = f"no run is {status.replace('_', ' ')}" if status else "no runs yet: `quire run DOCUMENT` makes one"
+        click.echo(which, err=True)
+
+
+async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool) -> None:
+    run = await runtime.find(name)
+    match side:
+        case "--journal":
+            await _print_journal(runtime, run, as_json)
+        case "--follow":
+            await _print_events(runtime, run, as_json)
+        case "--prompt":
+            await _print_prompt(runtime, run, step, as_json)
+        case "--state":
+            put_json((await runtime.view(run)).state())
+        case "--output":
+            view = await runtime.view(run)
+            if not view.replay.finished:
+                raise RunState(f"run {run} has no final output: it is {view.row.status.replace('_', ' ')}")
+            put_json({"output": view.output, "artifact_type": view.artifact_type}) if as_json else put(view.output)
+        case _:
+            await _print_page(runtime, run, as_json)
+
+
+async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.render.run_data import row_data, view_data
+    from quire.render.run_page import run_header, run_page
+
+    now = runtime.clock.now()
+    try:
+        view = await runtime.view(run)
+    except JournalMismatch:
+        # Its row can still be told; the error that follows says why no more can be.
+        row = await runtime.row(run)
+        if as_json:
+            put_json(row_data(row))
+        else:
+            for line in run_header(row, now, str(row.pins.get("model", ""))):
+                click.echo(line)
+        raise
+    if as_json:
+        put_json(view_data(view))
+        return
+    for line in run_page(view, now):
+        click.echo(line)
+    _say_next(view.row, bool(view.questions))
+
+
+async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.render.run_data import effects_data
+    from quire.render.run_page import journal_table
+
+    effects = await runtime.store.effects(run)
+    if as_json:
+        put_json(effects_data(effects))
+    elif effects:
+        for line in journal_table(effects):
+            click.echo(line)
+    else:
+        click.echo(f"run {run} has recorded nothing yet", err=True)
+
+
+async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
+    from quire.cli.show import print_prompt
+
+    print_prompt(prompt_of(await runtime.view(run), step, runtime), as_json)
+
+
+def prompt_of(view: RunView, step: str, runtime: Runtime) -> Preview:
+    """What the model of a step was told; where the run has not come to it, what it would be told."""
+    from pathlib import Path
+
+    from quire.engine.preview import Preview, find_step, preview
+    from quire.engine.requests import ModelRequest
+    from quire.workspace.prompts import PromptLoader, load_now
+
+    plan = view.document.runnable()
+    path, found = find_step(plan, step)
+    asked = view.replay.asked.get(f"{path}/model")
+    if isinstance(asked, ModelRequest):
+        return Preview(asked)
+    raise NotImplementedError
+
+
+async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
+    import asyncio
+
+    from quire.render.run_page import event_line
+    from quire.values import encode
+
+    def show(event: Event) -> None:
+        put(encode(event.as_json())) if as_json else click.echo(event_line(event))
+
+    _say_next(await follow_run(runtime, run, show, asyncio.sleep), waits=False)
+
+
+async def follow_run(
+    runtime: Runtime, run: str, show: Callable[[Event], None], pause: Callable[[float], Awaitable[None]]
+) -> RunRow:
+    """Shows what is stored of a run, and what comes, until it rests: ended, waiting, or without its owner."""
+    seen = orphaned = 0
+    told = False
+    while True:
+        # The row first: whatever it says has its events stored by then.
+        row = await runtime.row(run)
+        for event in await runtime.store.events(run, seen):
+            show(event)
+            seen = event.seq
+        # One look is not enough for `interrupted`: the owner may have ended the run between row and lock.
+        orphaned = orphaned + 1 if row.status is Status.INTERRUPTED else 0
+        if row.status not in _GOING and orphaned != 1:
+            return row
+        if row.status is Status.PENDING and not told:
+            told = True
+            click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
+        await pause(POLL_SECONDS)
+
+
+def _say_next(row: RunRow, waits: bool) -> None:
+    """What one can do with a run that rests."""
+    match row.status:
+        case Status.AWAITING_INPUT:
+            click.echo(f"waiting for a person: quire answer {row.id} VALUE", err=True)
+        case Status.RUNNING if waits:
+            click.echo(f"it goes on, but asks: quire answer {row.id} VALUE", err=True)
+        case Status.PAUSED | Status.INTERRUPTED | Status.FAILED | Status.CANCELLED | Status.PENDING:
+            click.echo(f"{row.status}: quire resume {row.id} goes on", err=True)

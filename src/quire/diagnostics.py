@@ -1,0 +1,53 @@
+"""One value for every finding about a document, whatever the format and whoever prints it.
+
+A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is
+one place where it applies. Printers live in `quire.render`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from quire.source import Span
+
+
+class Severity(StrEnum):
+    """`error` stops a document from running; `warning` is the format's own; `lint` is advice that `check`
+    adds; `note` says what the reader did with something unusual. `--strict` fails on warnings and lints."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    LINT = "lint"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A kind of finding: its stable id, a short name, and the page that `--explain` prints."""
+
+    id: str
+    name: str
+    severity: Severity
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    code: Code
+    message: str
+    span: Span
+    label: str = ""
+    help: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        return self.code.severity
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The declared name that `name` is probably a slip of, if one is close enough."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
+    return found[0] if found else None

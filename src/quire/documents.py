@@ -1,0 +1,57 @@
+"""A document that has been read: its text, what was found about it, and its plan where it can run."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire import formats
+from quire.diagnostics import Diagnostic, Severity
+from quire.errors import BadDocument
+from quire.formats.playbook.lower import lower
+from quire.plan.nodes import Plan
+from quire.source import Source, read_source
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """`plan` is None where the diagnostics hold an error."""
+
+    source: Source
+    format: str
+    plan: Plan | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.source.text.encode()).hexdigest()
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is Severity.ERROR)
+
+    def runnable(self) -> Plan:
+        """The plan, or `BadDocument` with the errors and their lines."""
+        if self.plan is None:
+            lines = [f"{self.name} cannot run:"]
+            for found in self.errors:
+                at = self.source.position(found.span.start)
+                lines.append(f"  {self.name}:{at.line}:{at.column}: {found.code.id} {found.message}")
+            raise BadDocument("\n".join(lines))
+        return self.plan
+
+
+def load(path: str | Path) -> Document:
+    """Reads a document from disk. Raises `Unreadable` where there is none; a wrong document is a result."""
+    return read(read_source(Path(path)))
+
+
+def read(source: Source) -> Document:
+    reading = formats.read(source)
+    plan = lower(reading.playbook) if reading.playbook else None
+    return Document(source, "playbook", plan, reading.diagnostics)

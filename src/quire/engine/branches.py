@@ -1,0 +1,175 @@
+"""Who can move: the branches of one drive, their slots in fans, and the moment when nothing moves any more.
+
+A branch that waits for a person gives its slot back, and so does a branch all of whose children wait. When the
+root comes to rest, the whole run can only wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from quire.engine.requests import Outcome, Walk
+
+
+class Branch:
+    """One walk under way. `active` counts itself while it moves, and each child that has something moving.
+
+    `live` is true once it has performed an effect in this drive, so that what follows is not a replay.
+    """
+
+    __slots__ = ("active", "live", "moving", "on_rest", "parent", "slots")
+
+    def __init__(self, parent: Branch | None = None, slots: Slots | None = None) -> None:
+        self.parent = parent
+        self.slots = slots
+        self.active = 0
+        self.moving = False
+        self.live = False
+        self.on_rest: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Begins to move; its slot has been taken already."""
+        self.moving = True
+        self.up()
+
+    def rest(self) -> None:
+        if self.moving:
+            self.moving = False
+            self.down()
+
+    async def wake(self) -> None:
+        """Moves again, once there is room for it in every fan that it is part of."""
+        await self._up_with_slots()
+        self.moving = True
+
+    def up(self) -> None:
+        self.active += 1
+        if self.active == 1 and self.parent:
+            self.parent.up()
+
+    def down(self) -> None:
+        self.active -= 1
+        if self.active > 0:
+            return
+        if self.slots:
+            self.slots.give_back()  # may start a sibling, so that the parent stays active
+        if self.on_rest:
+            self.on_rest()
+        if self.parent:
+            self.parent.down()
+
+    async def _up_with_slots(self) -> None:
+        if self.active == 0:
+            if self.parent:
+                await self.parent._up_with_slots()
+            if self.slots:
+                await self.slots.take()
+            if self.active > 0:  # a brother woke this branch while we waited
+                if self.slots:
+                    self.slots.give_back()
+                if self.parent:
+                    self.parent.down()
+        self.active += 1
+
+    def within(self, ancestor: Branch) -> bool:
+        branch: Branch | None = self
+        while branch and branch is not ancestor:
+            branch = branch.parent
+        return branch is not None
+
+    def mark_live(self) -> None:
+        branch: Branch | None = self
+        while branch and not branch.live:
+            branch.live = True
+            branch = branch.parent
+
+
+class Slots:
+    """The places of one fan. A freed place goes to a branch that woke up, else to the next child."""
+
+    def __init__(self, limit: int, start_next: Callable[[], bool]) -> None:
+        self.free = max(1, limit)
+        self._start_next = start_next
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    def give_back(self) -> None:
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+        self.free += 1
+        self.fill()
+
+    def fill(self) -> None:
+        while self.free > 0:
+            self.free -= 1
+            if not self._start_next():
+                self.free += 1
+                return
+
+    async def take(self) -> None:
+        if self.free > 0:
+            self.free -= 1
+            return
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        await future
+
+
+class Fanning:
+    """A fan under way: starts children as there is room and collects their outcomes in order."""
+
+    def __init__(
+        self, parent: Branch, children: Iterator[Walk], limit: int, start: Callable[[Walk, Branch, int], None]
+    ) -> None:
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._parent = parent
+        self._children = children
+        self._start = start
+        self._slots = Slots(limit, self._draw)
+        self._outcomes: dict[int, Outcome] = {}
+        self._drawn = 0
+        self._exhausted = False
+
+    def begin(self) -> None:
+        """From here on the children move and the parent rests."""
+        self._slots.fill()
+        if self._exhausted and not self._drawn:
+            self.done.set_result(None)
+        else:
+            self._parent.rest()
+
+    def finished(self, child: Branch, number: int, outcome: Outcome) -> None:
+        self._outcomes[number] = outcome
+        self._parent.up()  # held while the freed slot may start another child
+        child.rest()
+        if self._exhausted and len(self._outcomes) == self._drawn and not self.done.done():
+            self._parent.moving = True
+            self.done.set_result(None)
+        else:
+            self._parent.down()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends the fan early; the parent moves again and stops the children that are left."""
+        if not self.done.done():
+            self._parent.start()
+            self.done.set_exception(error)
+
+    def outcomes(self) -> list[Outcome]:
+        return [self._outcomes[number] for number in range(self._drawn)]
+
+    def _draw(self) -> bool:
+        if self._exhausted or self.done.done():
+            return False
+        walk = next(self._children, None)
+        if walk is None:
+            self._exhausted = True
+            return False
+        child = Branch(self._parent, self._slots)
+        child.start()
+        self._start(walk, child, self._drawn)
+        self._drawn += 1
+        return True

@@ -1,0 +1,108 @@
+"""From the text that a step gave to the value that it is kept as.
+
+Nothing here can fail a step: what does not fit is kept whole and warned about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from quire.engine.json_objects import FoundObject, json_objects
+from quire.plan.nodes import Capture
+from quire.values import InvalidValue, Value, decode, encode
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
+_FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """`displayed` is the text without the extracted JSON; `warning` says why the value is not what was asked for."""
+
+    value: str
+    displayed: str
+    warning: str = ""
+
+
+def capture_text(capture: Capture, text: str) -> Captured:
+    displayed, value, warning = text, text, ""
+    if capture.field is not None:
+        found = find_field(text, capture.field)
+        if found is None:
+            warning = f'the reply holds no JSON object with "{capture.field}": all of it is kept as {capture.name}'
+        else:
+            place, field_value = found
+            value = field_value if isinstance(field_value, str) else encode(field_value)
+            displayed = _without(text, place)
+    if capture.type is not None:
+        value = value.strip()
+        warning = warning or _misfit(capture, value)
+    return Captured(value, displayed, warning)
+
+
+def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
+    """The last JSON object of the text that has the field; objects inside others count only when no other does."""
+    objects = json_objects(text)
+    for place in reversed(objects):
+        if field in place.value:
+            return place, place.value[field]
+    for place in reversed(objects):
+        inner = _inside(place.value, field)
+        if inner is not None:
+            return place, inner[0]
+    return None
+
+
+def _inside(value: Value, field: str) -> tuple[Value] | None:
+    pending: list[Value] = [value]
+    found: tuple[Value] | None = None
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Mapping):
+            if field in item:
+                found = found or (item[field],)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+    return found
+
+
+def _without(text: str, place: FoundObject) -> str:
+    """The text with the object taken out, and a code fence that held only the object taken out with it."""
+    before, after = text[: place.start], text[place.end :]
+    opening, closing = _FENCE_BEFORE.search(before[-200:]), _FENCE_AFTER.match(after)
+    if opening and closing:
+        cut = len(before[-200:]) - opening.start()
+        before, after = before[: len(before) - cut] + opening[1], after[closing.end() :]
+    return (before.rstrip() + "\n\n" + after.strip()).strip() if after.strip() else before.rstrip()
+
+
+def _misfit(capture: Capture, value: str) -> str:
+    match capture.type:
+        case "number":
+            fits, wanted = _NUMBER.fullmatch(value) is not None, "a number"
+        case "boolean":
+            fits, wanted = value.lower() in ("true", "false"), "true or false"
+        case "enum":
+            fits, wanted = not capture.options or value in capture.options, "one of " + ", ".join(capture.options)
+        case "json":
+            fits, wanted = _is_json(value), "JSON"
+        case _:
+            return ""
+    return "" if fits else f"{capture.name} is not {wanted}: {_short(value)}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        decode(text)
+    except InvalidValue:
+        return False
+    return True
+
+
+def _short(text: str) -> str:
+    line = " ".join(text[:200].split())
+    return repr(line if len(line) <= 60 else line[:57] + "…")

@@ -1,0 +1,148 @@
+"""One drive of a run: from where its journal ends until it completes, fails, or can only wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from quire.engine.branches import Branch
+from quire.engine.events import Listener
+from quire.engine.journal import Journal
+from quire.engine.ledger import CancelRequested, Ledger
+from quire.engine.ports import Ports
+from quire.engine.records import Answer, Batch, Lease, RunUpdate, Status
+from quire.engine.requests import Failure, Walk
+from quire.engine.walker import Terms, Walker
+from quire.errors import JournalMismatch, LimitReached, QuireError, RunState, StepFailed
+from quire.values import Value
+
+CANCEL_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a drive ended. `position` is the label of the step where it stands, `result` the walk's own."""
+
+    status: Status
+    position: str = ""
+    result: Value = None
+    failure: Failure | None = None
+
+
+class Drive:
+    """Owns the run while it lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
+
+    `answers` are those that were given while nobody drove the run. The lease is the caller's to release.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        journal: Journal,
+        ports: Ports,
+        terms: Terms,
+        listen: Listener = lambda event: None,
+        answers: Iterable[Answer] = (),
+    ) -> None:
+        self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
+        self._walker = Walker(self._ledger, ports, terms, {answer.path: answer for answer in answers})
+        self._clock = ports.clock
+        self._terms = terms
+        self._root = Branch()
+        self._still = asyncio.Event()
+
+    def stop(self) -> None:
+        """Parks the run as soon as what is under way has been recorded."""
+        self._walker.stopping = True
+
+    async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
+        """Drives until nothing moves. `opening` is the first write of the drive."""
+        self._root.on_rest = self._still.set
+        self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
+        await self._ledger.open(opening)
+        self._root.start()
+        main = asyncio.create_task(self._walker.walk(walk, self._root))
+        watch = asyncio.create_task(self._watch(main))
+        try:
+            return await self._settle(main)
+        except asyncio.CancelledError:
+            main.cancel()
+            await self._abandon()
+            raise
+        finally:
+            watch.cancel()
+            main.cancel()
+            await asyncio.gather(main, watch, return_exceptions=True)
+            await self._walker.end()
+
+    async def _settle(self, main: asyncio.Task[Value]) -> Ended:
+        while True:
+            still = asyncio.create_task(self._still.wait())
+            await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
+            still.cancel()
+            if main.done():
+                return await self._end(main)
+            self._still.clear()
+            if not self._root.active and not self._walker.waking and (parked := await self._park()):
+                return parked
+
+    async def _end(self, main: asyncio.Task[Value]) -> Ended:
+        try:
+            result = main.result()
+        except StepFailed as error:
+            return await self._fail(Failure.of(error), (error.path,) if error.path else ())
+        except LimitReached as error:
+            return await self._fail(Failure("limit", str(error)), ())
+        except JournalMismatch as error:
+            return await self._fail(Failure("journal", str(error)), ())
+        except (CancelRequested, asyncio.CancelledError):
+            self._ledger.feed.say("run_cancelled")
+            self._walker.withdraw_all()
+            await self._ledger.close(RunUpdate(status=Status.CANCELLED))
+            return Ended(Status.CANCELLED, self._ledger.position)
+        self._ledger.feed.say("run_completed", live=result if isinstance(result, Mapping) else {"output": result})
+        await self._ledger.close(RunUpdate(status=Status.COMPLETED))
+        return Ended(Status.COMPLETED, self._ledger.position, result)
+
+    async def _fail(self, failure: Failure, ended_by: tuple[str, ...]) -> Ended:
+        self._ledger.feed.say(
+            "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
+        )
+        self._walker.withdraw_all()
+        await self._ledger.close(RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by))
+        return Ended(Status.FAILED, self._ledger.position, failure=failure)
+
+    async def _park(self) -> Ended | None:
+        """The wait, once it is stored; None when an answer came in and somebody moves again."""
+        expires = None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
+        if self._walker.stopped_at is not None:
+            self._ledger.feed.say("run_paused", label=self._ledger.position)
+            stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
+            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position, None, stopped_at, expires))
+            return Ended(Status.PAUSED, self._ledger.position)
+        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=expires)
+        if await self._ledger.park(update):
+            return Ended(Status.AWAITING_INPUT, self._ledger.position)
+        if not await self._walker.take_answers():
+            raise RunState("an answer is stored that no question of this run is waiting for")
+        return None
+
+    async def _abandon(self) -> None:
+        """Stopped at once: what is recorded stays, and the row says that the run can go on."""
+        self._ledger.feed.say("run_paused", label=self._ledger.position)
+        with contextlib.suppress(QuireError):
+            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position))
+
+    async def _watch(self, main: asyncio.Task[Value]) -> None:
+        """Looks up now and then, so that a cancel from elsewhere does not have to wait for the next write."""
+        while True:
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+            with contextlib.suppress(QuireError):
+                written = await self._ledger.look()
+                if written.cancel_requested:
+                    main.cancel()  # once: a second one would cut a writing tool's grace short
+                    return
+                elif written.answer_waiting:
+                    await self._walker.take_answers()

@@ -1,0 +1,99 @@
+"""The feed of a run: what those who watch are told at once, and what is kept with the next write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from quire.engine.branches import Branch
+from quire.engine.ports import Clock
+from quire.engine.records import EffectRecord, Event, Lease
+from quire.engine.requests import Emit
+from quire.values import Value
+
+REPEATABLE = frozenset({"step_failed"})
+"""Kept again when it happens again: a resumed step may fail once more."""
+
+Listener = Callable[[Event], None]
+
+
+class Feed:
+    """Numbers the kept events of one drive and holds them until they are written.
+
+    A replayed walk says again what it said before: `Lease.seen` tells which of it is kept already.
+    """
+
+    def __init__(self, run: str, lease: Lease, clock: Clock, listen: Listener) -> None:
+        self._run = run
+        self._seen = set(lease.seen)
+        self._seq = lease.last_seq
+        self._clock = clock
+        self._listen = listen
+        self._pending: list[Event] = []
+
+    def emit(self, said: Emit, branch: Branch) -> None:
+        """What the interpreter says."""
+        key = (said.type, said.path)
+        again = key in self._seen and not (branch.live and said.type in REPEATABLE)
+        if not said.kept or again:
+            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not branch.live)
+            return
+        self._seen.add(key)
+        self._keep(said.type, said.path, said.label, said.data, said.live)
+
+    def say(
+        self,
+        type: str,
+        *,
+        path: str = "",
+        label: str = "",
+        data: Mapping[str, Value] | None = None,
+        live: Mapping[str, Value] | None = None,
+    ) -> None:
+        """What the driver says: kept whenever it happens."""
+        self._keep(type, path, label, data or {}, live or {})
+
+    def delta(self, path: str, label: str, text: str) -> None:
+        self._tell("delta", path, label, {}, {"text": text})
+
+    def recorded(self, record: EffectRecord, label: str) -> None:
+        data: dict[str, Value] = {"kind": record.kind, "state": record.state, "elapsed": round(record.elapsed, 3)}
+        if record.usage:
+            data["input_tokens"] = record.usage.input_tokens
+            data["output_tokens"] = record.usage.output_tokens
+            data["cost"] = record.usage.cost
+        if record.failure:
+            data["message"] = record.failure.message
+        self._keep("effect", record.path, label, data, {}, record)
+
+    def take(self) -> tuple[Event, ...]:
+        """All that waits to be kept; it is the caller's to write."""
+        pending, self._pending = tuple(self._pending), []
+        return pending
+
+    def put_back(self, events: tuple[Event, ...]) -> None:
+        self._pending[:0] = events
+
+    def _keep(
+        self,
+        type: str,
+        path: str,
+        label: str,
+        data: Mapping[str, Value],
+        live: Mapping[str, Value],
+        record: EffectRecord | None = None,
+    ) -> None:
+        self._seq += 1
+        event = Event(type, self._run, self._clock.now(), self._seq, path, label, data, live, False, record)
+        self._pending.append(event)
+        self._listen(event)
+
+    def _tell(
+        self,
+        type: str,
+        path: str,
+        label: str,
+        data: Mapping[str, Value],
+        live: Mapping[str, Value],
+        replayed: bool = False,
+    ) -> None:
+        self._listen(Event(type, self._run, self._clock.now(), 0, path, label, data, live, replayed))

@@ -1,0 +1,90 @@
+"""The inputs of a run: complete, of the right type, and as text, before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from quire.diagnostics import nearest
+from quire.errors import BadInputs
+from quire.plan.nodes import Input, Plan
+from quire.values import Value, clean, encode
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
+
+
+def complete_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
+    """Every declared input with its value or default. Raises `BadInputs` with all that is wrong at once."""
+    declared = {wanted.name: wanted for wanted in plan.inputs}
+    problems = [_unknown(name, declared) for name in given if name not in declared]
+    values: dict[str, str] = {}
+    for name, wanted in declared.items():
+        text = _as_text(given.get(name))
+        if not text.strip():
+            if wanted.default is not None:
+                values[name] = wanted.default
+            elif wanted.required:
+                problems.append(f"missing input {describe(wanted)}")
+            else:
+                values[name] = text
+            continue
+        try:
+            values[name] = checked_input(wanted, text)
+        except ValueError as error:
+            problems.append(f"input {name}: {error}")
+    if problems:
+        raise BadInputs(problems)
+    return values
+
+
+def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
+    """The required ones that nobody has given, in document order: what a terminal can ask for."""
+    return [
+        wanted
+        for wanted in plan.inputs
+        if wanted.required and wanted.default is None and not _as_text(given.get(wanted.name)).strip()
+    ]
+
+
+def checked_input(wanted: Input, text: str) -> str:
+    """The value as the run gets it; raises ValueError with what would be right."""
+    match wanted.type:
+        case "number":
+            if not _NUMBER.fullmatch(text.strip()):
+                raise ValueError(f"{_quoted(text)} is not a number")
+            return text.strip()
+        case "boolean":
+            if text.strip().lower() not in _BOOLEANS:
+                raise ValueError(f"{_quoted(text)} is not true or false")
+            return _BOOLEANS[text.strip().lower()]
+        case "enum" if wanted.options:
+            if text.strip() not in wanted.options:
+                close = nearest(text.strip(), wanted.options)
+                hint = f" (did you mean {close}?)" if close else ""
+                raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
+            return text.strip()
+    return clean(text)
+
+
+def describe(wanted: Input) -> str:
+    kind = f"one of {', '.join(wanted.options)}" if wanted.options else wanted.type
+    return f"{wanted.name} ({kind})" + (f": {wanted.description}" if wanted.description else "")
+
+
+def _unknown(name: str, declared: Mapping[str, Input]) -> str:
+    close = nearest(name, declared)
+    if close:
+        return f"unknown input {name} (did you mean {close}?)"
+    return f"unknown input {name}: the document declares " + (", ".join(declared) or "none")
+
+
+def _as_text(value: Value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else encode(value)
+
+
+def _quoted(text: str) -> str:
+    short = " ".join(text.split())
+    return f'"{short if len(short) <= 60 else short[:57] + "…"}"'

@@ -1,0 +1,115 @@
+"""The walk through a Plan: pure, without input or output, one request at a time.
+
+It reads no clock, draws no random number and keeps no state outside its scope; sent the same answers, it
+asks the same questions again. That is what makes a journal enough to bring a run back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from quire.engine.ask import ask
+from quire.engine.capture import capture_text
+from quire.engine.requests import Boundary, Emit, Request, Walk
+from quire.engine.scope import Entry, Scope
+from quire.engine.think import think
+from quire.engine.use_tool import use_tool
+from quire.errors import StepFailed
+from quire.plan.nodes import Case, Match, Plan, Sequence, Step, Think, UseTool
+
+ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
+
+
+def interpret(plan: Plan, inputs: Mapping[str, str], *, context_budget: int | None = None) -> Walk:
+    """Runs a plan on complete inputs. Its result is the last executed step's output and the artifact's type."""
+    scope = Scope(plan, dict(inputs), context_budget)
+    yield from _sequence(plan.body, "", scope)
+    artifact_type = ""
+    if plan.artifact:
+        artifact_type = scope.render(plan.artifact.type).strip().lower()
+        if artifact_type not in ARTIFACT_TYPES:
+            message = f"{artifact_type!r} is not an artifact type ({', '.join(ARTIFACT_TYPES)})"
+            yield Emit("warning", "artifact", "", {"message": message})
+    return {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
+
+
+def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    """The output of the last step that did something, or None."""
+    last: str | None = None
+    for step in sequence.steps:
+        output = yield from _step(step, f"{prefix}{step.position}", scope)
+        last = output if output is not None else last
+    return last
+
+
+def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    yield Emit("step_started", path, step.label, {"title": step.title})
+    try:
+        output = yield from _perform(step, path, scope)
+    except StepFailed as error:
+        yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
+        raise
+    overrides: Mapping[str, str] = yield Boundary(f"{path}/break", step.label)
+    if overrides:
+        scope.override(overrides)
+    return output
+
+
+def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    """A question first; then what is decided before the work; the work; what is decided by it; one arm."""
+    before = len(scope.entries)
+    own: str | None = None
+    if step.ask:
+        own = yield from ask(step, step.ask, path, scope)
+    chosen: tuple[int, Case] | None = None
+    if step.match and step.match.decide_first:
+        chosen = _choose(step.match, scope)
+        if chosen is None:
+            del scope.entries[before:]
+            yield Emit("step_skipped", path, step.label, {"title": step.title})
+            return None
+    displayed: str | None = None
+    match step.work:
+        case Think():
+            own = yield from think(step, step.work, path, scope)
+            scope.entries.append(Entry(step.label, step.title, own))
+        case UseTool():
+            own = yield from use_tool(step, step.work, path, scope)
+            scope.entries.append(Entry(step.label, step.title, own))
+    if own is not None:
+        displayed = yield from _capture(step, path, own, scope)
+        scope.result = own
+    if step.match and not step.match.decide_first:
+        chosen = _choose(step.match, scope)
+    output = own
+    if chosen:
+        number, case = chosen
+        last = yield from _sequence(case.body, f"{path}/case[{number}]/", scope)
+        if own is None:
+            output = last
+            displayed = (yield from _capture(step, path, last, scope)) if last is not None else None
+    shown = {"output": output or "", "displayed": (displayed if displayed is not None else output) or ""}
+    yield Emit("step_completed", path, step.label, {"title": step.title}, shown)
+    return output
+
+
+def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Request, Any, str]:
+    """Keeps the result under its name; gives back what a person is shown of it."""
+    if step.capture is None:
+        return text
+    captured = capture_text(step.capture, text)
+    yield scope.name(path, step.label, step.capture.name, captured.value)
+    if captured.warning:
+        yield Emit("warning", f"{path}/output", step.label, {"message": captured.warning})
+    return text if isinstance(step.work, UseTool) else captured.displayed
+
+
+def _choose(match: Match, scope: Scope) -> tuple[int, Case] | None:
+    for number, case in enumerate(match.cases, 1):
+        if case.test is None:
+            return number, case
+        value = scope.lookup(case.test.variable) or ""
+        if (value == case.test.value) == (case.test.operator == "=="):
+            return number, case
+    return None

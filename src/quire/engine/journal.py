@@ -1,0 +1,42 @@
+"""The recorded effects of a run, as one drive sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quire.engine.records import EffectRecord
+from quire.engine.requests import Effect, request_hash
+from quire.errors import JournalMismatch
+
+
+class Journal:
+    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded."""
+
+    def __init__(self, records: Iterable[EffectRecord]) -> None:
+        self._records = {record.path: record for record in records}
+        self._claimed: set[str] = set()
+
+    def claim(self, path: str) -> None:
+        """A walk names each path once; twice is a bug of the interpreter, not of the document."""
+        if path in self._claimed:
+            raise AssertionError(f"the walk asked for {path} twice")
+        self._claimed.add(path)
+
+    def find(self, request: Effect) -> EffectRecord | None:
+        record = self._records.get(request.path)
+        if record is not None and record.request != request_hash(request):
+            raise JournalMismatch(request.path)
+        return record
+
+    def add(self, record: EffectRecord) -> None:
+        self._records[record.path] = record
+
+    def cost(self) -> float | None:
+        """What all records together cost; None once one of them has an unknown price."""
+        total = 0.0
+        for record in self._records.values():
+            if record.usage:
+                if record.usage.cost is None:
+                    return None
+                total += record.usage.cost
+        return total

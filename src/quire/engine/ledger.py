@@ -1,0 +1,73 @@
+"""The written side of a drive: journal, feed and lease behind one write."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from quire.engine.events import Feed, Listener
+from quire.engine.journal import Journal
+from quire.engine.ports import Clock, Store
+from quire.engine.records import Batch, EffectRecord, Lease, Question, RunUpdate, Written
+
+
+class CancelRequested(Exception):
+    """Somebody asked for the run to be cancelled; seen when something was written."""
+
+
+class Ledger:
+    """All that a drive writes goes through here: one transaction each, events that waited included."""
+
+    def __init__(self, lease: Lease, journal: Journal, store: Store, clock: Clock, listen: Listener) -> None:
+        self.lease = lease
+        self.journal = journal
+        self.store = store
+        self.feed = Feed(lease.run, lease, clock, listen)
+        self.position = ""
+        self._withdraw: list[str] = []
+
+    def withdraw(self, path: str) -> None:
+        """Takes an open question back with the next write."""
+        self._withdraw.append(path)
+
+    async def write(
+        self,
+        record: EffectRecord | None = None,
+        *,
+        questions: tuple[Question, ...] = (),
+        consume: tuple[str, ...] = (),
+    ) -> Written:
+        """Raises `CancelRequested` after the write, never instead of it."""
+        if record is not None:
+            self.feed.recorded(record, self.position)
+        effects = (record,) if record else ()
+        update = RunUpdate(position=self.position)
+        written = await self._write(Batch(effects, questions=questions, consume=consume, update=update))
+        if record is not None:
+            self.journal.add(record)
+        if written.cancel_requested:
+            raise CancelRequested
+        return written
+
+    async def close(self, update: RunUpdate) -> None:
+        """The last write of a drive, which says how it ended."""
+        await self._write(Batch(update=update))
+
+    async def open(self, batch: Batch) -> None:
+        await self._write(batch)
+
+    async def park(self, update: RunUpdate) -> bool:
+        """False when an answer waits to be taken: then nothing is written."""
+        events, withdraw = self.feed.take(), tuple(self._withdraw)
+        if await self.store.park(self.lease, Batch(events=events, withdraw=withdraw, update=update)):
+            self._withdraw.clear()
+            return True
+        self.feed.put_back(events)
+        return False
+
+    async def look(self) -> Written:
+        """Writes nothing; learns whether somebody wants something of the run."""
+        return await self.store.write(self.lease, Batch())
+
+    async def _write(self, batch: Batch) -> Written:
+        withdraw, self._withdraw = tuple(self._withdraw), []
+        return await self.store.write(self.lease, replace(batch, events=self.feed.take(), withdraw=withdraw))

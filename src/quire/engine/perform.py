@@ -1,0 +1,118 @@
+"""Performing one effect and writing down what came of it. Whatever happens becomes a record."""
+
+from __future__ import annotations
+
+import hashlib
+
+from quire.engine.ask import WrongAnswer, checked_answer
+from quire.engine.events import Feed
+from quire.engine.ports import ModelCall, Ports
+from quire.engine.records import EffectRecord, Question, Usage
+from quire.engine.requests import (
+    KINDS,
+    Boundary,
+    Effect,
+    Failure,
+    HumanRequest,
+    Load,
+    ModelRequest,
+    ToolRequest,
+    request_hash,
+)
+from quire.errors import ModelFailed, Refused, StepFailed
+from quire.values import InvalidValue, Value, clean, copy
+
+MAX_REPLY_CHARACTERS = 4_000_000
+
+
+class Performer:
+    def __init__(self, run: str, ports: Ports, feed: Feed) -> None:
+        self._run = run
+        self._ports = ports
+        self._feed = feed
+
+    def changes_the_world(self, request: Effect) -> bool:
+        return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
+
+    def intent(self, request: Effect) -> EffectRecord:
+        return EffectRecord(
+            request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
+        )
+
+    async def perform(self, request: ModelRequest | ToolRequest | Load) -> EffectRecord:
+        started = self._ports.clock.now()
+        usage: Usage | None = None
+        delays: tuple[float, ...] = ()
+        value: Value = None
+        failure: Failure | None = None
+        try:
+            match request:
+                case ModelRequest():
+                    value, usage, delays = await self._model(request)
+                case ToolRequest():
+                    value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
+                case Load():
+                    text = await self._ports.loader.load(request)
+                    value = None if text is None else clean(text)
+        except (StepFailed, Refused) as error:
+            failure = Failure.of(error)
+            delays = error.delays if isinstance(error, ModelFailed) else ()
+        except InvalidValue as error:
+            failure = Failure("tool", f"the result is not a JSON value: {error}")
+        return EffectRecord(
+            request.path,
+            KINDS[type(request)],
+            "failed" if failure else "ok",
+            request_hash(request),
+            started,
+            value,
+            failure,
+            usage,
+            max(0.0, self._ports.clock.now() - started),
+            delays,
+        )
+
+    async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
+        call = ModelCall(request.system, request.messages, request.closing, label=request.label)
+        reply = await self._ports.model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
+        if not reply.text.strip():
+            raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
+        if len(reply.text) > MAX_REPLY_CHARACTERS:
+            raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
+        value: Value = {"text": clean(reply.text), "model": reply.model, "finish_reason": reply.finish_reason}
+        return value, reply.usage, reply.delays
+
+    def question(self, request: HumanRequest, expiry: float | None) -> Question:
+        now = self._ports.clock.now()
+        return Question(
+            run=self._run,
+            path=request.path,
+            label=request.label,
+            title=request.title,
+            kind=request.kind,
+            prompt=request.prompt,
+            options=request.options,
+            default=request.default,
+            hash=request_hash(request),
+            asked_at=now,
+            expires_at=None if expiry is None else now + expiry,
+        )
+
+    async def ask_here(self, question: Question) -> str | None:
+        """A fitting answer from somebody who is here, or None."""
+        problem = ""
+        while (answer := await self._ports.people.ask(question, problem)) is not None:
+            try:
+                return clean(checked_answer(question.kind, question.options, answer))
+            except WrongAnswer as wrong:
+                problem = str(wrong)
+        return None
+
+    def settled(self, request: HumanRequest | Boundary, value: Value) -> EffectRecord:
+        """The record of what a person decided. Waiting for people takes no time that counts."""
+        return EffectRecord(
+            request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
+        )
+
+    def _effect_id(self, path: str) -> str:
+        return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]

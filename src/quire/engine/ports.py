@@ -1,0 +1,168 @@
+"""The doors of the engine. What stands behind each is chosen by whoever builds a runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from quire.engine.records import (
+    Answer,
+    Batch,
+    EffectRecord,
+    Event,
+    Lease,
+    NewRun,
+    Question,
+    RunRow,
+    Status,
+    Usage,
+    Written,
+)
+from quire.engine.requests import Load, Message, ToolRequest
+from quire.values import Value
+
+EffectClass = Literal["read", "idempotent", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
+
+    `label` names the step for scripted replies; no provider ever sees it.
+    """
+
+    system: str
+    messages: tuple[Message, ...]
+    closing: Mapping[str, Value] | None = None
+    max_tokens: int | None = None
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """`delays` are the waits before transport retries inside this call, in seconds."""
+
+    text: str
+    model: str
+    usage: Usage
+    finish_reason: str = "stop"
+    delays: tuple[float, ...] = ()
+
+
+class Model(Protocol):
+    """Raises `ModelFailed`, nothing else of its own. Cancelling the task stops the call at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        """Streams the text through `on_delta` piece by piece; the pieces joined are the reply's text."""
+        ...
+
+
+class Tools(Protocol):
+    """The one gate: checks what it dispatches, dispatches what it checked, redacts what comes back."""
+
+    def effect_class(self, request: ToolRequest) -> EffectClass:
+        """What a crash in the middle of this call would leave behind; unknown tools write."""
+        ...
+
+    async def call(self, request: ToolRequest, effect_id: str) -> Value:
+        """Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can deduplicate."""
+        ...
+
+    async def prompt(self, server: str, name: str) -> str:
+        """The text of a prompt that a server offers. Raises `StepFailed` or `Denied`."""
+        ...
+
+
+class Loader(Protocol):
+    async def load(self, request: Load) -> str | None:
+        """The text, or None where there is none. Raises `StepFailed` for a place that may not be read."""
+        ...
+
+
+class People(Protocol):
+    async def ask(self, question: Question, problem: str) -> str | None:
+        """An answer from somebody who is here now, or None: then the question waits in the inbox.
+
+        `problem` says what was wrong with the answer before, or is empty.
+        """
+        ...
+
+
+class Clock(Protocol):
+    def now(self) -> float: ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Store(Protocol):
+    """Runs, effects, events and the inbox. Every method is one transaction; failures are `StoreError`.
+
+    Readers see statuses as they are now: a wait past its `expires_at` is `expired`, `running` without a live
+    owner is `interrupted`.
+    """
+
+    async def create(self, run: NewRun) -> None: ...
+
+    async def get(self, run: str) -> RunRow | None: ...
+
+    async def find(self, prefix: str) -> Sequence[str]:
+        """Ids that begin with the prefix, newest first, at most 10."""
+        ...
+
+    async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
+        """Newest first."""
+        ...
+
+    async def text(self, sha256: str) -> str: ...
+
+    async def effects(self, run: str) -> Sequence[EffectRecord]: ...
+
+    async def events(self, run: str, after: int = 0) -> Sequence[Event]: ...
+
+    async def questions(self, run: str | None = None) -> Sequence[Question]:
+        """The open ones of runs that still wait, oldest first."""
+        ...
+
+    async def answers(self, run: str) -> Sequence[Answer]:
+        """Given and not yet taken by a driver."""
+        ...
+
+    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
+        """Raises `RunState` when that question is not open any more or was worded differently."""
+        ...
+
+    async def request_cancel(self, run: str) -> bool:
+        """True when the run is cancelled now; False when its live owner has been asked to do it."""
+        ...
+
+    async def acquire(self, run: str) -> Lease:
+        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run."""
+        ...
+
+    async def write(self, lease: Lease, batch: Batch) -> Written:
+        """Raises `Fenced` when the epoch is no longer the lease's."""
+        ...
+
+    async def park(self, lease: Lease, batch: Batch) -> bool:
+        """As `write`, unless an answer waits to be taken: then writes nothing and returns False."""
+        ...
+
+    async def release(self, lease: Lease) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """All the doors of one drive."""
+
+    store: Store
+    model: Model
+    tools: Tools
+    loader: Loader
+    people: People
+    clock: Clock

@@ -1,0 +1,190 @@
+"""What a store keeps of a run: its row, its effects, its events, its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from quire.engine.requests import Failure
+from quire.values import Value
+
+
+class Status(StrEnum):
+    """`completed` and `expired` are final; `failed` and `cancelled` go on with `resume`.
+
+    `interrupted` is never stored: it is how a reader sees `running` without a live owner."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    AWAITING_INPUT = "awaiting_input"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+    INTERRUPTED = "interrupted"
+
+
+WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
+FINAL = (Status.COMPLETED, Status.EXPIRED)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one effect used. `cost` is in US dollars; None means that nobody knows the price, never that it is free."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRecord:
+    """The journal's entry for one path. An `intent` says that a tool which changes the world was started."""
+
+    path: str
+    kind: str
+    state: Literal["intent", "ok", "failed"]
+    request: str
+    at: float
+    value: Value = None
+    failure: Failure | None = None
+    usage: Usage | None = None
+    elapsed: float = 0.0
+    delays: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps).
+
+    `live` and `record` (the effect that an `effect` event tells of) are for those who watch, never kept here."""
+
+    type: str
+    run: str
+    at: float
+    seq: int = 0
+    path: str = ""
+    label: str = ""
+    data: Mapping[str, Value] = field(default_factory=dict)
+    live: Mapping[str, Value] = field(default_factory=dict)
+    replayed: bool = False
+    record: EffectRecord | None = None
+
+    def as_json(self) -> dict[str, Value]:
+        head: dict[str, Value] = {"type": self.type, "run": self.run, "at": round(self.at, 3)}
+        if self.seq:
+            head["seq"] = self.seq
+        if self.path:
+            head["path"] = self.path
+        if self.label:
+            head["step"] = self.label
+        return {**head, **self.data, **self.live}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only."""
+
+    run: str
+    path: str
+    label: str
+    title: str
+    kind: Literal["input", "confirm", "select"]
+    prompt: str
+    options: tuple[str, ...]
+    default: str | None
+    hash: str
+    asked_at: float
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    path: str
+    hash: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """`pins` is all that the run holds on to; `texts` are the pinned documents by the sha256 of their UTF-8."""
+
+    id: str
+    title: str
+    format: str
+    document: str
+    created_at: float
+    pins: Mapping[str, Value]
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    id: str
+    title: str
+    format: str
+    document: str
+    status: Status
+    position: str
+    created_at: float
+    updated_at: float
+    expires_at: float | None
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    failure: Failure | None
+    ended_by: tuple[str, ...]
+    epoch: int
+    pins: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class RunUpdate:
+    """The list columns that change with a write.
+
+    None leaves `status` and `position` as they are; whenever `status` is given, `failure`, `ended_by` and
+    `expires_at` are written as they stand here (so going on clears them)."""
+
+    status: Status | None = None
+    position: str | None = None
+    failure: Failure | None = None
+    ended_by: tuple[str, ...] = ()
+    expires_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """All that one transaction writes. Usage of the effects is added to the run's totals in the same transaction.
+
+    `consume` closes questions whose answer has become an effect; `withdraw` takes open ones back. `supersede` takes
+    effects out of the journal, before `effects` go in: a failure that ended the run is performed again.
+    """
+
+    effects: tuple[EffectRecord, ...] = ()
+    events: tuple[Event, ...] = ()
+    questions: tuple[Question, ...] = ()
+    consume: tuple[str, ...] = ()
+    withdraw: tuple[str, ...] = ()
+    supersede: tuple[str, ...] = ()
+    update: RunUpdate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a writer learns in passing: somebody wants the run cancelled; an answer waits to be taken."""
+
+    cancel_requested: bool = False
+    answer_waiting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write a run, held by one process at a time. `seen` are the (type, path) of its kept events."""
+
+    run: str
+    epoch: int
+    last_seq: int
+    seen: frozenset[tuple[str, str]]

@@ -1,0 +1,172 @@
+"""What the interpreter asks the driver for.
+
+A request is a value: it says what is wanted and where in the document, never how. Everything that
+`content()` returns is covered by the hash that the journal keeps, so a replay that asks for something
+else is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from quire.errors import Refused, StepFailed
+from quire.values import Value, fingerprint
+
+Walk: TypeAlias = "Generator[Request, Any, Value]"
+"""An interpreter under way: yields requests, is sent their answers, returns its result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One model call. The answer is a mapping with at least `text`.
+
+    `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free.
+    """
+
+    path: str
+    label: str
+    system: str
+    messages: tuple[Message, ...]
+    closing: Mapping[str, Value] | None = None
+
+    def content(self) -> Value:
+        return {
+            "system": self.system,
+            "messages": [[message.role, message.content] for message in self.messages],
+            "closing": self.closing,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRequest:
+    """One tool call; `connection` is where the document says the tool lives. The answer is the tool's result."""
+
+    path: str
+    label: str
+    connection: str
+    tool: str
+    arguments: Mapping[str, Value]
+
+    def content(self) -> Value:
+        return {"connection": self.connection, "tool": self.tool, "arguments": self.arguments}
+
+
+@dataclass(frozen=True, slots=True)
+class HumanRequest:
+    """One question to a person. The answer is text that fits the kind."""
+
+    path: str
+    label: str
+    title: str
+    kind: Literal["input", "confirm", "select"]
+    prompt: str
+    options: tuple[str, ...] = ()
+    default: str | None = None
+
+    def content(self) -> Value:
+        return {"kind": self.kind, "prompt": self.prompt, "options": list(self.options), "default": self.default}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A text that is named when the step runs. The answer is the text, or None where there is none."""
+
+    path: str
+    label: str
+    scheme: str
+    where: str
+
+    def content(self) -> Value:
+        return {"scheme": self.scheme, "where": self.where}
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """The end of a step: where a run may stop for a breakpoint or an interrupt.
+
+    The answer is the map of values that the person overrode there. Nothing is recorded unless the run stopped.
+    """
+
+    path: str
+    label: str
+
+    def content(self) -> Value:
+        return {"boundary": self.label}
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Something to tell the readers of the run. `data` is kept; `live` is for those who watch now.
+
+    With `kept` false the whole event is only for those who watch."""
+
+    type: str
+    path: str
+    label: str = ""
+    data: Mapping[str, Value] = field(default_factory=dict)
+    live: Mapping[str, Value] = field(default_factory=dict)
+    kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one child of a fan ended: `failure` is None where it has a value."""
+
+    value: Value = None
+    failure: StepFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fan:
+    """Children that run side by side, at most `limit` at once; drawn from the iterator only when there is room.
+
+    The answer is a list of outcomes in the order of the children. With `stop_on_first_failure` the others are
+    stopped and the first failure is thrown.
+    """
+
+    path: str
+    children: Iterator[Walk]
+    limit: int = 8
+    stop_on_first_failure: bool = False
+
+
+Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Boundary
+Request: TypeAlias = Effect | Emit | Fan
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure as the journal keeps it."""
+
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: StepFailed | Refused) -> Failure:
+        if isinstance(error, StepFailed):
+            return cls(error.kind, error.message)
+        return cls("denied", str(error))
+
+    def raised(self, path: str) -> StepFailed:
+        return StepFailed(self.message, kind=self.kind, path=path)
+
+
+KINDS: Mapping[type[Effect], str] = {
+    ModelRequest: "model",
+    ToolRequest: "tool",
+    HumanRequest: "ask",
+    Load: "load",
+    Boundary: "break",
+}
+
+
+def request_hash(request: Effect) -> str:
+    return fingerprint([KINDS[type(request)], request.content()])

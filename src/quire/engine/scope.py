@@ -1,0 +1,82 @@
+"""What a walk through a document knows: inputs, named results, and what earlier steps left for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quire.engine.requests import Emit
+from quire.plan.nodes import Plan, Template
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One earlier result as the model is told it."""
+
+    label: str
+    title: str
+    text: str
+    answer: bool = False
+
+    def heading(self) -> str:
+        name = f"Step {self.label}: {self.title}" if self.title else f"Step {self.label}"
+        return f"[{name}, answer of the user]" if self.answer else f"[{name}]"
+
+
+@dataclass(slots=True)
+class Scope:
+    """Changed only by the interpreter that owns it, in document order; so a replay builds the same one."""
+
+    plan: Plan
+    inputs: dict[str, str]
+    context_budget: int | None = None
+    named: dict[str, str] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    result: str = ""
+
+    def lookup(self, name: str) -> str | None:
+        """Input, then named result. None where nobody set it."""
+        value = self.inputs.get(name)
+        return value if value is not None else self.named.get(name)
+
+    def render(self, text: Template) -> str:
+        out: list[str] = []
+        for part in text.parts:
+            if isinstance(part, str):
+                out.append(part)
+                continue
+            value = self.lookup(part.name)
+            out.append(value if value is not None else part.raw if part.default is None else part.default)
+        return "".join(out)
+
+    def name(self, path: str, label: str, name: str, value: str) -> Emit:
+        """Keeps a named result; the event is for the caller to yield."""
+        self.named[name] = value
+        return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
+
+    def override(self, values: Mapping[str, str]) -> None:
+        """What a person set at a stop: wins over an input, and over a named result until that is set again."""
+        for name, value in values.items():
+            if name in self.inputs or any(declared.name == name for declared in self.plan.inputs):
+                self.inputs[name] = value
+            else:
+                self.named[name] = value
+
+    def system_message(self, closing: str) -> str:
+        parts = [self.plan.system, self._earlier(), closing]
+        return "\n\n".join(part for part in parts if part)
+
+    def _earlier(self) -> str:
+        if not self.entries:
+            return ""
+        told = [f"{entry.heading()}\n{entry.text}" for entry in self.entries]
+        left_out = 0
+        if self.context_budget is not None:
+            room = self.context_budget
+            for kept, text in enumerate(reversed(told)):
+                room -= len(text)
+                if room < 0:
+                    left_out = len(told) - kept
+                    break
+        note = f"[The results of {left_out} earlier steps are left out: they do not fit.]\n\n" if left_out else ""
+        return "Results of the earlier steps, oldest first:\n\n" + note + "\n\n".join(told[left_out:])

@@ -1,0 +1,85 @@
+"""A step that asks a model: its text, what stands before it, and how the reply has to end."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from quire.engine.requests import Emit, Load, Message, ModelRequest, Request
+from quire.engine.scope import Scope
+from quire.errors import StepFailed
+from quire.plan.nodes import Capture, PromptSource, Step, Think
+from quire.plan.template import template
+from quire.values import Value
+
+
+def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    text = scope.render(work.prompt)
+    if work.preamble:
+        preamble = yield from _preamble(step, work.preamble, path, scope)
+        text = "\n\n".join(part for part in (preamble, text) if part)
+    if not text.strip():
+        return ""
+    reply: Mapping[str, Value] = yield ModelRequest(
+        path=f"{path}/model",
+        label=step.label,
+        system=scope.system_message(closing_instruction(work.closing)),
+        messages=(Message("user", text),),
+        closing=closing_schema(work.closing),
+    )
+    return str(reply["text"])
+
+
+def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    if source.scheme == "variable":
+        value = scope.lookup(source.where)
+        if value is None:
+            raise StepFailed(
+                f"@prompt({{{{{source.where}}}}}): nothing has set {source.where}", kind="undefined", path=path
+            )
+        return value
+    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, source.where)
+    if found is None:
+        message = f"no prompt {source.scheme}:{source.where}: the step runs on its own text"
+        yield Emit("warning", f"{path}/prompt", step.label, {"message": message})
+        return ""
+    return scope.render(template(str(found)))
+
+
+def closing_instruction(captures: tuple[Capture, ...]) -> str:
+    if not captures:
+        return ""
+    fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
+    example = ", ".join(f'"{capture.field}": …' for capture in captures)
+    noun = "field" if len(captures) == 1 else "fields"
+    return (
+        f"Write the answer freely. Then end the reply with one JSON object on a line of its own that holds the {noun} "
+        f"{fields}, in the form {{{example}}}. Write nothing after it."
+    )
+
+
+def _hint(capture: Capture) -> str:
+    match capture.type:
+        case "enum" if capture.options:
+            return f" (one of {', '.join(capture.options)})"
+        case "number" | "boolean":
+            return f" (a {capture.type})"
+    return ""
+
+
+def closing_schema(captures: tuple[Capture, ...]) -> dict[str, Value] | None:
+    if not captures:
+        return None
+    properties: dict[str, Value] = {str(capture.field): _schema(capture) for capture in captures}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _schema(capture: Capture) -> Value:
+    match capture.type:
+        case "enum" if capture.options:
+            return {"type": "string", "enum": list(capture.options)}
+        case "number" | "boolean":
+            return {"type": capture.type}
+        case "json":
+            return {}
+    return {"type": "string"}

@@ -1,0 +1,273 @@
+"""Walking through a document: branch by branch, one request at a time, the journal asked first.
+
+What is not recorded is performed, and its answer is recorded before the interpreter sees it. A branch that can
+only wait suspends; its siblings go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from quire.engine.branches import Branch, Fanning
+from quire.engine.ledger import CancelRequested, Ledger
+from quire.engine.perform import Performer
+from quire.engine.ports import Ports
+from quire.engine.records import Answer, EffectRecord, Question
+from quire.engine.requests import Boundary, Effect, Emit, Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
+from quire.errors import LimitReached, StepFailed
+from quire.values import Value
+
+CANCEL_GRACE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The conditions of a drive; limits are those of now, not those of the start."""
+
+    breakpoints: frozenset[str] = frozenset()
+    expiry: float | None = 24 * 3600.0
+    budget: float | None = None
+    on_uncertain: str = "rerun"
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A branch that waits; `question` is None for one that stopped for good."""
+
+    branch: Branch
+    question: Question | None
+    answered: asyncio.Future[Answer]
+
+
+class Walker:
+    """Moves the branches of one drive. `stopping` makes each of them rest before its next effect."""
+
+    def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
+        self.stopping = False
+        self.stopped_at: str | None = None
+        self.waking = 0
+        self._ledger = ledger
+        self._performer = Performer(ledger.lease.run, ports, ledger.feed)
+        self._terms = terms
+        self._answers = answers
+        self._waiting: dict[str, _Waiting] = {}
+        self._tasks: dict[asyncio.Task[None], Branch] = {}
+
+    async def walk(self, walk: Walk, branch: Branch) -> Value:
+        answer: Any = None
+        error: StepFailed | None = None
+        try:
+            while True:
+                request = walk.send(answer) if error is None else walk.throw(error)
+                answer = error = None
+                if type(request) is Emit:
+                    self._ledger.feed.emit(request, branch)
+                    continue
+                try:
+                    if isinstance(request, Fan):
+                        answer = await self._fan(request, branch)
+                    elif not isinstance(request, Emit):
+                        answer = await self._effect(request, branch)
+                except StepFailed as failed:
+                    error = failed
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        finally:
+            walk.close()
+
+    async def _effect(self, request: Effect, branch: Branch) -> Value:
+        self._ledger.journal.claim(request.path)
+        record = self._ledger.journal.find(request)
+        if record is not None and record.state == "ok":
+            return record.value
+        if record is not None and record.failure is not None:
+            raise record.failure.raised(request.path)
+        if isinstance(request, Boundary):
+            return await self._boundary(request, branch)
+        self._ledger.position = request.label
+        if self.stopping:
+            await self._rest_for_good(request.path, branch)
+        branch.mark_live()
+        match request:
+            case HumanRequest():
+                return await self._ask(request, branch)
+            case ModelRequest():
+                self._check_budget()
+            case ToolRequest() if self._performer.changes_the_world(request):
+                if record is not None:
+                    await self._settle_uncertain(request, branch)
+                await self._write(self._performer.intent(request))
+                return await self._finish(await self._with_grace(request))
+        return await self._finish(await self._performer.perform(request))
+
+    async def _finish(self, record: EffectRecord) -> Value:
+        await self._write(record)
+        if record.failure is not None:
+            raise record.failure.raised(record.path)
+        return record.value
+
+    async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
+        if self.stopping or boundary.label in self._terms.breakpoints:
+            self._ledger.position = boundary.label
+            self.stopped_at = boundary.path
+            await self._rest_for_good(boundary.path, branch)
+        return {}
+
+    async def _with_grace(self, request: ToolRequest) -> EffectRecord:
+        """A tool that changes the world gets a while to finish when the run is cancelled, so that its end is known."""
+        task = asyncio.create_task(self._performer.perform(request))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            try:
+                done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
+            finally:
+                task.cancel()
+            if done and not task.cancelled():
+                with contextlib.suppress(CancelRequested):
+                    await self._ledger.write(task.result())
+            raise
+
+    async def _settle_uncertain(self, request: ToolRequest, branch: Branch) -> None:
+        """The tool was started before a crash and nobody knows whether it finished."""
+        if self._terms.on_uncertain == "rerun":
+            return
+        name = f"{request.connection}/{request.tool}"
+        if self._terms.on_uncertain == "ask":
+            prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
+            question = HumanRequest(f"{request.path}/uncertain", request.label, name, "confirm", prompt)
+            if await self._effect(question, branch) == "yes":
+                return
+        message = f"{name} was under way when the run was interrupted, and it is not known whether it finished"
+        raise StepFailed(message, kind="uncertain", path=request.path)
+
+    def _check_budget(self) -> None:
+        if self._terms.budget is None:
+            return
+        spent = self._ledger.journal.cost()
+        if spent is None:
+            raise LimitReached("the price of this model is not known, so a budget cannot be kept: run without --budget")
+        if spent >= self._terms.budget:
+            raise LimitReached(f"the budget of ${self._terms.budget:.2f} is used up (${spent:.4f} spent)")
+
+    async def _ask(self, request: HumanRequest, branch: Branch) -> str:
+        question = self._performer.question(request, self._terms.expiry)
+        given = self._answers.get(request.path)
+        if given is None or given.hash != question.hash:
+            answer = await self._performer.ask_here(question)
+            if answer is not None:
+                await self._write(self._performer.settled(request, answer))
+                return answer
+            given = await self._wait_for(question, branch)
+        await self._write(self._performer.settled(request, given.value), consume=(request.path,))
+        return given.value
+
+    async def _wait_for(self, question: Question, branch: Branch) -> Answer:
+        self._ledger.feed.say(
+            "question",
+            path=question.path,
+            label=question.label,
+            data={
+                "kind": question.kind,
+                "prompt": question.prompt,
+                "options": list(question.options),
+                "default": question.default,
+            },
+        )
+        await self._write(questions=(question,))
+        return await self._suspend(question.path, question, branch)
+
+    async def _rest_for_good(self, path: str, branch: Branch) -> None:
+        """Until the end of this drive. Where a boundary was reached, resuming passes it."""
+        self.stopped_at = self.stopped_at or ""
+        await self._suspend(path, None, branch)
+
+    async def _suspend(self, path: str, question: Question | None, branch: Branch) -> Answer:
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[path] = _Waiting(branch, question, answered)
+        branch.rest()
+        answer = await answered
+        try:
+            await branch.wake()
+        finally:
+            self.waking -= 1
+        return answer
+
+    async def take_answers(self) -> bool:
+        """Hands answers that came in to the branches that wait for them; says whether there was one."""
+        taken = False
+        for answer in await self._ledger.store.answers(self._ledger.lease.run):
+            waiting = self._waiting.get(answer.path)
+            if waiting and waiting.question and waiting.question.hash == answer.hash:
+                del self._waiting[answer.path]
+                self.waking += 1
+                waiting.answered.set_result(answer)
+                taken = True
+        return taken
+
+    async def _fan(self, fan: Fan, branch: Branch) -> list[Outcome]:
+        def start(walk: Walk, child: Branch, number: int) -> None:
+            task = asyncio.create_task(self._child(walk, child, number, fanning, fan.stop_on_first_failure))
+            self._tasks[task] = child
+            task.add_done_callback(lambda done: self._tasks.pop(done, None))
+
+        fanning = Fanning(branch, fan.children, fan.limit, start)
+        fanning.begin()
+        try:
+            await fanning.done
+        except BaseException:
+            await self._stop_below(branch)
+            raise
+        return fanning.outcomes()
+
+    async def _child(self, walk: Walk, child: Branch, number: int, fanning: Fanning, stop: bool) -> None:
+        try:
+            outcome = Outcome(await self.walk(walk, child))
+        except StepFailed as error:
+            if stop:
+                fanning.fail(error)
+                child.rest()
+                return
+            outcome = Outcome(failure=error)
+        except asyncio.CancelledError:
+            child.rest()
+            raise
+        except BaseException as error:
+            fanning.fail(error)
+            child.rest()
+            return
+        fanning.finished(child, number, outcome)
+
+    async def _stop_below(self, branch: Branch) -> None:
+        """Stops what still runs under a branch and takes its open questions back."""
+        current = asyncio.current_task()
+        below = [task for task, owner in self._tasks.items() if task is not current and owner.within(branch)]
+        for task in below:
+            task.cancel()
+        await asyncio.gather(*below, return_exceptions=True)
+        for path, waiting in list(self._waiting.items()):
+            if waiting.branch is not branch and waiting.branch.within(branch):
+                del self._waiting[path]
+                self._ledger.withdraw(path)
+
+    def withdraw_all(self) -> None:
+        """Takes every open question back: the run has ended."""
+        for path, waiting in self._waiting.items():
+            if waiting.question:
+                self._ledger.withdraw(path)
+
+    async def end(self) -> None:
+        """Stops whatever is still under way."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _write(
+        self, record: EffectRecord | None = None, *, questions: tuple[Question, ...] = (), consume: tuple[str, ...] = ()
+    ) -> None:
+        written = await self._ledger.write(record, questions=questions, consume=consume)
+        if written.answer_waiting and self._waiting:
+            await self.take_answers()

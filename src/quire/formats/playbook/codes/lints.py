@@ -1,0 +1,209 @@
+"""PB2xx: advice that `check` adds. Nothing is wrong with the format; probably something is with the document."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.playbook.codes.page import make
+
+_lint = partial(make, Severity.LINT)
+
+UNRESOLVED = _lint(
+    "PB201",
+    "unresolved-placeholder",
+    "A `{{name}}` that no input, no `@output` and no inline default ever sets.",
+    "It is sent as it stands, braces and all. Write `{{name:string:default}}` where a default will do.",
+    "- `summary` (text): The text\n…\nShorten {{sumary}}.",
+    "- `summary` (text): The text\n…\nShorten {{summary}}.",
+)
+READ_EARLY = _lint(
+    "PB202",
+    "read-before-set",
+    "A `{{name}}` is read before the step that captures it.",
+    "Steps run from top to bottom, so nothing is there yet and the placeholder is sent as it stands.",
+    "## STEP 1: Use\n\nShorten {{draft}}.\n\n## STEP 2: Make\n\nWrite a draft.\n\n@output(draft)",
+    "## STEP 1: Make\n\nWrite a draft.\n\n@output(draft)\n\n## STEP 2: Use\n\nShorten {{draft}}.",
+)
+UNUSED_INPUT = _lint(
+    "PB203",
+    "unused-input",
+    "An input is declared and never read.",
+    "Whoever runs the playbook is asked for something that makes no difference.",
+    "- `tone` (string): Tone of voice\n…\nWrite about {{topic}}.",
+    "- `tone` (string): Tone of voice\n…\nWrite about {{topic}} in a {{tone}} tone.",
+)
+UNUSED_OUTPUT = _lint(
+    "PB204",
+    "unused-output",
+    "An `@output` is never read by a placeholder or a condition. The last step is left out: its output is a\nresult.",
+    "Later steps see earlier replies anyway. A capture is for `{{name}}`, for conditions and for tools.",
+    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Next\n\nGo on.",
+    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Next\n\nShorten {{draft}}.",
+)
+SHADOWS_INPUT = _lint(
+    "PB205",
+    "output-shadows-input",
+    "An `@output` has the name of an input.",
+    "`{{name}}` keeps meaning the input, so the captured value can never be read.",
+    "- `draft` (text): First version\n…\n@output(draft)",
+    "- `draft` (text): First version\n…\n@output(revised)",
+)
+IMPOSSIBLE = _lint(
+    "PB206",
+    "impossible-condition",
+    "A condition compares with a value that the variable can never have.",
+    "The options of the enum, or of the question, are all the values there are; text is compared exactly,\n"
+    "case and all.",
+    '- `depth` (enum: quick, thorough): Depth\n…\n```if depth == "Thorough"```',
+    '- `depth` (enum: quick, thorough): Depth\n…\n```if depth == "thorough"```',
+)
+NO_QUESTION = _lint(
+    "PB207",
+    "elicit-without-prompt",
+    "An `@elicit` asks without saying what.",
+    "The person who is to answer sees an empty question.",
+    "@elicit(input)",
+    '@elicit(input, "Which region?")',
+)
+FEW_OPTIONS = _lint(
+    "PB208",
+    "few-options",
+    "A select has one option or none, or an input question has options.",
+    "There is nothing to choose. Each option is a quoted string of its own; only a select has options.",
+    '@elicit(select, "Which?", "React, Vue, Svelte")',
+    '@elicit(select, "Which?", "React", "Vue", "Svelte")',
+)
+DUPLICATE_OPTIONS = _lint(
+    "PB209",
+    "duplicate-options",
+    "An option is listed twice.",
+    "Both mean the same answer, so one of them is a slip.",
+    "- `tone` (enum: formal, casual, formal): Tone",
+    "- `tone` (enum: formal, casual, academic): Tone",
+)
+EMPTY_STEP = _lint(
+    "PB210",
+    "empty-step",
+    "A step has no text, no directive that does something, and no branches.",
+    "It completes at once with an empty output.",
+    "## STEP 2: Review\n\n## STEP 3: Publish",
+    "## STEP 2: Review\n\nReview the draft.\n\n## STEP 3: Publish",
+)
+NO_OPTIONS = _lint(
+    "PB211",
+    "enum-without-options",
+    "An enum has no options.",
+    "No value can ever be right.",
+    "- `tone` (enum): Tone of voice",
+    "- `tone` (enum: formal, casual): Tone of voice",
+)
+SPACED = _lint(
+    "PB212",
+    "spaced-placeholder",
+    "Braces with something in them that is nearly a placeholder.",
+    "Placeholders have no spaces and no hyphens: `{{name}}`, `{{name:type}}`, `{{name:type:default}}`.\n"
+    "Everything else is sent as it stands.",
+    "Write about {{ topic }}.",
+    "Write about {{topic}}.",
+)
+OUTPUT_NAME = _lint(
+    "PB213",
+    "output-name",
+    "The name of an `@output` begins with a digit or an underscore.",
+    "Other readers of the format refuse such names, and `__elicit_step_N` belongs to the engine.",
+    "@output(2nd_draft)",
+    "@output(second_draft)",
+)
+HEADING = _lint(
+    "PB214",
+    "near-miss-heading",
+    "A heading looks like a section of the format but is not written like one.",
+    "Sections that the format does not know are skipped, text and all. The headings are `## SYSTEM`, `##\n"
+    "INPUTS`, `## STEP N: Title` and `## ARTIFACTS`, at the start of a line, with a space after the hashes.",
+    "## Step 1 - Draft\n\n## SYSTEM:",
+    "## STEP 1: Draft\n\n## SYSTEM",
+)
+UNTYPED_COMPARISON = _lint(
+    "PB215",
+    "untyped-comparison",
+    "A condition compares an `@output` that has no type.",
+    "An untyped capture keeps the reply exactly, line breaks and all, so `bug` and `bug.` are different. An\n"
+    "enum is trimmed and checked against its options.",
+    '@output(kind)\n…\n```if kind == "bug"```',
+    '@output(kind: enum, "bug", "feature")\n…\n```if kind == "bug"```',
+)
+OPTIONS_WITHOUT_ENUM = _lint(
+    "PB216",
+    "options-without-enum",
+    "An `@output` has options but not the type enum.",
+    "Only an enum is checked against options.",
+    '@output(kind, "bug", "feature")',
+    '@output(kind: enum, "bug", "feature")',
+)
+BACKSLASH_QUOTE = _lint(
+    "PB217",
+    "backslash-quote",
+    "A quoted text of `@elicit` has a backslash before a quote.",
+    'The format has no escapes. Quire reads `\\"` as a quote where the line makes no sense otherwise; other\n'
+    "readers cut the text there.",
+    '@elicit(input, "What does \\"done\\" mean?")',
+    "@elicit(input, \"What does 'done' mean?\")",
+)
+TOOL_JSON = _lint(
+    "PB218",
+    "tool-json",
+    "The third argument of `@tool` is not a JSON object, even with a value in place of each placeholder.",
+    "The step would fail before the tool is called. Keys and texts are in double quotes.",
+    "@tool(web, search, {query: '{{topic}}'})",
+    '@tool(web, search, {"query": "{{topic}}"})',
+)
+SUBSTEP_LABEL = _lint(
+    "PB219",
+    "substep-label",
+    "The label of a sub-step does not begin with the number of its step, or is there twice.",
+    "Answers, break points and lists go by the label.",
+    "## STEP 2: Adapt\n…\n### STEP 3a: Blog",
+    "## STEP 2: Adapt\n…\n### STEP 2a: Blog",
+)
+CHAIN = _lint(
+    "PB220",
+    "joined-chains",
+    "A step has a second `if`, or an arm after its `else`.",
+    "One arm at most runs in a step: a second chain is read as more arms of the first, and nothing after an\n"
+    "`else` is ever reached. Give the second decision a step of its own.",
+    '```if a == "x"```\n…\n```endif```\n\n```if b == "y"```\n…\n```endif```',
+    '```if a == "x"```\n…\n```endif```\n\n## STEP 3: Then\n\n```if b == "y"```\n…\n```endif```',
+)
+SUBSTEP_OUTSIDE = _lint(
+    "PB221",
+    "substep-outside-branch",
+    "A `### STEP Na:` heading stands outside of a branch.",
+    "Only the arms of a branch have sub-steps; here the heading is a line of the step's text.",
+    "## STEP 2: Adapt\n\n### STEP 2a: Blog\n\nWrite a post.",
+    "## STEP 2: Blog\n\nWrite a post.",
+)
+DEFAULT_TYPE = _lint(
+    "PB222",
+    "default-type",
+    "The default of an input does not fit its type.",
+    "A run that leaves the input blank would start with a wrong value.",
+    "- `count` (number: five): How many",
+    "- `count` (number: 5): How many",
+)
+PROMPT_FILE = _lint(
+    "PB223",
+    "prompt-file",
+    "`@prompt(file:…)` leaves the folder of the playbook.",
+    "Absolute paths and `..` are refused when the step runs.",
+    "@prompt(file:../shared/criteria.md)",
+    "@prompt(file:prompts/criteria.md)",
+)
+ARTIFACT_LINE = _lint(
+    "PB224",
+    "artifact-line",
+    "`## ARTIFACTS` has no line of the form `type: NAME`.",
+    "The section then declares nothing.",
+    "## ARTIFACTS\n\nA json file.",
+    "## ARTIFACTS\n\ntype: json",
+)

@@ -1,0 +1,159 @@
+"""PB1xx: the format's own warnings. The document runs, but a part of it is not read as it seems to be meant."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.playbook.codes.page import make
+
+_warning = partial(make, Severity.WARNING)
+
+STEP_NUMBER = _warning(
+    "PB101",
+    "step-number",
+    "A step's number is not one more than that of the step before.",
+    "All steps run, in the order in which they stand; but people and `__elicit_step_N` go by the number.",
+    "## STEP 1: Draft\n…\n## STEP 3: Review",
+    "## STEP 1: Draft\n…\n## STEP 2: Review",
+)
+MALFORMED_INPUT = _warning(
+    "PB102",
+    "malformed-input",
+    "A list item of `## INPUTS` does not declare an input.",
+    "The line is skipped, so nothing asks for that input and `{{name}}` stays in the prompt as it is. The\n"
+    "form is a dash, the name in backticks, the type in parentheses, and then perhaps a colon and a\n"
+    "description. Names begin with a letter and go on with letters, digits and underscores.",
+    "* topic (string) - What to write about",
+    "- `topic` (string): What to write about",
+)
+ARTIFACT_TYPE = _warning(
+    "PB103",
+    "artifact-type",
+    "`type:` of `## ARTIFACTS` names a type that the format does not have.",
+    "Known are markdown, json, mermaid, chartjs, html_css, javascript and typescript; or a `{{variable}}`\n"
+    "that holds one of them when the run ends.",
+    "## ARTIFACTS\n\ntype: pdf",
+    "## ARTIFACTS\n\ntype: markdown",
+)
+UNDECLARED_VARIABLE = _warning(
+    "PB104",
+    "undeclared-variable",
+    "A condition reads a name that is neither an input nor captured by an earlier `@output`.",
+    "It counts as empty text, so `==` never holds and `!=` always does. The step's own `@output` may be read,\n"
+    "and `__elicit_step_N` where step N asks something.",
+    '- `depth` (enum: quick, deep): How deep\n…\n```if dept == "deep"```',
+    '- `depth` (enum: quick, deep): How deep\n…\n```if depth == "deep"```',
+)
+ELICIT_TYPE = _warning(
+    "PB105",
+    "elicit-type",
+    "The first argument of `@elicit` is not input, confirm or select.",
+    "The directive is ignored: nobody is asked.",
+    '@elicit(slider, "How much?")',
+    '@elicit(input, "How much?")',
+)
+DIRECTIVE = _warning(
+    "PB106",
+    "near-miss-directive",
+    "A line looks like a directive but is not written like one.",
+    "It stays in the text of the step and is sent to the model. Directives stand on a line of their own;\n"
+    "names come right after the parenthesis; texts are in double quotes and separated by commas; `extract:`\n"
+    "and `default:` are followed by their quote at once. Inside a fenced code block nothing is a directive,\n"
+    "so examples are safe there.",
+    '@output( summary )\n@elicit(input "Name?")\n@tool(my server, search)',
+    '@output(summary)\n@elicit(input, "Name?")\n@tool("my server", search)',
+)
+MARKER = _warning(
+    "PB107",
+    "near-miss-marker",
+    "A line looks like a branch marker but is not written like one.",
+    "It stays in the text of the step, and no branch begins or ends there. A marker is one line: three\n"
+    "backticks, `if` or `elif` with a condition, `else`, or `endif`, and three backticks again, with no\n"
+    "spaces inside the backticks around the word. The value of a condition is in double quotes.",
+    "``` if mode == 'deep' ```\n…\n``` endif ```",
+    '```if mode == "deep"```\n…\n```endif```',
+)
+PROMPT_SCHEME = _warning(
+    "PB108",
+    "prompt-scheme",
+    "`@prompt` refers to a kind of place that Quire does not know.",
+    "The reference is ignored and the step runs on its own text. Known are `library:id`, `file:path`\n"
+    "(relative to the playbook), `mcp:server/prompt` and a single `{{variable}}`.",
+    "@prompt(https://example.com/criteria)",
+    "@prompt(file:prompts/criteria.md)",
+)
+NESTED_IF = _warning(
+    "PB109",
+    "nested-if",
+    "An `if` stands inside another `if`.",
+    "Branches do not nest. The inner block, from its `if` to its `endif`, is kept as text of the sub-step it\n"
+    "stands in. Decide in two steps, or capture the decision with `@output` and branch on it once.",
+    '```if mode == "deep"```\n### STEP 2a: Deep\n```if lang == "go"```\n…\n```endif```\n```endif```',
+    "## STEP 2: Depth\n"
+    '```if mode == "deep"```\n'
+    "…\n"
+    "```endif```\n"
+    "\n"
+    "## STEP 3: Language\n"
+    '```if lang == "go"```\n'
+    "…\n"
+    "```endif```",
+)
+OPERATOR = _warning(
+    "PB110",
+    "condition-operator",
+    "A condition uses an operator other than `==` and `!=`.",
+    "The line stays in the text and no branch begins. Comparisons are of exact text. Let a step decide what\n"
+    "is to be compared: ask for one of a few words, capture it as an enum, and branch on the word.",
+    '```if score > "3"```',
+    '@output(verdict: enum, "good", "poor")\n…\n```if verdict == "good"```',
+)
+TOOL_ARGUMENTS = _warning(
+    "PB111",
+    "tool-arguments",
+    "`@tool` has only one argument.",
+    "It needs the connection and the tool; the directive is ignored.",
+    "@tool(search)",
+    '@tool(web, search, {"query": "{{topic}}"})',
+)
+CONFIRM_OPTION = _warning(
+    "PB112",
+    "confirm-option",
+    "`@elicit(confirm, …)` has options.",
+    "A confirm is answered with yes or no; the options are not shown. A select has options.",
+    '@elicit(confirm, "Proceed?", "Sure", "Never")',
+    '@elicit(select, "Proceed?", "Sure", "Never")',
+)
+UNTERMINATED_IF = _warning(
+    "PB113",
+    "unterminated-if",
+    "An `if` has no `endif`.",
+    "It is closed where the step ends, at the next `##` heading, so nothing is lost; but text that was meant\n"
+    "to come after the branch belongs to its last arm.",
+    '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n## STEP 3: Next',
+    '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\n## STEP 3: Next',
+)
+TOOL_COMPANY = _warning(
+    "PB114",
+    "tool-company",
+    "A step has a `@tool` and also an `@elicit` or a `@prompt`.",
+    "A tool step calls no model and asks nobody: the tool wins and the others are ignored. Ask in a step\nbefore.",
+    '## STEP 1: Search\n\n@elicit(input, "For what?")\n@tool(web, search, {"query": "{{__elicit_step_1}}"})',
+    "## STEP 1: Ask\n"
+    "\n"
+    '@elicit(input, "For what?")\n'
+    "@output(query)\n"
+    "\n"
+    "## STEP 2: Search\n"
+    "\n"
+    '@tool(web, search, {"query": "{{query}}"})',
+)
+STRAY_MARKER = _warning(
+    "PB115",
+    "stray-marker",
+    "An `elif`, `else` or `endif` belongs to no `if`.",
+    "The line stays in the text of the step. Often the `if` before it is there but not written as a marker.",
+    "### STEP 2a: Deep\n\nDig.\n\n```endif```",
+    '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```',
+)

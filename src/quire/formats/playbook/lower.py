@@ -1,0 +1,134 @@
+"""From the syntax tree of a playbook to the Plan.
+
+The order of a step's parts is settled here: a tool silences the question beside it, and conditions that
+do not read the step's own result are decided before its work.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from quire.formats.playbook import syntax
+from quire.formats.playbook.arguments import arguments
+from quire.plan.nodes import (
+    Artifact,
+    Ask,
+    Capture,
+    CaptureType,
+    Case,
+    Comparison,
+    Input,
+    InputType,
+    Match,
+    Plan,
+    PromptSource,
+    Sequence,
+    Step,
+    Think,
+    UseTool,
+)
+from quire.plan.template import PLACEHOLDER, template
+
+SCHEMES = ("library", "file", "mcp")
+
+
+def lower(playbook: syntax.Playbook) -> Plan:
+    return Plan(
+        title=playbook.title,
+        format="playbook",
+        inputs=tuple(_input(declared) for declared in playbook.inputs),
+        body=_sequence(playbook.steps, None),
+        system=playbook.system,
+        description=playbook.description,
+        artifact=Artifact(template(playbook.artifact.type)) if playbook.artifact else None,
+    )
+
+
+def _input(declared: syntax.InputDeclaration) -> Input:
+    return Input(
+        declared.name,
+        cast(InputType, declared.type),
+        declared.default,
+        declared.options,
+        declared.description,
+        declared.required,
+    )
+
+
+def _sequence(steps: tuple[syntax.Step, ...], heir: Capture | None) -> Sequence:
+    """`heir` is a parent's capture that the last of these steps has to serve."""
+    last = len(steps)
+    return Sequence(tuple(_step(step, at, heir if at == last else None) for at, step in enumerate(steps, 1)))
+
+
+def _step(step: syntax.Step, position: int, heir: Capture | None) -> Step:
+    capture = _capture(step.output) if step.output else None
+    work: Think | UseTool | None = None
+    ask = None
+    if step.tool:
+        work = _tool(step.tool)
+    else:
+        ask = _ask(step.elicitation) if step.elicitation else None
+        if step.content or step.prompt:
+            closing = tuple(wanted for wanted in (capture, heir) if wanted and wanted.field)
+            work = Think(template(step.content), _prompt(step.prompt) if step.prompt else None, closing)
+    serves = capture if work is None and ask is None else None
+    return Step(
+        position=position,
+        label=step.label,
+        title=step.title,
+        ask=ask,
+        work=work,
+        match=_match(step, serves) if step.arms else None,
+        capture=capture,
+        number=str(step.number),
+        span=step.span,
+    )
+
+
+def _match(step: syntax.Step, serves: Capture | None) -> Match:
+    own = step.output.name if step.output else None
+    conditions = [arm.condition for arm in step.arms if arm.condition]
+    return Match(
+        cases=tuple(
+            Case(
+                Comparison(arm.condition.variable, arm.condition.operator, arm.condition.value)
+                if arm.condition
+                else None,
+                _sequence(arm.steps, serves),
+            )
+            for arm in step.arms
+        ),
+        decide_first=all(condition.variable != own for condition in conditions),
+    )
+
+
+def _capture(output: syntax.OutputCapture) -> Capture:
+    return Capture(output.name, cast("CaptureType | None", output.type), output.options, output.field)
+
+
+def _ask(elicitation: syntax.Elicitation) -> Ask:
+    return Ask(
+        elicitation.kind,
+        template(elicitation.prompt),
+        tuple(template(option) for option in elicitation.options),
+        template(elicitation.default) if elicitation.default is not None else None,
+    )
+
+
+def _tool(call: syntax.ToolCall) -> UseTool:
+    try:
+        return UseTool(call.connection, call.tool, arguments(call.arguments))
+    except ValueError as error:
+        return UseTool(call.connection, call.tool, {}, problem=str(error))
+
+
+def _prompt(reference: syntax.PromptReference) -> PromptSource:
+    variable = PLACEHOLDER.fullmatch(reference.ref)
+    if variable:
+        return PromptSource("variable", variable[1])
+    scheme, _, where = reference.ref.partition(":")
+    if scheme not in SCHEMES:
+        # The reader leaves references of unknown schemes out of the tree; a bare id is a library's.
+        return PromptSource("library", reference.ref)
+    return PromptSource(cast(Literal["library", "file", "mcp"], scheme), where)

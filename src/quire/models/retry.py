@@ -1,0 +1,79 @@
+"""Waiting out a provider's bad moment: the only retries there are, since those inside the SDKs are switched off.
+
+A call is tried again only while none of its text has been streamed: what was shown stays true, and the pieces
+joined are always the reply. A stream that breaks after that fails the call at once, still marked as transient.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from quire.engine.ports import Model, ModelCall, ModelReply
+from quire.errors import ModelFailed
+
+BACKOFF = (1.0, 2.0, 4.0, 8.0)
+LONGEST_WAIT = 60.0
+
+
+class TransportFailed(ModelFailed):
+    """A failure that passes, with the seconds that the provider asked us to wait, if it said."""
+
+    def __init__(self, message: str, *, kind: str, retry_after: float | None = None) -> None:
+        super().__init__(message, kind=kind, transient=True)
+        self.retry_after = retry_after
+
+
+class Retrying:
+    """A model that tries again after 1, 2, 4 and 8 seconds, or later where the provider asks for it.
+
+    A provider that wants a wait longer than `longest` is taken at its word: the call fails now and says so.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        backoff: tuple[float, ...] = BACKOFF,
+        longest: float = LONGEST_WAIT,
+    ) -> None:
+        self._model = model
+        self._sleep = sleep
+        self._backoff = backoff
+        self._longest = longest
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        delays: list[float] = []
+        streamed = False
+
+        def pass_on(piece: str) -> None:
+            nonlocal streamed
+            streamed = True
+            on_delta(piece)
+
+        while True:
+            try:
+                reply = await self._model.complete(call, pass_on)
+            except ModelFailed as error:
+                failure = error
+            else:
+                return replace(reply, delays=(*reply.delays, *delays))
+            wait = None if streamed else self._wait(failure, len(delays))
+            if wait is None:
+                failure.delays = tuple(delays)
+                raise failure
+            delays.append(wait)
+            await self._sleep(wait)
+
+    def _wait(self, failure: ModelFailed, tried: int) -> float | None:
+        if not failure.transient or tried >= len(self._backoff):
+            return None
+        asked = failure.retry_after if isinstance(failure, TransportFailed) else None
+        wait = max(self._backoff[tried], asked or 0.0)
+        return wait if wait <= self._longest else None

@@ -1,0 +1,107 @@
+"""The embedded runtime (`xllamacpp`): one loaded model per file and process, one generation at a time.
+
+The package has no type stubs and prints a lot unless told not to, so everything that is known about it stays here.
+Traps, all met: a schema as `response_format` together with an assistant prefix does not start (the same schema as a
+grammar does); an exception in the callback disappears; the callback stops the generation by returning true; an
+HTTP listener on a free loopback port always comes with the server, so it gets a key that nobody knows.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+
+from quire.errors import CannotStart, ModelFailed
+from quire.values import Value, encode
+
+CONTEXT = 8192
+"""Tokens of context. The runtime lowers it by itself for a model that was trained for less."""
+
+PROMPT_BATCH = 256
+"""Tokens of the prompt per report: also how long it can take until a cancelled call lets go of the processor."""
+
+Callback = Callable[[Any], bool]
+
+
+class Server(Protocol):
+    @property
+    def listening_address(self) -> str: ...
+
+    def handle_chat_completions(self, prompt: Mapping[str, object], callback: Callback) -> object: ...
+
+
+class Runtime:
+    """A model file and the one thread that may use it: calls queue up there and can be cancelled there too."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="quire-model")
+        self._server: Server | None = None
+
+    def generate(self, request: Mapping[str, object], callback: Callback) -> None:
+        """Runs in the worker. Chunks, and errors of the runtime, arrive at the callback."""
+        if self._server is None:
+            self._server = _load(self.path)
+        self._server.handle_chat_completions(request, callback)
+
+    def grammar(self, schema: Mapping[str, Value]) -> str:
+        text: str = _xllamacpp().json_schema_to_grammar(encode(schema))
+        return text
+
+
+_loaded: dict[Path, Runtime] = {}
+_loading = threading.Lock()
+
+
+def runtime_for(path: Path) -> Runtime:
+    """The runtime of a file; loading waits for the first call. Raises `CannotStart` for what cannot be a model."""
+    path = path.resolve()
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except FileNotFoundError:
+        raise CannotStart(f"no model file at {path}") from None
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+    if magic != b"GGUF":
+        raise CannotStart(f"{path} is no GGUF model file")
+    _xllamacpp()
+    with _loading:
+        return _loaded.setdefault(path, Runtime(path))
+
+
+def _xllamacpp() -> Any:
+    try:
+        return import_module("xllamacpp")
+    except ImportError:
+        raise CannotStart('a local model needs the extra "local": pip install "quire[local]"') from None
+
+
+def _load(path: Path) -> Server:
+    runtime = _xllamacpp()
+    params = runtime.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.n_batch = PROMPT_BATCH
+    params.verbosity = -1
+    params.use_jinja = True
+    params.enable_reasoning = 0
+    params.cpuparams.n_threads = max(1, (os.cpu_count() or 2) - 1)
+    params.api_keys = [secrets.token_hex(32)]
+    params.endpoint_slots = False
+    params.ui = False
+    try:
+        server: Server = runtime.Server(params)
+    except RuntimeError:
+        raise ModelFailed(
+            f"{path} cannot be loaded: the file is damaged, of an unknown kind, or too big for this machine",
+            kind="bad_model",
+        ) from None
+    return server

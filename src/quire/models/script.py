@@ -1,0 +1,193 @@
+"""Reading a script of replies: JSON, and YAML where PyYAML is installed. Every mistake is said with its line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.engine.records import Usage
+from quire.errors import CannotStart
+from quire.values import InvalidValue, Value, encode
+
+KEYS = ("step", "contains", "reply", "default", "error", "delay_ms", "usage")
+_TEXTS = ("step", "contains", "reply", "default")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Compared by identity: two entries that say the same are still two."""
+
+    step: str | None = None
+    contains: str | None = None
+    reply: str = ""
+    error: tuple[str, str, bool] | None = None
+    delay_ms: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+    is_default: bool = False
+    only_delay: bool = False
+
+    @property
+    def in_order(self) -> bool:
+        return self.step is None and self.contains is None and not self.is_default
+
+    def fits(self, label: str, prompt: str) -> bool:
+        if self.step is not None and self.step != label:
+            return False
+        return self.contains is None or self.contains in prompt
+
+    def same_rule(self, other: Entry) -> bool:
+        return (self.step, self.contains) == (other.step, other.contains)
+
+
+class EntryError(ValueError):
+    """What is wrong with one entry; the reader adds where it stands."""
+
+
+def entries_of(values: Sequence[Value] | Sequence[Entry]) -> list[Entry]:
+    """Raises `CannotStart` naming the entry by its number."""
+    entries = []
+    for number, value in enumerate(values, 1):
+        try:
+            entries.append(value if isinstance(value, Entry) else entry_of(value))
+        except EntryError as error:
+            raise CannotStart(f"script entry {number}: {error}") from None
+    return entries
+
+
+def entry_of(value: Value) -> Entry:
+    if isinstance(value, str):
+        return Entry(reply=value)
+    if not isinstance(value, Mapping):
+        raise EntryError("is neither a text nor a mapping")
+    unknown = [key for key in value if key not in KEYS]
+    if unknown:
+        raise EntryError(f"does not know {unknown[0]!r}; it can have {', '.join(KEYS)}")
+    answers = [key for key in ("reply", "default", "error") if key in value]
+    if len(answers) > 1:
+        raise EntryError(f"has both {answers[0]} and {answers[1]}")
+    if not answers and "delay_ms" not in value:
+        raise EntryError("needs a reply, a default or an error")
+    if not answers and len(value) > 1:
+        raise EntryError("has a delay_ms but no reply")
+    if "default" in value and ("step" in value or "contains" in value):
+        raise EntryError("is a default, so it cannot have step or contains")
+    step, contains = (str(value[key]) if key in value else None for key in ("step", "contains"))
+    return Entry(
+        step=step,
+        contains=contains,
+        reply=_text(value.get("reply", value.get("default", ""))),
+        error=_error(value["error"]) if "error" in value else None,
+        delay_ms=_number(value.get("delay_ms", 0), "delay_ms"),
+        usage=_usage(value.get("usage", {})),
+        is_default="default" in value,
+        only_delay=not answers,
+    )
+
+
+def read_script(path: Path) -> list[Entry]:
+    """Raises `CannotStart` with the file and, where one can be told, the line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise CannotStart(f"no script at {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise CannotStart(f"{path} cannot be read: {error}") from None
+    entries = []
+    for line, value in _json(path, text) if path.suffix == ".json" else _yaml(path, text):
+        try:
+            entries.append(entry_of(value))
+        except EntryError as error:
+            raise CannotStart(f"{path}:{line}: the entry {error}") from None
+    return entries
+
+
+def _json(path: Path, text: str) -> list[tuple[int, Value]]:
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise CannotStart(f"{path}:{line}: not JSON: {str(error).split(':')[0]}") from None
+    if isinstance(whole, dict) and isinstance(whole.get("model"), list):
+        return [(1, value) for value in whole["model"]]
+    if not isinstance(whole, list):
+        raise CannotStart(f"{path}:1: a script is a list of replies")
+    # The whole is valid, so its items can be read again one by one to learn where each begins.
+    found: list[tuple[int, Value]] = []
+    scan, at = json.JSONDecoder().raw_decode, text.index("[") + 1
+    for _ in whole:
+        while text[at] in " \t\r\n,":
+            at += 1
+        line = text.count("\n", 0, at) + 1
+        value, at = scan(text, at)
+        found.append((line, value))
+    return found
+
+
+def _yaml(path: Path, text: str) -> list[tuple[int, Value]]:
+    try:
+        import yaml
+    except ImportError:
+        if text.lstrip()[:1] in ("[", "{"):
+            return _json(path, text)
+        raise CannotStart(f"{path}: a script in YAML needs PyYAML (`pip install pyyaml`); JSON needs nothing") from None
+    loader = yaml.SafeLoader(text)
+    try:
+        root = loader.get_single_node()
+        if isinstance(root, yaml.MappingNode):
+            root = next((value for key, value in root.value if key.value == "model"), root)
+        if not isinstance(root, yaml.SequenceNode):
+            raise CannotStart(f"{path}:{root.start_mark.line + 1 if root else 1}: a script is a list of replies")
+        return [(node.start_mark.line + 1, _yaml_entry(loader, node)) for node in root.value]
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise CannotStart(f"{path}:{line}: not YAML: {error.problem}") from None
+    finally:
+        loader.dispose()
+
+
+def _yaml_entry(loader: object, node: object) -> Value:
+    """A text stays as it is written: `reply: no` and `step: 1` are not a boolean and a number."""
+    import yaml
+
+    assert isinstance(loader, yaml.SafeLoader) and isinstance(node, yaml.Node)  # noqa: S101
+    if isinstance(node, yaml.ScalarNode):
+        return str(node.value)
+    if not isinstance(node, yaml.MappingNode):
+        value: Value = loader.construct_object(node, deep=True)
+        return value
+    entry: dict[str, Value] = {}
+    for key, part in node.value:
+        raw = isinstance(part, yaml.ScalarNode) and key.value in _TEXTS
+        entry[str(key.value)] = str(part.value) if raw else loader.construct_object(part, deep=True)
+    return entry
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return encode(value)
+    except InvalidValue as error:
+        raise EntryError(f"has a reply that is no JSON: {error}") from None
+
+
+def _error(value: Value) -> tuple[str, str, bool]:
+    if isinstance(value, Mapping):
+        kind = str(value.get("kind", "model"))
+        return kind, str(value.get("message", f"a scripted failure of kind {kind}")), value.get("transient") is True
+    return "model", str(value), False
+
+
+def _number(value: Value, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise EntryError(f"has a {name} that is no number of 0 or more")
+    return float(value)
+
+
+def _usage(value: Value) -> Usage:
+    if not isinstance(value, Mapping) or any(key not in ("input_tokens", "output_tokens", "cost") for key in value):
+        raise EntryError("has a usage that is no mapping of input_tokens, output_tokens and cost")
+    read, written, cost = (_number(value.get(key, 0), key) for key in ("input_tokens", "output_tokens", "cost"))
+    return Usage(int(read), int(written), cost)

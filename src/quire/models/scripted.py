@@ -1,0 +1,88 @@
+"""A model that says what a script says: for `--script FILE`, for document tests, for trying a run without a key.
+
+An entry is a text, or a mapping with `reply`, `error` or `default`. For each call the first of these answers:
+an entry whose `step` is the call's label; one whose `contains` stands in the prompt; the next entry in order
+that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
+last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from quire.engine.ports import ModelCall, ModelReply
+from quire.errors import ModelFailed
+from quire.models.script import Entry, entries_of, read_script
+from quire.values import Value
+
+
+class ScriptedModel:
+    """`calls` are the calls that it got, in order."""
+
+    def __init__(
+        self,
+        entries: Sequence[Value] | Sequence[Entry],
+        *,
+        name: str = "script",
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        parsed = entries_of(entries)
+        self.calls: list[ModelCall] = []
+        self._name = name
+        self._sleep = sleep
+        self._queue = [entry for entry in parsed if entry.in_order]
+        self._matching = [entry for entry in parsed if not entry.in_order and not entry.is_default]
+        self._default = next((entry for entry in parsed if entry.is_default), None)
+
+    @classmethod
+    def from_file(cls, path: Path) -> ScriptedModel:
+        return cls(read_script(path), name=f"script:{path}")
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        self.calls.append(call)
+        entry, delay_ms = self._next(call)
+        if delay_ms:
+            await self._sleep(delay_ms / 1000)
+        if entry.error is not None:
+            kind, message, transient = entry.error
+            raise ModelFailed(message, kind=kind, transient=transient)
+        for piece in _pieces(entry.reply):
+            on_delta(piece)
+            await asyncio.sleep(0)
+        return ModelReply(entry.reply, self._name, entry.usage)
+
+    def _next(self, call: ModelCall) -> tuple[Entry, float]:
+        prompt = "\n".join((call.system, *(message.content for message in call.messages)))
+        by_step = [entry for entry in self._matching if entry.step is not None and entry.fits(call.label, prompt)]
+        by_text = [entry for entry in self._matching if entry.step is None and entry.fits(call.label, prompt)]
+        for fitting in (by_step, by_text):
+            if not fitting:
+                continue
+            entry = fitting[0]
+            if any(other.same_rule(entry) for other in fitting[1:]):
+                self._matching.remove(entry)
+            return entry, entry.delay_ms
+        delay = 0.0
+        while self._queue:
+            entry = self._queue.pop(0)
+            delay += entry.delay_ms
+            if not entry.only_delay:
+                return entry, delay
+        if self._default is not None:
+            return self._default, delay + self._default.delay_ms
+        where = f"step {call.label}" if call.label else f"call {len(self.calls)}"
+        raise ModelFailed(f"the script has no reply for {where}", kind="script")
+
+
+def _pieces(text: str) -> list[str]:
+    """A few pieces, cut between words, that joined are the text."""
+    words = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
+    size = max(1, -(-len(words) // 4))
+    return ["".join(words[at : at + size]) for at in range(0, len(words), size)]

@@ -1,0 +1,169 @@
+"""One picture of a run under way, as lines that fit the terminal: its steps, what the model is writing, a status line.
+
+A function of what is known and of the size of the terminal, nothing else. Texts never become markup, and what a
+model or a document wrote has its control characters shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
+
+from quire.engine.progress import Progress, StepView
+from quire.render.text import numbers, one_line, visible
+
+STREAM_ROWS = 8
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_NARROW = 40
+
+_GLYPHS = {
+    "pending": ("○", "."),
+    "completed": ("✓", "+"),
+    "skipped": ("–", "-"),
+    "failed": ("✗", "x"),
+    "awaiting_input": ("?", "?"),
+    "paused": ("‖", "="),
+}
+_STYLES = {
+    "pending": "dim",
+    "running": "cyan",
+    "completed": "green",
+    "skipped": "dim",
+    "failed": "red",
+    "awaiting_input": "yellow",
+    "paused": "yellow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When the picture is taken. `now` is the clock of the events, `seconds` is how long this process has been at it."""
+
+    now: float
+    seconds: float
+    note: str = ""
+    unicode: bool = True
+
+
+def shown_steps(progress: Progress) -> list[StepView]:
+    """The steps of the document, and the sub-steps of arms that were taken."""
+    taken = {step.path.rpartition("/")[0] for step in progress.steps.values() if step.depth and step.status != "pending"}
+    return [step for step in progress.steps.values() if not step.depth or step.path.rpartition("/")[0] in taken]
+
+
+def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[Text]:
+    """At most `height - 1` lines of at most `width - 1` cells: the cursor needs a place below."""
+    room = max(1, height - 1)
+    steps = shown_steps(progress)
+    stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
+    rows = [step_line(step, width, moment) for step in steps]
+    lines = [*_window(rows, _current(steps), max(0, room - 1 - len(stream))), *stream]
+    return [_fitting(line, width) for line in (*lines, status_line(progress, moment))][-room:]
+
+
+def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
+    """What stays on the screen: every step, however many there are, and the totals."""
+    lines = [step_line(step, width, moment) for step in shown_steps(progress)]
+    done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
+    total = sum(not step.depth for step in progress.steps.values())
+    took = totals(progress, moment.seconds)
+    lines.append(Text(f"{done} of {total} steps" + (f" · {took}" if took else ""), style="dim"))
+    return [_fitting(line, width) for line in lines]
+
+
+def step_line(step: StepView, width: int, moment: Moment) -> Text:
+    running = step.status == "running"
+    seconds = step.elapsed
+    if running and step.started_at is not None:
+        seconds = max(seconds, moment.now - step.started_at)
+    took = "" if width < _NARROW else numbers(seconds, step.input_tokens + step.output_tokens, step.cost)
+    style = _STYLES.get(step.status, "")
+    line = Text("  " * step.depth)
+    line.append(_glyph(step.status, moment), style=style)
+    line.append(f" {one_line(step.label)} ", style="dim" if style == "dim" else "")
+    room = width - 1 - line.cell_len - (cell_len(took) + 2 if took else 0)
+    title = Text(one_line(step.title), style="dim" if style == "dim" else "bold" if running else "")
+    title.truncate(max(room, 8), overflow="ellipsis")
+    line.append_text(title)
+    if took:
+        line.append(f"  {took}", style="dim")
+    if step.message and step.status == "failed":
+        line.append(f"  {one_line(step.message)}", style="red")
+    return line
+
+
+def status_line(progress: Progress, moment: Moment) -> Text:
+    if moment.note:
+        return Text(moment.note, style="yellow")
+    top = [step for step in progress.steps.values() if not step.depth]
+    at = next((number for number, step in enumerate(top, 1) if step.status == "running"), None)
+    parts = [f"step {at} of {len(top)}" if at else f"{len(top)} steps", totals(progress, moment.seconds)]
+    return Text(" · ".join([*filter(None, parts), "Ctrl-C pauses"]), style="dim")
+
+
+def totals(progress: Progress, seconds: float) -> str:
+    steps = progress.steps.values()
+    costs = [step.cost for step in steps]
+    cost = None if None in costs else sum(one for one in costs if one is not None)
+    return numbers(seconds, sum(step.input_tokens + step.output_tokens for step in steps), cost)
+
+
+def _glyph(status: str, moment: Moment) -> str:
+    if status == "running":
+        return _SPINNER[int(moment.seconds * 10) % len(_SPINNER)] if moment.unicode else "*"
+    pretty, plain = _GLYPHS.get(status, ("·", "."))
+    return pretty if moment.unicode else plain
+
+
+def _current(steps: list[StepView]) -> int:
+    """The innermost step that is under way, else the last that has ended."""
+    running = [number for number, step in enumerate(steps) if step.status in ("running", "awaiting_input")]
+    ended = [number for number, step in enumerate(steps) if step.status != "pending"]
+    return (running or ended or [0])[-1]
+
+
+def _window(rows: list[Text], current: int, room: int) -> list[Text]:
+    """The rows around the current one, with a word about those that are left out."""
+    if len(rows) <= room:
+        return rows
+    if room < 3:
+        return rows[current : current + 1][:room]
+    first = min(max(0, current - (room - 2) // 2 - 1), len(rows) - room)
+    kept = rows[first : first + room]
+    if first:
+        kept[0] = Text(f"  … {first + 1} above", style="dim")
+    if first + room < len(rows):
+        kept[-1] = Text(f"  … {len(rows) - first - room + 1} below", style="dim")
+    return kept
+
+
+def _stream(progress: Progress, width: int, room: int) -> list[Text]:
+    """The end of what the model is writing. Only the end is looked at: a reply can be long."""
+    inner = max(8, width - 5)
+    tail = progress.streaming[-inner * (room + 1) * 2 :] if room else ""
+    if not tail.strip():
+        return []
+    rows = [piece for line in visible(tail).expandtabs(4).splitlines() for piece in _wrapped(line, inner)]
+    return [Text(f"  │ {row}", style="dim") for row in rows[-room:]]
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """Cut at spaces where there are any, by the width that a terminal gives to each character."""
+    if cell_len(line) <= width:
+        return [line]
+    rows = [""]
+    for word in line.split(" "):
+        joined = f"{rows[-1]} {word}" if rows[-1] else word
+        if cell_len(joined) <= width:
+            rows[-1] = joined
+        else:
+            pieces = chop_cells(word, width)
+            rows = [*rows, *pieces] if rows[-1] else pieces
+    return rows
+
+
+def _fitting(line: Text, width: int) -> Text:
+    line.truncate(max(1, width - 1), overflow="ellipsis")
+    return line

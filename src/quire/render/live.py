@@ -1,0 +1,132 @@
+"""The live view of a run on a terminal.
+
+Events only change what is known; ten times a second a picture of it (`quire.render.frame`) is painted over the one
+before, so a fast model costs no more than a slow one. Painted by hand and not by rich's `Live`: that one moves up by
+the rows of its last picture at the width of then, and leaves torn lines behind when the window gets narrower.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from quire.engine.progress import Progress
+from quire.engine.records import Event
+from quire.render.frame import Moment, frame, summary
+from quire.render.keys import quiet_keys
+from quire.render.plain import warning_line
+
+SECONDS_BETWEEN_PICTURES = 0.1
+
+
+class Painter:
+    """Puts a picture where the last one was. Knows how many rows that has become when the window changed."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._widths: list[int] = []
+
+    def paint(self, lines: Sequence[Text]) -> None:
+        text = self._rendered(lines).replace("\n", "\x1b[K\n")
+        self._write(self._home() + text + "\x1b[J")
+        self._widths = [line.cell_len for line in lines]
+
+    def clear(self) -> None:
+        if self._widths:
+            self._write(self._home() + "\x1b[J")
+            self._widths = []
+
+    def print(self, lines: Sequence[Text]) -> None:
+        """Lines that stay."""
+        self.clear()
+        self._write(self._rendered(lines))
+
+    def _home(self) -> str:
+        """To the first row of the last picture: a terminal that got narrower has wrapped its lines."""
+        width = max(1, self._console.width)
+        rows = sum(max(1, -(-cells // width)) for cells in self._widths)
+        return f"\r\x1b[{rows}A" if rows else "\r"
+
+    def _rendered(self, lines: Sequence[Text]) -> str:
+        with self._console.capture() as captured:
+            for line in lines:
+                self._console.print(line, no_wrap=True, overflow="ignore", crop=False)
+        return captured.get()
+
+    def _write(self, text: str) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._console.file.write(text)
+            self._console.file.flush()
+
+
+class LiveView:
+    """The caller applies an event to `progress` before it is shown. Needs a running event loop."""
+
+    def __init__(self, progress: Progress, console: Console) -> None:
+        self._progress = progress
+        self._console = console
+        self._painter = Painter(console)
+        self._ticking: asyncio.Task[None] | None = None
+        self._since = time.monotonic()
+        self._waited = 0.0
+        self._paused_at: float | None = None
+        self._note = ""
+        self._keys = contextlib.ExitStack()
+
+    def start(self) -> None:
+        self._since = time.monotonic()
+        self._keys.enter_context(quiet_keys())
+        self._ticking = asyncio.get_running_loop().create_task(self._tick())
+
+    def show(self, event: Event) -> None:
+        if event.type == "warning" and not event.replayed:
+            self.say(warning_line(event))
+
+    def say(self, line: str) -> None:
+        self._painter.print([Text(line, style="yellow")])
+
+    def note(self, line: str) -> None:
+        """Stands in the status line from now on."""
+        self._note = line
+
+    def pause(self) -> None:
+        if self._paused_at is None:
+            self._paused_at = time.monotonic()
+            self._painter.clear()
+            self._keys.close()
+
+    def resume(self) -> None:
+        """The next picture comes with the next tick, so asking twice in a row does not flicker."""
+        if self._paused_at is None:
+            return
+        waited = time.monotonic() - self._paused_at
+        self._waited, self._paused_at = self._waited + waited, None
+        for step in self._progress.steps.values():
+            if step.status == "running" and step.started_at is not None:
+                step.started_at += waited
+        self._keys.enter_context(quiet_keys())
+
+    def stop(self) -> None:
+        if self._ticking is not None:
+            self._ticking.cancel()
+            self._ticking = None
+        self.resume()
+        self._painter.print(summary(self._progress, self._console.width, self._moment()))
+        self._keys.close()
+
+    async def _tick(self) -> None:
+        while True:
+            if self._paused_at is None:
+                width, height = self._console.size
+                self._painter.paint(frame(self._progress, width, height, self._moment()))
+            await asyncio.sleep(SECONDS_BETWEEN_PICTURES)
+
+    def _moment(self) -> Moment:
+        seconds = time.monotonic() - self._since - self._waited
+        pretty = (self._console.encoding or "").lower().startswith("utf")
+        return Moment(time.time(), seconds, self._note, pretty)

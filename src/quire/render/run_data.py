@@ -1,0 +1,113 @@
+"""Runs, questions and journals as JSON: what `--json` prints, and the one place that says which keys there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quire.engine.progress import StepView
+from quire.engine.records import EffectRecord, Question, RunRow
+from quire.engine.requests import ModelRequest
+from quire.runtime.view import RunView
+from quire.values import Value
+
+
+def row_data(row: RunRow) -> dict[str, Value]:
+    """A run as a list shows it. Times are seconds since 1970; an unknown cost is null."""
+    return {
+        "id": row.id,
+        "status": str(row.status),
+        "title": row.title,
+        "format": row.format,
+        "document": row.document,
+        "step": row.position,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "expires_at": row.expires_at,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost": row.cost,
+        "error": {"kind": row.failure.kind, "message": row.failure.message, "paths": list(row.ended_by)}
+        if row.failure
+        else None,
+    }
+
+
+def view_data(view: RunView) -> dict[str, Value]:
+    """All that is known of one run."""
+    progress = view.replay.progress
+    return {
+        **row_data(view.row),
+        "model": view.pins.model,
+        "inputs": dict(view.pins.inputs),
+        "breakpoints": list(view.pins.breakpoints),
+        "steps": [_step(step) for step in progress.steps.values()],
+        "named": dict(view.named),
+        "warnings": [{"step": label, "message": message} for label, message in progress.warnings],
+        "questions": [question_data(question) for question in view.questions],
+        "effects": effects_data(view.effects),
+        "output": view.output if view.replay.finished else None,
+        "artifact_type": view.artifact_type,
+    }
+
+
+def question_data(question: Question, title: str | None = None) -> dict[str, Value]:
+    """`title` is that of the run's document, where the question stands among those of other runs."""
+    head: dict[str, Value] = {"run": question.run}
+    if title is not None:
+        head["title"] = title
+    return {
+        **head,
+        "step": question.label,
+        "step_title": question.title,
+        "path": question.path,
+        "kind": question.kind,
+        "prompt": question.prompt,
+        "options": list(question.options),
+        "default": question.default,
+        "asked_at": question.asked_at,
+        "expires_at": question.expires_at,
+    }
+
+
+def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
+    return [_effect(record) for record in effects]
+
+
+def prompt_data(request: ModelRequest) -> dict[str, Value]:
+    return {
+        "system": request.system,
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "closing": request.closing,
+    }
+
+
+def _step(step: StepView) -> Value:
+    return {
+        "path": step.path,
+        "label": step.label,
+        "title": step.title,
+        "status": step.status,
+        "message": step.message,
+        "output": step.output,
+        "elapsed": round(step.elapsed, 3),
+        "input_tokens": step.input_tokens,
+        "output_tokens": step.output_tokens,
+        "cost": step.cost,
+    }
+
+
+def _effect(record: EffectRecord) -> Value:
+    usage = record.usage
+    return {
+        "path": record.path,
+        "kind": record.kind,
+        "state": record.state,
+        "request": record.request,
+        "at": record.at,
+        "elapsed": round(record.elapsed, 3),
+        "delays": list(record.delays),
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
+        if usage
+        else None,
+        "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
+    }

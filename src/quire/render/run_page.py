@@ -1,0 +1,189 @@
+"""Runs for people: the list, one run on a page, its journal, its questions, its events as lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+from quire.engine.progress import StepView
+from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
+from quire.engine.requests import ModelRequest
+from quire.render.tables import Style, age, short, status_colour, table, tokens
+from quire.render.text import duration, money, one_line, visible
+from quire.runtime.view import RunView
+from quire.values import Value
+
+OUTPUT_LINES = 12
+_TITLE = 48
+_EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": "skipped", "step_failed": "failed"}
+
+
+def run_table(rows: Sequence[RunRow], now: float) -> list[str]:
+    cells = [
+        (
+            row.id,
+            said(row.status),
+            short(row.title, _TITLE),
+            row.position,
+            age(now - row.created_at),
+            tokens(row.input_tokens, row.output_tokens),
+            money(row.cost),
+        )
+        for row in rows
+    ]
+    header = ("RUN", "STATUS", "TITLE", "STEP", "AGE", "TOKENS", "COST")
+    return table(cells, header, right=frozenset({4, 5, 6}), style=_status_in(1))
+
+
+def run_page(view: RunView, now: float) -> Iterator[str]:
+    """Paragraphs of lines, from what one wants to know first to what came out."""
+    yield from run_header(view.row, now, view.pins.model)
+    if view.pins.inputs:
+        yield from _paragraph("inputs", _values(view.pins.inputs))
+    steps = list(view.replay.progress.steps.values())
+    yield from _paragraph("steps", table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1)))
+    own = {name: value for name, value in view.named.items() if not name.startswith("__")}
+    if own:
+        yield from _paragraph("named outputs", _values(own))
+    warnings = [f"{f'step {label}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings]
+    if warnings:
+        yield from _paragraph("warnings", warnings)
+    if view.questions:
+        lines = [line for question in view.questions for line in question_lines(question, now)]
+        yield from _paragraph("waiting for an answer", lines)
+    if view.replay.finished:
+        yield from _paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
+
+
+def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
+    yield click.style(one_line(row.title) or row.id, bold=True)
+    cost = money(row.cost)
+    at = f" at step {one_line(row.position)}" if row.position and row.status is not Status.COMPLETED else ""
+    yield f"{'run':9} {row.id}"
+    yield f"{'status':9} {_coloured(said(row.status), row.status)}{at}"
+    facts = [
+        ("document", row.document),
+        ("model", model),
+        ("created", f"{_clock(row.created_at)} ({age(now - row.created_at)} ago)"),
+    ]
+    if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
+        facts.append(("expires", f"{_clock(row.expires_at)} (in {age(row.expires_at - now)})"))
+    if row.input_tokens or row.output_tokens:
+        facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
+    if row.failure:
+        where = f"step {row.position}: " if row.position else ""
+        facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
+    yield from (f"{name:9} {one_line(fact)}" for name, fact in facts)
+
+
+def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
+    cells = [
+        (
+            record.path,
+            record.kind,
+            record.state,
+            record.request[:12],
+            duration(record.elapsed),
+            tokens(record.usage.input_tokens, record.usage.output_tokens) if record.usage else "",
+            short(record.failure.message, 60) if record.failure else "",
+        )
+        for record in effects
+    ]
+    header = ("PATH", "KIND", "STATE", "REQUEST", "TOOK", "TOKENS", "ERROR")
+    return table(cells, header, right=frozenset({4, 5}))
+
+
+def question_lines(question: Question, now: float) -> list[str]:
+    """A question, what may be answered, and until when."""
+    lines = [f"step {one_line(question.label)} ({question.kind}): {one_line(question.prompt)}"]
+    if question.options:
+        lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
+    if question.default is not None:
+        lines.append(f"  default: {one_line(question.default)}")
+    waits = f"  asked {age(now - question.asked_at)} ago"
+    if question.expires_at is not None:
+        waits += f", expires in {age(question.expires_at - now)}"
+    return [*lines, waits]
+
+
+def event_line(event: Event) -> str:
+    """One stored event for those who read along; empty for what only machines want."""
+    data = event.data
+    step = f"step {one_line(event.label)}" if event.label else ""
+    title = one_line(str(data.get("title", "")))
+    match event.type:
+        case "effect":
+            took = duration(float(str(data.get("elapsed", 0))))
+            used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
+            what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
+        case "question":
+            what = ["asks:", str(data.get("prompt", ""))]
+        case "warning":
+            what = ["warning:", str(data.get("message", ""))]
+        case known if known in _EVENTS:
+            what = [_EVENTS[known], title, str(data.get("message", ""))]
+        case other:
+            what = [other.replace("_", " "), str(data.get("message", ""))]
+    said_here = one_line(" ".join(part for part in what if part))
+    return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
+
+
+def prompt_text(request: ModelRequest) -> str:
+    """What a model is told, message by message."""
+    messages = [("system", request.system)] if request.system else []
+    messages += [(message.role, message.content) for message in request.messages]
+    return "\n\n".join(f"--- {role} ---\n{content}" for role, content in messages) + "\n"
+
+
+def said(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _step(step: StepView) -> tuple[str, ...]:
+    return (
+        "  " * step.depth + step.label,
+        said(step.status),
+        short(step.title, _TITLE),
+        duration(step.elapsed) if step.elapsed >= 0.05 else "",
+        tokens(step.input_tokens, step.output_tokens),
+        money(step.cost),
+        short(step.message, 60),
+    )
+
+
+def _output(view: RunView) -> list[str]:
+    lines = visible(view.output).split("\n")
+    if len(lines) <= OUTPUT_LINES:
+        return lines
+    rest = len(lines) - OUTPUT_LINES
+    return [*lines[:OUTPUT_LINES], f"… {rest} more lines: quire runs {view.row.id} --output"]
+
+
+def _values(values: Mapping[str, str]) -> list[str]:
+    return table([(name, short(value, 80)) for name, value in values.items()])
+
+
+def _paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield ""
+    yield click.style(title, bold=True)
+    yield from (f"  {line}" if line else "" for line in lines)
+
+
+def _status_in(wanted: int) -> Style:
+    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == wanted else cell
+
+
+def _coloured(cell: str, status: str) -> str:
+    colour = status_colour(status)
+    return click.style(cell, fg=colour) if colour else cell
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _whole(data: Mapping[str, Value], name: str) -> int:
+    value = data.get(name)
+    return value if isinstance(value, int) else 0

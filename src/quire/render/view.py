@@ -1,0 +1,54 @@
+"""What shows a run while it goes on. All of them read the same feed; `quire.cli.driving` chooses one."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Protocol, TextIO
+
+from quire.engine.records import Event
+
+
+class View(Protocol):
+    """`show` is called for every event and must be cheap; whoever asks a person something pauses the view meanwhile."""
+
+    def start(self) -> None: ...
+
+    def show(self, event: Event) -> None: ...
+
+    def say(self, line: str) -> None:
+        """A line for people, between whatever else is shown."""
+        ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Talk:
+    """Lines on stderr and nothing else: a quiet run, and the base of the views that need no more than that."""
+
+    def __init__(self, err: TextIO) -> None:
+        self._err = err
+
+    def start(self) -> None:
+        pass
+
+    def show(self, event: Event) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        # Whoever read this may have gone away; that stops no run.
+        with contextlib.suppress(OSError, ValueError):
+            self._err.write(line + "\n")
+            self._err.flush()
+
+    def pause(self) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass

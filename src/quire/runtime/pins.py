@@ -1,0 +1,36 @@
+"""What a run holds on to from its start: an edit on disk never changes a run under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import cast
+
+from quire.plan.nodes import SEMANTICS_VERSION
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """`document` is the sha256 of the text; `folder` is where its files are looked for."""
+
+    document: str
+    folder: str | None
+    model: str
+    inputs: Mapping[str, str]
+    breakpoints: tuple[str, ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+    allow: tuple[str, ...] = ()
+    context_budget: int | None = None
+    semantics_version: int = SEMANTICS_VERSION
+
+    def as_json(self) -> dict[str, Value]:
+        return cast("dict[str, Value]", asdict(self))
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Value]) -> Pins:
+        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        for name in ("breakpoints", "allow"):
+            known[name] = tuple(cast("list[str]", known.get(name, [])))
+        return cls(**known)  # type: ignore[arg-type]  # written by `as_json`

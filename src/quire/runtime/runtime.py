@@ -1,0 +1,323 @@
+"""One workspace with its store: starting, driving and looking at runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.documents import Document, read
+from quire.engine.ask import WrongAnswer, checked_answer
+from quire.engine.drive import Drive, Ended
+from quire.engine.events import Listener
+from quire.engine.inputs import complete_inputs
+from quire.engine.interpret import interpret
+from quire.engine.journal import Journal
+from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
+from quire.engine.progress import Progress
+from quire.engine.records import Batch, EffectRecord, NewRun, Question, RunRow, RunUpdate, Status
+from quire.engine.replay import replay
+from quire.engine.requests import Boundary, Walk, request_hash
+from quire.engine.walker import Terms
+from quire.errors import BadInputs, NoSuchRun, RunState
+from quire.models import Choice, choose_model, open_model
+from quire.plan.nodes import Plan
+from quire.plan.uses import prompt_schemes, tool_calls
+from quire.runtime.people import GivenAnswers, Nobody, Unattended
+from quire.runtime.pins import Pins
+from quire.runtime.view import RunView
+from quire.source import Source
+from quire.store import DEFAULT_PATH, open_store
+from quire.tools.gate import Gate, open_gate
+from quire.tools.redact import Redactor
+from quire.tools.registry import Registry
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import find_workspace
+from quire.workspace.grants import default_grants
+from quire.workspace.prompts import PromptLoader
+from quire.workspace.requests import require_trusted
+from quire.workspace.settings import Settings
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+class WallClock:
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a run is started with, besides its inputs. `answers` are by step label."""
+
+    model: str | None = None
+    breakpoints: tuple[str, ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+    allow: tuple[str, ...] = ()
+
+
+class Runtime:
+    """`model` and `tools` stand in for what the settings would choose; they are given again on each start."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        environ: Mapping[str, str] | None = None,
+        model: Model | None = None,
+        tools: Tools | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self.clock = clock or WallClock()
+        self._environ = os.environ if environ is None else environ
+        self._model = model
+        self._tools = tools
+
+    @classmethod
+    def open(
+        cls,
+        start: Path | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        model: Model | None = None,
+        tools: Tools | None = None,
+    ) -> Runtime:
+        """The runtime of the workspace around `start` (the current folder). Opens nothing yet."""
+        environ = os.environ if environ is None else environ
+        workspace = find_workspace(start or Path.cwd())
+        settings = load_settings(workspace, environ)
+        if settings.store_url and "store" in settings.requested:
+            require_trusted(settings)
+        where = settings.store_url or workspace.folder / DEFAULT_PATH
+        store = open_store(where, durability=settings.runs.durability)
+        return cls(settings, store, environ=environ, model=model, tools=tools)
+
+    async def close(self) -> None:
+        await self.store.close()
+
+    def choose_model(self, asked: str | None) -> Choice:
+        """Which model a run started now would use, and why."""
+        if self._model is not None:
+            return Choice(self._model.name, "given")
+        choice = choose_model(asked, None, self.settings.models, self._environ)
+        if asked is None:
+            self._check_address(choice.spec)
+        return choice
+
+    async def start(
+        self, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None = None
+    ) -> str:
+        """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
+        plan = document.runnable()
+        values = complete_inputs(plan, inputs)
+        self._check_labels(plan, options)
+        choice = choice or self.choose_model(options.model)
+        if self._model is None:
+            open_model(choice.spec, self.settings.models, self._environ)
+        await self._preflight(plan, options)
+        pins = Pins(
+            document=document.sha256,
+            folder=_folder_of(document),
+            model=choice.spec,
+            inputs=values,
+            breakpoints=options.breakpoints,
+            answers=dict(options.answers),
+            unattended=options.unattended,
+            allow=options.allow,
+            context_budget=self.settings.runs.context_budget,
+        )
+        run = new_run_id(self.clock.now())
+        texts = {document.sha256: document.source.text}
+        await self.store.create(
+            NewRun(run, plan.title, document.format, document.name, self.clock.now(), pins.as_json(), texts)
+        )
+        return run
+
+    async def drive(
+        self,
+        run: str,
+        *,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        overrides: Mapping[str, str] | None = None,
+        budget: float | None = None,
+        began: Callable[[Drive], None] = lambda drive: None,
+    ) -> Ended:
+        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it."""
+        row = await self.row(run)
+        pins, document = await self._pinned(row)
+        plan = document.runnable()
+        model = self._model or open_model(pins.model, self.settings.models, self._environ)
+        async with contextlib.AsyncExitStack() as stack:
+            gate = self._gate(plan, pins.allow)
+            if isinstance(gate, Gate):
+                await stack.enter_async_context(gate)
+            loader = PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt)
+            somebody: People = Unattended() if pins.unattended else people or Nobody()
+            ports = Ports(self.store, model, gate, loader, GivenAnswers(pins.answers, somebody), self.clock)
+            lease = await self.store.acquire(run)
+            stack.push_async_callback(self.store.release, lease)
+            row = await self.row(run)
+            opening = self._opening(row, overrides)
+            gone = set(opening.supersede)
+            records = [record for record in await self.store.effects(run) if record.path not in gone]
+            drive = Drive(
+                lease,
+                Journal([*records, *opening.effects]),
+                ports,
+                self._terms(pins, budget),
+                listen,
+                await self.store.answers(run),
+            )
+            began(drive)
+            return await drive.until_rest(self._walk(plan, pins), opening)
+
+    async def answer(self, run: str, label: str | None, value: str) -> Question:
+        """Checks and stores an answer to the open question of a run (of that step, where there are several)."""
+        open_questions = [question for question in await self.store.questions(run) if label in (None, question.label)]
+        if not open_questions:
+            row = await self.row(run)
+            where = f" at step {label}" if label else ""
+            raise RunState(f"run {run} asks nothing{where} (it is {row.status})")
+        if len(open_questions) > 1:
+            steps = ", ".join(question.label for question in open_questions)
+            raise RunState(f"run {run} asks at several steps ({steps}): say which")
+        question = open_questions[0]
+        try:
+            kept = checked_answer(question.kind, question.options, value)
+        except WrongAnswer as wrong:
+            raise BadInputs([f"step {question.label}: {wrong}"]) from None
+        await self.store.answer(run, question.path, question.hash, kept)
+        return question
+
+    async def find(self, prefix: str) -> str:
+        """The one run whose id begins so; `last` is the newest."""
+        if prefix == "last":
+            newest = await self.store.list(limit=1)
+            if not newest:
+                raise NoSuchRun("there are no runs yet")
+            return newest[0].id
+        found = await self.store.find(prefix)
+        if not found:
+            raise NoSuchRun(f"there is no run {prefix}")
+        if len(found) > 1 and prefix not in found:
+            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
+        return prefix if prefix in found else found[0]
+
+    async def row(self, run: str) -> RunRow:
+        row = await self.store.get(run)
+        if row is None:
+            raise NoSuchRun(f"there is no run {run}")
+        return row
+
+    async def view(self, run: str) -> RunView:
+        """All that can be said about a run, from its journal alone."""
+        row = await self.row(run)
+        pins, document = await self._pinned(row)
+        plan = document.runnable()
+        effects = await self.store.effects(run)
+        questions = await self.store.questions(run)
+        stands = row.ended_by if row.status is Status.PAUSED else ()
+        replayed = replay(
+            self._walk(plan, pins),
+            effects,
+            Progress.of(plan),
+            lambda boundary: boundary.path in stands or boundary.label in pins.breakpoints,
+        )
+        for question in questions:
+            step = replayed.progress.step_of(question.path)
+            if step:
+                step.status = str(Status.AWAITING_INPUT)
+        for record in effects:
+            replayed.progress.add_effect(record)
+        return RunView(row, pins, document, replayed, effects, questions)
+
+    async def _pinned(self, row: RunRow) -> tuple[Pins, Document]:
+        pins = Pins.of(row.pins)
+        text = await self.store.text(pins.document)
+        return pins, read(Source.of(text, row.document))
+
+    def _walk(self, plan: Plan, pins: Pins) -> Walk:
+        return interpret(plan, pins.inputs, context_budget=pins.context_budget)
+
+    def _terms(self, pins: Pins, budget: float | None) -> Terms:
+        runs = self.settings.runs
+        return Terms(frozenset(pins.breakpoints), runs.expiry, budget, runs.on_uncertain)
+
+    def _opening(self, row: RunRow, overrides: Mapping[str, str] | None) -> Batch:
+        """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
+        update = RunUpdate(status=Status.RUNNING)
+        if row.ended_by and row.ended_by[0].endswith("/break"):
+            boundary = Boundary(row.ended_by[0], row.position)
+            passed = EffectRecord(
+                boundary.path, "break", "ok", request_hash(boundary), self.clock.now(), dict(overrides or {})
+            )
+            return Batch(effects=(passed,), update=update)
+        if overrides:
+            raise RunState(
+                f"run {row.id} is {row.status} and does not stand at the end of a step: values can be set only there"
+            )
+        return Batch(supersede=row.ended_by, update=update)
+
+    def _gate(self, plan: Plan, allow: tuple[str, ...]) -> Tools:
+        if self._tools is not None:
+            return self._tools
+        if not tool_calls(plan) and "mcp" not in prompt_schemes(plan):
+            return Gate(Registry({}), Grants.of(()), Redactor({}))
+        return open_gate(self.settings, default_grants(self.settings, allow), self._environ)
+
+    async def _preflight(self, plan: Plan, options: RunOptions) -> None:
+        calls = tool_calls(plan)
+        gate = self._gate(plan, options.allow)
+        if calls and isinstance(gate, Gate):
+            async with gate:
+                problems = await gate.preflight(calls)
+            if problems:
+                raise BadInputs(problems)
+
+    def _check_labels(self, plan: Plan, options: RunOptions) -> None:
+        labels = {step.label: step for _, step in plan.steps()}
+        problems = [
+            f"--break {label}: there is no step {label}" for label in options.breakpoints if label not in labels
+        ]
+        for label in options.answers:
+            if label not in labels:
+                problems.append(f"--answer {label}: there is no step {label}")
+            elif labels[label].ask is None:
+                problems.append(f"--answer {label}: step {label} asks nothing")
+        if problems:
+            raise BadInputs(problems)
+
+    def _check_address(self, spec: str) -> None:
+        """An address that a workspace's file names gets nothing before the user has agreed."""
+        provider = spec.partition(":")[0]
+        if provider in ("http", "https") or provider in self.settings.models.providers:
+            require_trusted(self.settings)
+
+
+def _folder_of(document: Document) -> str | None:
+    path = Path(document.name)
+    return str(path.resolve().parent) if path.exists() else None
+
+
+def new_run_id(now: float) -> str:
+    """Sorts by time, can be typed: seven characters of the second, five of chance."""
+    number, text = int(now), ""
+    for _ in range(7):
+        number, digit = divmod(number, 32)
+        text = _ALPHABET[digit] + text
+    return text + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(5))

@@ -1,0 +1,66 @@
+"""A run as people look at it: its row, its steps, what it waits for, what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quire.documents import Document
+from quire.engine.records import EffectRecord, Question, RunRow, Status
+from quire.engine.replay import Replay
+from quire.runtime.pins import Pins
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    row: RunRow
+    pins: Pins
+    document: Document
+    replay: Replay
+    effects: Sequence[EffectRecord]
+    questions: Sequence[Question]
+
+    @property
+    def output(self) -> str:
+        return str(self._result().get("output", ""))
+
+    @property
+    def artifact_type(self) -> str:
+        return str(self._result().get("artifact_type", ""))
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        return self.replay.progress.named
+
+    def step_outputs(self) -> dict[str, str]:
+        """By label; a label that stands twice is numbered from its second place on."""
+        outputs: dict[str, str] = {}
+        for step in self.replay.progress.steps.values():
+            if step.output is not None:
+                key, count = step.label, 1
+                while key in outputs:
+                    count += 1
+                    key = f"{step.label}#{count}"
+                outputs[key] = step.output
+        return outputs
+
+    def state(self) -> dict[str, Value]:
+        """The state of an execution in the form of the playbook specification."""
+        label = self.row.position
+        stopped = self.row.status in (Status.PAUSED, Status.AWAITING_INPUT) and label
+        return {
+            "execution_id": self.row.id,
+            "playbook_id": self.row.document,
+            "model_id": self.pins.model,
+            "system_prompt": self.document.plan.system if self.document.plan else "",
+            "input_values": dict(self.pins.inputs),
+            "step_outputs": self.step_outputs(),
+            "named_outputs": dict(self.named),
+            "breakpoints": dict.fromkeys(self.pins.breakpoints, True),
+            "status": str(self.row.status),
+            "paused_at_step": (int(label) if label.isdecimal() else label) if stopped else None,
+        }
+
+    def _result(self) -> Mapping[str, Value]:
+        return self.replay.result if isinstance(self.replay.result, Mapping) else {}

@@ -1,0 +1,42 @@
+"""Where runs are kept. `open_store` chooses what stands behind the engine's `Store` port."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from quire.errors import StoreError
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
+
+__all__ = ["DEFAULT_PATH", "open_store"]
+
+DEFAULT_PATH = Path(".quire", "quire.db")
+"""Relative to the workspace."""
+
+
+def open_store(
+    where: Path | str,
+    *,
+    durability: Literal["power", "process"] = "power",
+    now: Callable[[], float] = time.time,
+    busy_timeout: float = 5.0,
+) -> Store:
+    """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file.
+
+    Opens nothing yet, so it never fails for what is on the disk; the first method that needs the file does.
+    """
+    if isinstance(where, str):
+        scheme, separator, rest = where.partition("://")
+        if separator and scheme != "sqlite":
+            raise StoreError(f"a store at {scheme}:// is not known to this Quire: use a path or sqlite:///PATH")
+        if separator and not rest.startswith("/"):
+            raise StoreError(f"{where} names a host: write sqlite:///PATH, with three slashes")
+        where = Path(rest[1:] if separator else where)
+    # sqlite3 costs milliseconds of start-up that only the verbs about runs should pay.
+    from quire.store.sqlite import SqliteStore
+
+    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout)

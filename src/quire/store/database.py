@@ -1,0 +1,160 @@
+"""One SQLite file: how it is opened, how a transaction is held, and what its errors mean to a person.
+
+One connection does everything. In WAL mode readers never wait for another process's writer, and within this
+process no transaction is ever left open while something else runs, because none of them spans an `await`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from quire.errors import StoreError
+from quire.store.schema import migrate
+
+Durability: TypeAlias = Literal["power", "process"]
+"""What a finished write survives: the loss of power, or only the death of the process (much faster)."""
+
+Parameters: TypeAlias = Sequence[str | int | float | None]
+
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
+    sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
+    sqlite3.SQLITE_FULL: "no room left on the disk of {path}: free some and try again (nothing was half written)",
+    sqlite3.SQLITE_READONLY: "{path} is read-only: make the file and its folder writable",
+    sqlite3.SQLITE_PERM: "{path} may not be used by this account: check the permissions of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder is there and may be written",
+    sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_IOERR: "{path} cannot be read or written: check the disk and its quota ({detail})",
+    sqlite3.SQLITE_CONSTRAINT: "{path} refuses a row that contradicts what it holds ({detail})",
+}
+
+
+def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
+    """The same failure in one line that names the file and says what to do."""
+    if isinstance(error, OSError):
+        where = error.filename or path
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return StoreError(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return StoreError(_MEANINGS[sqlite3.SQLITE_PERM].format(path=where))
+        if error.errno == errno.EROFS:
+            return StoreError(_MEANINGS[sqlite3.SQLITE_READONLY].format(path=where))
+        return StoreError(f"{where} cannot be used for the store: {error.strerror or error}")
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
+    name: str = getattr(error, "sqlite_errorname", "")
+    return StoreError(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
+
+
+class Database:
+    """Opened when it is first needed. Belongs to the thread that does so."""
+
+    def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
+        self.path = path
+        self._durability = durability
+        self._busy_timeout = busy_timeout
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+
+    def exists(self) -> bool:
+        return self._connection is not None or self.path.exists()
+
+    def connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            if self._closed:
+                raise StoreError(f"{self.path} has been closed")
+            try:
+                self._connection = self._open()
+            except (sqlite3.Error, OSError) as error:
+                raise explain(error, self.path) from error
+        return self._connection
+
+    # The rows of sqlite3 are untyped; `quire.store.rows` gives them their types.
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        """What a query finds. A file that is not there has no rows, and reading does not create it."""
+        if not self.exists():
+            return []
+        connection = self.connection()
+        try:
+            return connection.execute(sql, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing. The write lock is taken first, so that what is read inside stays true until the end."""
+        connection = self.connection()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(connection)
+            if isinstance(error, sqlite3.Error):
+                raise explain(error, self.path) from error
+            raise
+
+    def close(self) -> None:
+        self._closed = True
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        if not connection.in_transaction:
+            return
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # Closing rolls back as well; the next use opens the file anew.
+            self._connection = None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        _prepare_folder(self.path.parent)
+        connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
+        try:
+            self._use_wal(connection)
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
+            if self._durability == "power":
+                # Only macOS knows the difference: there a plain fsync leaves the data in the drive's cache.
+                connection.execute("PRAGMA fullfsync = ON")
+            migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Two processes that switch a new file at the same moment get "locked" without any waiting: so wait here."""
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            return
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.002)
+
+
+def _prepare_folder(folder: Path) -> None:
+    """Makes the folder; what we keep in a folder of our own is not for version control."""
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    ignore = folder / ".gitignore"
+    if (made or folder.name == ".quire") and not ignore.exists():
+        with contextlib.suppress(OSError):
+            ignore.write_text("*\n", encoding="utf-8")

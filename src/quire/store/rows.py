@@ -1,0 +1,278 @@
+"""Records to rows and back.
+
+Everything is encoded before a transaction begins, so a value that cannot be stored harms only its own writer.
+A JSON text over `INLINE_BYTES` goes to the content-addressed table, once however often it occurs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from quire.engine.records import Answer, Batch, EffectRecord, Event, Question, RunRow, RunUpdate, Status, Usage
+from quire.engine.requests import Failure
+from quire.values import InvalidValue, Value, clean, decode, encode
+
+INLINE_BYTES = 64 * 1024
+PLACE_BITS, SEQ_BITS = 40, 12
+
+Row: TypeAlias = tuple[Any, ...]
+"""What sqlite3 gives: its columns have no static type. Nothing outside this folder sees one."""
+
+Cells: TypeAlias = "tuple[str | int | float | None, ...]"
+
+JOURNAL_COLUMNS = """
+    id, written_at, position, total_input, total_output, total_cost,
+    path, kind, state, request, at, value, blob, failure_kind, failure_message,
+    input_tokens, output_tokens, cost, elapsed, delays, events, events_blob
+"""
+_NO_EFFECT: Cells = (None,) * 14
+_NO_EVENTS: Cells = (None, None)
+
+# Events are made by the engine, of names, numbers and values that have been through the codec before, so the walk
+# in search of what JSON does not know is left out: it would cost as much as the rest of the encoding.
+_encode_events = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def places(number: int, after: int = 0) -> tuple[int, int]:
+    """The first and last key that the journal rows of a run can have; `after` leaves out rows of older events.
+
+    The key of a row is never below that of its newest event, and keys only grow: see `Tail.then`.
+    """
+    first = number << PLACE_BITS
+    return first + ((after + 1) << SEQ_BITS if after else 0), first + (1 << PLACE_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The end of a run's journal: the key of its last row, and the totals that stand there."""
+
+    place: int
+    position: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+
+    def then(self, number: int, batch: Encoded) -> Tail:
+        """The tail after the rows of a batch. A price that is unknown makes the sum so, for good."""
+        input_tokens, output_tokens, cost = self.input_tokens, self.output_tokens, self.cost
+        for usage in batch.used:
+            input_tokens += usage.input_tokens
+            output_tokens += usage.output_tokens
+            cost = None if cost is None or usage.cost is None else cost + usage.cost
+        place = max(self.place + 1, (number << PLACE_BITS) + (batch.last_seq << SEQ_BITS)) + len(batch.journal) - 1
+        position = self.position if batch.position is None else batch.position
+        return Tail(place, position, input_tokens, output_tokens, cost)
+
+
+@dataclass(slots=True)
+class Encoded:
+    """A batch as rows. `status` are the columns of the run that are written whenever its status is."""
+
+    journal: Sequence[Cells]
+    blobs: Sequence[Cells]
+    questions: Sequence[Cells]
+    consume: Sequence[Cells]
+    withdraw: Sequence[Cells]
+    status: Cells | None
+    last_seq: int
+    position: str | None
+    used: Sequence[Usage]
+
+
+class Blobs:
+    """The large texts of one write, by hash."""
+
+    def __init__(self) -> None:
+        self.rows: list[Cells] = []
+
+    def put(self, text: str) -> tuple[str | None, str | None]:
+        """The text as (inline, blob): one of the two is None."""
+        if len(text) * 4 <= INLINE_BYTES:
+            return text, None
+        data = text.encode()
+        if len(data) <= INLINE_BYTES:
+            return text, None
+        digest = hashlib.sha256(data).hexdigest()
+        self.rows.append((digest, text))
+        return None, digest
+
+
+def encode_batch(run: str, batch: Batch) -> Encoded:
+    blobs, update = Blobs(), batch.update
+    # What has no number is for those who watch now.
+    kept = [event for event in batch.events if event.seq]
+    position = None if update is None or update.position is None else clean(update.position)
+    return Encoded(
+        journal=_journal_cells(batch.effects, kept, position is not None, blobs),
+        blobs=blobs.rows,
+        questions=[_question_cells(run, question) for question in batch.questions],
+        consume=[(run, path) for path in batch.consume],
+        withdraw=[(run, path) for path in batch.withdraw],
+        status=None if update is None or update.status is None else _status_cells(update.status, update),
+        last_seq=max([event.seq for event in kept]) if kept else 0,
+        position=position,
+        used=[effect.usage for effect in batch.effects if effect.usage is not None],
+    )
+
+
+def _journal_cells(effects: Sequence[EffectRecord], kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
+    """A row for each effect. The events ride on the last one, or on a row without an effect."""
+    heads = [_effect_cells(effect, blobs) for effect in effects]
+    if not heads:
+        if not kept and not moved:
+            return []
+        heads = [_NO_EFFECT]
+    last = heads.pop() + (_events_cells(kept, blobs) if kept else _NO_EVENTS)
+    return [*(head + _NO_EVENTS for head in heads), last]
+
+
+def _status_cells(status: Status, update: RunUpdate) -> Cells:
+    failure = update.failure
+    return (
+        status.value,
+        None if failure is None else clean(failure.kind),
+        None if failure is None else clean(failure.message),
+        encode(update.ended_by) if update.ended_by else None,
+        update.expires_at,
+    )
+
+
+def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
+    value, blob = (None, None) if record.value is None else blobs.put(encode(record.value))
+    failure, usage = record.failure, record.usage
+    return (
+        record.path,
+        record.kind,
+        record.state,
+        record.request,
+        record.at,
+        value,
+        blob,
+        None if failure is None else clean(failure.kind),
+        None if failure is None else clean(failure.message),
+        None if usage is None else usage.input_tokens,
+        None if usage is None else usage.output_tokens,
+        None if usage is None else usage.cost,
+        record.elapsed,
+        encode(record.delays) if record.delays else None,
+    )
+
+
+def _events_cells(kept: Sequence[Event], blobs: Blobs) -> Cells:
+    heads = [(event.seq, event.type, event.at, event.path, event.label, event.data) for event in kept]
+    try:
+        return blobs.put(clean(_encode_events(heads)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"an event cannot be kept: {error}") from None
+
+
+def _question_cells(run: str, question: Question) -> Cells:
+    return (
+        run,
+        question.path,
+        clean(question.label),
+        clean(question.title),
+        question.kind,
+        clean(question.prompt),
+        encode(question.options) if question.options else None,
+        None if question.default is None else clean(question.default),
+        question.hash,
+        question.asked_at,
+        question.expires_at,
+    )
+
+
+RUN_COLUMNS = """
+    r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
+    max(r.updated_at, coalesce(t.written_at, r.updated_at)), r.expires_at,
+    coalesce(t.total_input, 0), coalesce(t.total_output, 0), CASE WHEN t.id IS NULL THEN 0.0 ELSE t.total_cost END,
+    r.failure_kind, r.failure_message, r.ended_by, r.epoch,
+    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
+"""
+
+
+def run_row(row: Row) -> RunRow:
+    """The row as it is stored: what time and locks make of its status is the store's to say."""
+    return RunRow(
+        id=row[0],
+        title=row[1],
+        format=row[2],
+        document=row[3],
+        status=Status(row[4]),
+        position=row[5],
+        created_at=row[6],
+        updated_at=row[7],
+        expires_at=row[8],
+        input_tokens=row[9],
+        output_tokens=row[10],
+        cost=row[11],
+        failure=_failure(row[12], row[13]),
+        ended_by=_texts(row[14]),
+        epoch=row[15],
+        pins=cast("Mapping[str, Value]", decode(row[16])),
+    )
+
+
+EFFECT_COLUMNS = """
+    j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, (SELECT body FROM blobs WHERE sha256 = j.blob)),
+    j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays
+"""
+
+
+def effect_record(row: Row) -> EffectRecord:
+    path, kind, state, request, at, value, failure, message, input_tokens, output_tokens, cost, elapsed, delays = row
+    return EffectRecord(
+        path,
+        kind,
+        state,
+        request,
+        at,
+        None if value is None else decode(value),
+        _failure(failure, message),
+        None if input_tokens is None else Usage(input_tokens, output_tokens, cost),
+        elapsed,
+        () if delays is None else tuple(cast("Sequence[float]", decode(delays))),
+    )
+
+
+def events(run: str, text: str) -> Iterator[Event]:
+    for seq, type, at, path, label, data in json.loads(text):
+        yield Event(type, run, at, seq, path, label, data)
+
+
+def marks(texts: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
+    """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
+    last, seen = 0, set()
+    for (text,) in texts:
+        for seq, type, _, path, _, _ in json.loads(text):
+            seen.add((type, path))
+            last = max(last, seq)
+    return last, frozenset(seen)
+
+
+QUESTION_COLUMNS = """
+    q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
+    coalesce(r.expires_at, q.expires_at)
+"""
+
+
+def question(row: Row) -> Question:
+    run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
+    return Question(run, path, label, title, kind, prompt, _texts(options), default, hash, asked_at, expires_at)
+
+
+def answer(row: Row) -> Answer:
+    path, hash, value = row
+    return Answer(path, hash, value)
+
+
+def _failure(kind: str | None, message: str | None) -> Failure | None:
+    return None if kind is None else Failure(kind, message or "")
+
+
+def _texts(text: str | None) -> tuple[str, ...]:
+    return () if text is None else tuple(cast("Sequence[str]", decode(text)))

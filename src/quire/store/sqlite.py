@@ -1,0 +1,286 @@
+"""The default store: one SQLite file beside the documents, no server, no thread.
+
+Everything runs on the thread of the event loop: a commit costs less than handing it to a thread and back would
+save, and what becomes ready while the loop is in one goes into the next (`quire.store.writer`).
+
+What holds: a `SqliteStore` belongs to one thread, and to one event loop at a time. Any number of them, in any
+number of threads and processes, may share the file. Who has to wait for another process's write lock waits with
+the whole loop, for `busy_timeout` seconds at most.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from pathlib import Path
+
+from quire.engine.records import (
+    FINAL,
+    WAITING,
+    Answer,
+    Batch,
+    EffectRecord,
+    Event,
+    Lease,
+    NewRun,
+    Question,
+    RunRow,
+    Status,
+    Written,
+)
+from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
+from quire.store import rows, statements
+from quire.store.database import Database, Durability, explain
+from quire.store.locks import OwnerLocks
+from quire.store.rows import Tail
+from quire.store.writer import Held, Write, Writer, append, fenced
+from quire.values import clean, encode
+
+FILE_NAME = "quire.db"
+_ANSWERABLE = (Status.RUNNING, *WAITING)
+_CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
+
+
+class SqliteStore:
+    """Implements `quire.engine.ports.Store`. The first write makes the file; reading creates nothing."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        durability: Durability = "power",
+        now: Callable[[], float] = time.time,
+        busy_timeout: float = 5.0,
+    ) -> None:
+        self.path = path
+        self._now = now
+        self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
+        self._writer = Writer(self._database)
+        # Files under other names may share a folder, and then must not share their locks.
+        self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
+        self._held: dict[str, Held] = {}
+
+    async def create(self, run: NewRun) -> None:
+        blobs = rows.Blobs()
+        pins = blobs.put(encode(run.pins))
+        for digest, text in run.texts.items():
+            if hashlib.sha256(text.encode()).hexdigest() != digest:
+                raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
+            blobs.rows.append((digest, text))
+        columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
+        with self._database.transaction() as connection:
+            if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
+                raise StoreError(f"{self.path} has a run {run.id} already")
+            connection.executemany(statements.PUT_BLOB, blobs.rows)
+            number = connection.execute(statements.NEW_RUN, columns).lastrowid
+            connection.execute(statements.NEW_PINS, (number, *pins))
+
+    async def get(self, run: str) -> RunRow | None:
+        found = self._database.rows(statements.ONE_RUN, (run,))
+        return self._run_now(found[0]) if found else None
+
+    async def find(self, prefix: str) -> Sequence[str]:
+        return [id for (id,) in self._database.rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
+
+    async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
+        read = self._database.rows
+        match status:
+            case None:
+                found = read(statements.LIST, (limit,))
+            case Status.RUNNING | Status.INTERRUPTED:
+                # Only the locks tell these two apart, so they are looked at before whole rows are read.
+                alive = status is Status.RUNNING
+                wanted = [id for (id,) in read(statements.RUNNING) if self._locks.alive(id) == alive]
+                found = [row for id in wanted[:limit] for row in read(statements.ONE_RUN, (id,))]
+            case Status.EXPIRED:
+                found = read(statements.LIST_EXPIRED, (self._now(), limit))
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                found = read(statements.LIST_WAITING, (status.value, self._now(), limit))
+            case _:
+                found = read(statements.LIST_STATUS, (status.value, limit))
+        return [self._run_now(row) for row in found]
+
+    async def text(self, sha256: str) -> str:
+        for (text,) in self._database.rows(statements.TEXT, (sha256,)):
+            return str(text)
+        raise StoreError(f"{self.path} holds no text with the hash {sha256}")
+
+    async def effects(self, run: str) -> Sequence[EffectRecord]:
+        """In the order in which their paths first came up."""
+        found = self._database.rows(statements.EFFECTS, self._places(run))
+        return [rows.effect_record(row) for row in {row[0]: row for row in found}.values()]
+
+    async def events(self, run: str, after: int = 0) -> Sequence[Event]:
+        found = self._database.rows(statements.EVENTS, self._places(run, after))
+        kept = [event for (text,) in found for event in rows.events(run, text) if event.seq > after]
+        return sorted(kept, key=attrgetter("seq"))
+
+    async def questions(self, run: str | None = None) -> Sequence[Question]:
+        if run is None:
+            found = self._database.rows(statements.QUESTIONS, (self._now(),))
+        else:
+            found = self._database.rows(statements.QUESTIONS_OF_RUN, (self._now(), run))
+        return [rows.question(row) for row in found]
+
+    async def answers(self, run: str) -> Sequence[Answer]:
+        return [rows.answer(row) for row in self._database.rows(statements.ANSWERS, (run,))]
+
+    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
+        self._expect(run)
+        with self._database.transaction() as connection:
+            status = self._status(connection, run)
+            if status not in _ANSWERABLE:
+                raise RunState(f"run {run} is {_said(status)} and takes no more answers")
+            found = connection.execute(statements.STATE_OF_QUESTION, (run, path)).fetchone()
+            if found is None:
+                raise RunState(f"run {run} asks nothing at {path}")
+            state, asked = found
+            if state == "withdrawn":
+                raise RunState(f"the question of run {run} at {path} has been taken back")
+            if state != "open":
+                raise RunState(f"the question of run {run} at {path} has been answered already")
+            if asked != hash:
+                raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
+            connection.execute(statements.ANSWER, (clean(value), run, path))
+
+    async def request_cancel(self, run: str) -> bool:
+        self._expect(run)
+        if self._take_lock(run):
+            self._cancel_and_drop(run)
+            return True
+        with self._database.transaction() as connection:
+            self._check_cancellable(connection, run)
+            connection.execute(statements.ASK_CANCEL, (run,))
+        if not self._take_lock(run):
+            return False
+        # The owner let go while the flag was being written, perhaps without having seen it.
+        self._cancel_and_drop(run)
+        return True
+
+    async def acquire(self, run: str) -> Lease:
+        self._expect(run)
+        if not self._take_lock(run):
+            raise RunBusy(f"run {run} is being driven by another process")
+        try:
+            return self._next_epoch(run)
+        except BaseException:
+            self._locks.drop(run)
+            raise
+
+    async def write(self, lease: Lease, batch: Batch) -> Written:
+        return await self._write(lease, batch, park=False)
+
+    async def park(self, lease: Lease, batch: Batch) -> bool:
+        return not (await self._write(lease, batch, park=True)).answer_waiting
+
+    async def release(self, lease: Lease) -> None:
+        if self._holding(lease) is None:
+            return
+        self._writer.flush()
+        del self._held[lease.run]
+        self._locks.drop(lease.run)
+        # Looked at when the lock is gone and not before: a flag that is set in between would be seen by nobody.
+        with contextlib.suppress(RunState, StoreError):
+            if self._database.rows(statements.CANCEL_ASKED, (lease.run,)) and self._take_lock(lease.run):
+                self._cancel_and_drop(lease.run)
+
+    async def close(self) -> None:
+        self._writer.flush()
+        self._held.clear()
+        self._locks.drop_all()
+        self._database.close()
+
+    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
+        held = self._holding(lease)
+        if held is None:
+            raise fenced(lease.run)
+        return await self._writer.commit(Write(held, rows.encode_batch(lease.run, batch), self._now(), park))
+
+    def _holding(self, lease: Lease) -> Held | None:
+        held = self._held.get(lease.run)
+        return held if held is not None and held.epoch == lease.epoch else None
+
+    def _next_epoch(self, run: str) -> Lease:
+        with self._database.transaction() as connection:
+            status = self._status(connection, run)
+            if status is Status.EXPIRED:
+                connection.execute(statements.EXPIRE, (self._now(), run))
+                connection.execute(statements.WITHDRAW_OPEN, (run,))
+            elif status is not Status.COMPLETED:
+                connection.execute(statements.NEXT_EPOCH, (run,))
+                held = _owned(connection, run)
+                texts = connection.execute(statements.EVENTS, rows.places(held.number)).fetchall()
+        if status in FINAL:
+            raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
+        self._held[run] = held
+        return Lease(run, held.epoch, *rows.marks(texts))
+
+    def _cancel_and_drop(self, run: str) -> None:
+        """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand."""
+        try:
+            with self._database.transaction() as connection:
+                self._check_cancellable(connection, run)
+                now, held = self._now(), _owned(connection, run)
+                last_seq, _ = rows.marks(connection.execute(statements.EVENTS, rows.places(held.number)).fetchall())
+                cancelled = Event("run_cancelled", run, now, last_seq + 1)
+                append(connection, held, rows.encode_batch(run, Batch(events=(cancelled,))), now)
+                connection.execute(statements.CANCEL, (now, run))
+                connection.execute(statements.WITHDRAW_OPEN, (run,))
+        finally:
+            self._locks.drop(run)
+
+    def _check_cancellable(self, connection: sqlite3.Connection, run: str) -> None:
+        status = self._status(connection, run)
+        if status not in _CANCELLABLE:
+            raise RunState(f"run {run} is {_said(status)} already: there is nothing to cancel")
+
+    def _expect(self, run: str) -> None:
+        """Keeps a verb on a run that cannot be there from making the file."""
+        if not self._database.exists():
+            raise _no_such_run(run)
+
+    def _places(self, run: str, after: int = 0) -> tuple[int, int]:
+        found = self._database.rows(statements.NUMBER, (run,))
+        return rows.places(found[0][0], after) if found else (0, -1)
+
+    def _take_lock(self, run: str) -> bool:
+        try:
+            return self._locks.take(run)
+        except OSError as error:
+            raise explain(error, self.path) from error
+
+    def _status(self, connection: sqlite3.Connection, run: str) -> Status:
+        found = connection.execute(statements.STATE_OF_RUN, (run,)).fetchone()
+        if found is None:
+            raise _no_such_run(run)
+        return self._unless_expired(Status(found[0]), found[1])
+
+    def _unless_expired(self, status: Status, expires_at: float | None) -> Status:
+        expired = status in WAITING and expires_at is not None and expires_at < self._now()
+        return Status.EXPIRED if expired else status
+
+    def _run_now(self, row: rows.Row) -> RunRow:
+        run = rows.run_row(row)
+        status = self._unless_expired(run.status, run.expires_at)
+        if status is Status.RUNNING and not self._locks.alive(run.id):
+            status = Status.INTERRUPTED
+        return run if status is run.status else replace(run, status=status)
+
+
+def _owned(connection: sqlite3.Connection, run: str) -> Held:
+    number, epoch, place, *totals = connection.execute(statements.OWNED, (run,)).fetchone()
+    tail = Tail(rows.places(number)[0]) if place is None else Tail(place, *totals)
+    return Held(run, epoch, number, tail)
+
+
+def _said(status: Status) -> str:
+    return status.value.replace("_", " ")
+
+
+def _no_such_run(run: str) -> NoSuchRun:
+    return NoSuchRun(f"there is no run {run}: `quire runs` lists them")

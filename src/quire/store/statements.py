@@ -1,0 +1,90 @@
+"""The SQL of the SQLite store. Constant texts: sqlite3 prepares each of them once for a connection."""
+
+# What is put together here are constants of this package, never values.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from quire.store.rows import EFFECT_COLUMNS, JOURNAL_COLUMNS, PLACE_BITS, QUESTION_COLUMNS, RUN_COLUMNS
+
+NEW_RUN = "INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+NEW_PINS = "INSERT INTO pins (run, value, blob) VALUES (?, ?, ?)"
+NUMBER = "SELECT n FROM runs WHERE id = ?"
+PUT_BLOB = "INSERT OR IGNORE INTO blobs (sha256, body) VALUES (?, ?)"
+TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
+
+APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({', '.join('?' * (JOURNAL_COLUMNS.count(',') + 1))})"
+SET_STATUS = """
+    UPDATE runs SET status = ?, failure_kind = ?, failure_message = ?, ended_by = ?, expires_at = ?, updated_at = ?
+    WHERE id = ?
+"""
+# Asking again in the same words changes nothing: an answer that came in between must not be lost.
+PUT_QUESTION = """
+    INSERT INTO questions (run, path, label, title, kind, prompt, options, preset, hash, asked_at, expires_at)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run, path) DO UPDATE SET
+        label = excluded.label, title = excluded.title, kind = excluded.kind, prompt = excluded.prompt,
+        options = excluded.options, preset = excluded.preset, hash = excluded.hash,
+        asked_at = excluded.asked_at, expires_at = excluded.expires_at, state = 'open', answer = NULL
+    WHERE hash != excluded.hash OR state NOT IN ('open', 'answered')
+"""
+CONSUME = "UPDATE questions SET state = 'consumed' WHERE run = ? AND path = ?"
+# Also one that was answered a moment ago: nobody will take that answer, and the run could never park again.
+WITHDRAW = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND path = ? AND state IN ('open', 'answered')"
+WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
+ANSWER = "UPDATE questions SET state = 'answered', answer = ? WHERE run = ? AND path = ?"
+LEARN = """
+    SELECT epoch, cancel_requested, EXISTS (SELECT 1 FROM questions WHERE run = ?1 AND state = 'answered')
+    FROM runs WHERE id = ?1
+"""
+
+NEXT_EPOCH = "UPDATE runs SET epoch = epoch + 1, cancel_requested = 0 WHERE id = ?"
+EXPIRE = "UPDATE runs SET status = 'expired', updated_at = ? WHERE id = ? AND status != 'expired'"
+ASK_CANCEL = "UPDATE runs SET cancel_requested = 1 WHERE id = ?"
+CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
+CANCEL = """
+    UPDATE runs SET status = 'cancelled', updated_at = ?, epoch = epoch + 1, cancel_requested = 0,
+        failure_kind = NULL, failure_message = NULL, ended_by = NULL, expires_at = NULL
+    WHERE id = ?
+"""
+EPOCH = "SELECT epoch FROM runs WHERE id = ?"
+STATE_OF_RUN = "SELECT status, expires_at FROM runs WHERE id = ?"
+STATE_OF_QUESTION = "SELECT state, hash FROM questions WHERE run = ? AND path = ?"
+
+_LAST = f"(SELECT max(id) FROM journal WHERE id BETWEEN r.n << {PLACE_BITS} AND ((r.n + 1) << {PLACE_BITS}) - 1)"
+_RUNS = f"""
+    SELECT {RUN_COLUMNS} FROM runs r LEFT JOIN pins p ON p.run = r.n LEFT JOIN journal t ON t.id = {_LAST}
+"""
+OWNED = f"""
+    SELECT r.n, r.epoch, t.id, t.position, t.total_input, t.total_output, t.total_cost
+    FROM runs r LEFT JOIN journal t ON t.id = {_LAST} WHERE r.id = ?
+"""
+_NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
+ONE_RUN = f"{_RUNS} WHERE r.id = ?"
+LIST = f"{_RUNS} {_NEWEST} LIMIT ?"
+LIST_STATUS = f"{_RUNS} WHERE r.status = ? {_NEWEST} LIMIT ?"
+LIST_WAITING = f"{_RUNS} WHERE r.status = ? AND (r.expires_at IS NULL OR r.expires_at >= ?) {_NEWEST} LIMIT ?"
+LIST_EXPIRED = f"""
+    {_RUNS} WHERE r.status = 'expired' OR (r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?)
+    {_NEWEST} LIMIT ?
+"""
+RUNNING = f"SELECT r.id FROM runs r WHERE r.status = 'running' {_NEWEST}"
+FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
+
+EFFECTS = f"SELECT {EFFECT_COLUMNS} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.path IS NOT NULL ORDER BY j.id"
+EVENTS = """
+    SELECT coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob))
+    FROM journal WHERE id BETWEEN ? AND ? AND (events IS NOT NULL OR events_blob IS NOT NULL) ORDER BY id
+"""
+
+_OPEN = f"""
+    SELECT {QUESTION_COLUMNS} FROM questions q CROSS JOIN runs r ON r.id = q.run
+    WHERE q.state = 'open' AND (
+        r.status = 'running'
+        OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?))
+    )
+"""
+QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
+QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
+ANSWERS = "SELECT path, hash, answer FROM questions WHERE run = ? AND state = 'answered' ORDER BY asked_at, path"
+ANSWERED = "SELECT path FROM questions WHERE run = ? AND state = 'answered'"

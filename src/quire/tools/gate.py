@@ -1,0 +1,137 @@
+"""The one gate: every tool call of every format goes through `Gate.call`, and nothing reaches a tool beside it.
+
+What is checked is what is dispatched: the arguments are copied first, and the copy is what the schema is
+held against and what the tool gets. What comes back is capped, then redacted, then returned.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from quire import values
+from quire.engine.ports import EffectClass
+from quire.engine.requests import ToolRequest
+from quire.errors import Denied, StepFailed, ToolFailed
+from quire.tools.redact import Redactor, find_secrets
+from quire.tools.registry import Arguments, Connection, Registry
+from quire.trust.capabilities import Grants, mcp_tool
+from quire.values import Value
+from quire.workspace.mcp_config import RESERVED
+from quire.workspace.requests import require_trusted
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
+
+MAX_RESULT_BYTES = 1_000_000
+
+
+class Gate:
+    """The `Tools` port. Close it when the run is over: it holds sessions with servers."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        grants: Grants,
+        redactor: Redactor,
+        *,
+        max_result: int = MAX_RESULT_BYTES,
+    ) -> None:
+        self._registry = registry
+        self._grants = grants
+        self._redactor = redactor
+        self._max_result = max_result
+        self._arguments = Arguments()
+
+    def effect_class(self, request: ToolRequest) -> EffectClass:
+        spec = self._registry.known(request.connection, request.tool)
+        return spec.effect if spec else "write"
+
+    async def call(self, request: ToolRequest, effect_id: str) -> Value:
+        try:
+            return await self._call(request, effect_id)
+        except ToolFailed as error:
+            raise ToolFailed(self._redactor.text(error.message), kind=error.kind, path=request.path) from None
+
+    async def preflight(self, calls: Iterable[tuple[str, str]]) -> list[str]:
+        """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need."""
+        import asyncio
+
+        wanted = dict.fromkeys(calls)
+        found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in wanted))
+        return list(dict.fromkeys(problem for problem in found if problem))
+
+    async def prompt(self, server: str, name: str) -> str:
+        """A prompt of an MCP server, as text. Raises `StepFailed` or `Denied`."""
+        try:
+            connection = self._registry.connection(server)
+            self._grants.require("fetch", "prompt", mcp_tool(server, name))
+            return values.clean(self._redactor.text(await connection.prompt(name)))
+        except ToolFailed as error:
+            raise StepFailed(self._redactor.text(error.message), kind="prompt") from None
+
+    async def close(self) -> None:
+        await self._registry.close()
+
+    async def __aenter__(self) -> Gate:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def _call(self, request: ToolRequest, effect_id: str) -> Value:
+        connection = self._registry.connection(request.connection)
+        self._require(connection, request.tool)
+        spec = await self._registry.spec(request.connection, request.tool)
+        arguments = _copied(spec.id, request.arguments)
+        if problems := self._arguments.problems(spec, arguments):
+            listed = "\n".join(f"  {problem}" for problem in problems)
+            raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
+        return self._checked(spec.id, await connection.call(spec, arguments, effect_id))
+
+    def _checked(self, tool: str, result: object) -> Value:
+        try:
+            text = values.encode(result)  # type: ignore[arg-type]  # the codec refuses what is no value
+        except values.InvalidValue as error:
+            raise ToolFailed(f"{tool} returned no JSON value: {error}", kind="result") from None
+        size = len(text.encode())
+        if size > self._max_result:
+            raise ToolFailed(f"{tool} returned {size:,} bytes; {self._max_result:,} are allowed", kind="result")
+        return self._redactor.value(values.decode(text))
+
+    def _require(self, connection: Connection, tool: str) -> None:
+        self._grants.require("execute", "tool", connection.tool_id(tool))
+
+    async def _problem(self, name: str, tool: str) -> str:
+        try:
+            connection = self._registry.connection(name)
+            self._require(connection, tool)
+            await self._registry.spec(name, tool)
+        except ToolFailed as error:
+            return self._redactor.text(error.message)
+        except Denied as error:
+            return str(error)
+        return ""
+
+
+def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
+    try:
+        return {name: values.copy(value) for name, value in arguments.items()}
+    except values.InvalidValue as error:
+        raise ToolFailed(f"the arguments of {tool} are not JSON: {error}", kind="arguments") from None
+
+
+def open_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:
+    """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`."""
+    from quire.tools.mcp import McpConnection
+    from quire.tools.python import PythonConnection
+
+    require_trusted(settings)
+    environ = os.environ if environ is None else environ
+    folder = settings.workspace.folder
+    connections: dict[str, Connection] = {
+        name: McpConnection(server, folder, environ) for name, server in settings.servers.items()
+    }
+    connections[RESERVED] = PythonConnection(settings.tools.modules, folder)
+    return Gate(Registry(connections), grants, Redactor(find_secrets(environ, settings.servers.values())))

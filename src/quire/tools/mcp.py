@@ -1,0 +1,205 @@
+"""The tools and prompts of one MCP server, over stdio or streamable HTTP.
+
+A session is opened on first need and kept for the run: a call over it costs milliseconds, a new session a
+second. It lives in a task of its own, because the cancel scopes inside belong to the task that opened them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar, cast
+
+from quire.engine.ports import EffectClass
+from quire.errors import ToolFailed
+from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
+from quire.tools.registry import ToolSpec
+from quire.trust.capabilities import mcp_tool
+from quire.values import Value
+from quire.workspace.mcp_config import McpServer
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from mcp import Client, types
+    from mcp.types import RequestParamsMeta
+
+EFFECT_ID_META: Final = "quire/effect-id"
+MAX_PAGES: Final = 100
+
+T = TypeVar("T")
+
+
+class McpConnection:
+    """One server of `.mcp.json`. Used from one event loop only."""
+
+    def __init__(self, server: McpServer, folder: Path, environ: Mapping[str, str]) -> None:
+        self._server = server
+        self._folder = folder
+        self._environ = environ
+        self._session: Session | None = None
+        self._opening: asyncio.Lock | None = None
+        self._tools: dict[str, ToolSpec] = {}
+        self._listed = False
+
+    def tool_id(self, tool: str) -> str:
+        return mcp_tool(self._server.name, tool)
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return self._tools.get(tool)
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        if refresh or not self._listed:
+            self._tools = {tool.name: self._spec(tool) for tool in await self._do(self._list, repeat=True)}
+            self._listed = True
+        return self._tools
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        async def send(client: Client) -> types.CallToolResult:
+            return await client.call_tool(
+                tool.name,
+                dict(arguments),
+                read_timeout_seconds=self._server.timeout,
+                meta=_meta(effect_id),
+            )
+
+        result = await self._do(send, repeat=tool.effect != "write")
+        if result.is_error:
+            raise ToolFailed(f"{tool.id} failed: {_text(result.content) or 'it did not say why'}")
+        return _value(result)
+
+    async def prompt(self, name: str) -> str:
+        result = await self._do(lambda client: client.get_prompt(name), repeat=True)
+        return "\n\n".join(text for message in result.messages if (text := _text([message.content])))
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _list(self, client: Client) -> list[types.Tool]:
+        found: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
+            found.extend(page.tools)
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return found
+
+    def _spec(self, tool: types.Tool) -> ToolSpec:
+        hints = tool.annotations
+        effect: EffectClass = "write"
+        if hints and hints.read_only_hint:
+            effect = "read"
+        elif hints and hints.idempotent_hint:
+            effect = "idempotent"
+        return ToolSpec(self.tool_id(tool.name), tool.name, tool.description or "", tool.input_schema, effect)
+
+    async def _do(self, send: Callable[[Client], Awaitable[T]], *, repeat: bool) -> T:
+        """Sends, over a new session once more where the old one is gone and doing it twice harms nobody."""
+        session = await self._open()
+        try:
+            return await self._send(session, send)
+        except Stopped:
+            await self._discard(session)
+            if not repeat:
+                raise ToolFailed(
+                    self._said(session, "stopped; whether it still did the call is not known"), kind="server_stopped"
+                ) from None
+        session = await self._open()
+        try:
+            return await self._send(session, send)
+        except Stopped:
+            await self._discard(session)
+            raise ToolFailed(self._said(session, "stopped again after a restart"), kind="server_stopped") from None
+
+    async def _send(self, session: Session, send: Callable[[Client], Awaitable[T]]) -> T:
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        try:
+            return await send(session.client)
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                raise Stopped from None
+            if error.code == REQUEST_TIMEOUT:
+                seconds = f"{self._server.timeout:g}"
+                raise ToolFailed(
+                    f"MCP server {self._server.name} took longer than {seconds} s", kind="timeout"
+                ) from None
+            raise ToolFailed(f"MCP server {self._server.name}: {error}") from None
+        except Exception as error:
+            # Transport errors, results against the protocol, groups of both: all of them are the server's failing.
+            raise ToolFailed(f"MCP server {self._server.name}: {reason(error)}") from None
+
+    async def _open(self) -> Session:
+        import asyncio
+
+        if self._opening is None:
+            self._opening = asyncio.Lock()
+        async with self._opening:
+            if self._session is None:
+                self._session = await self._start()
+            return self._session
+
+    async def _start(self) -> Session:
+        name = self._server.name
+        if find_spec("mcp") is None:
+            raise ToolFailed(f"MCP server {name} needs: pip install 'quire[mcp]'", kind="server")
+        if missing := self._server.missing(self._environ):
+            raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
+        server = self._server.expanded(self._environ)
+        # Some servers end when the first message is not the handshake they know: then a second try, the old way.
+        for mode in ("auto", "legacy"):
+            session = Session(server, self._folder)
+            try:
+                await session.open(mode)
+                return session
+            except Stopped:
+                continue
+            except CannotOpen as error:
+                does = "cannot be reached" if server.url else "cannot be started"
+                raise ToolFailed(self._said(session, f"{does}: {error}"), kind="server") from None
+        raise ToolFailed(self._said(session, "stopped while starting"), kind="server")
+
+    async def _discard(self, session: Session) -> None:
+        if self._session is session:
+            self._session = None
+        await session.close()
+
+    def _said(self, session: Session, what: str) -> str:
+        last = session.stderr()
+        return f"MCP server {self._server.name} {what}" + (f"; its last words:\n{last}" if last else "")
+
+
+def _meta(effect_id: str) -> RequestParamsMeta:
+    """An open map by the protocol; the type only knows the names that the protocol itself uses."""
+    return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
+
+
+def _text(parts: Sequence[types.ContentBlock]) -> str:
+    """The text parts joined; what is no text is named, so that nobody takes it for absent."""
+    texts: list[str] = []
+    for part in parts:
+        if part.type == "text":
+            texts.append(part.text)
+        elif part.type == "resource" and hasattr(part.resource, "text"):
+            texts.append(part.resource.text)
+        elif part.type == "resource_link":
+            texts.append(f"[{part.name}]({part.uri})")
+    if texts:
+        texts.extend(f"[{part.type}, {part.mime_type}, left out]" for part in parts if part.type in ("image", "audio"))
+    return "\n".join(texts)
+
+
+def _value(result: types.CallToolResult) -> Value:
+    text = _text(result.content)
+    if text or (result.structured_content is None and not result.content):
+        return text
+    if result.structured_content is not None:
+        structured: Value = result.structured_content
+        return structured
+    return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]

@@ -1,0 +1,150 @@
+"""One open session with an MCP server, held by a task of its own until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quire import __version__
+from quire.tools.stderr import Tail
+from quire.workspace.mcp_config import McpServer
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from mcp import Client
+    from mcp.client import ClientRequestContext
+    from mcp.client._transport import TransportStreams
+    from mcp.types import ElicitRequestParams, ElicitResult
+
+START_SECONDS: Final = 60.0
+
+
+class Stopped(Exception):
+    """The connection is gone; whether a call that was under way arrived is not known."""
+
+
+class CannotOpen(Exception):
+    """There is no session to be had; the text says why."""
+
+
+class Session:
+    """`client` is there once `open` has returned."""
+
+    client: Client
+
+    def __init__(self, server: McpServer, folder: Path) -> None:
+        self._server = server
+        self._folder = folder
+        self._tail: Tail | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._stop: asyncio.Event | None = None
+
+    def stderr(self) -> str:
+        return self._tail.text() if self._tail else ""
+
+    async def open(self, mode: str) -> None:
+        """Raises `Stopped` when the server ends at once, `CannotOpen` for everything else."""
+        import asyncio
+
+        # Without a handler of its own the package's warnings would go to the terminal.
+        logging.getLogger("mcp").addHandler(logging.NullHandler())
+        self._stop = asyncio.Event()
+        ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold(mode, ready, self._stop), name=f"mcp:{self._server.name}")
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                self.client = await asyncio.shield(ready)
+        except TimeoutError:
+            await self._kill()
+            raise CannotOpen(f"no answer within {START_SECONDS:g} s") from None
+        except asyncio.CancelledError:
+            await self._kill()
+            raise
+
+    async def close(self) -> None:
+        import asyncio
+
+        if self._task is not None and self._stop is not None:
+            self._stop.set()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _kill(self) -> None:
+        import asyncio
+
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _hold(self, mode: str, ready: asyncio.Future[Client], stop: asyncio.Event) -> None:
+        from mcp import Client, MCPError
+        from mcp.types import CONNECTION_CLOSED, Implementation
+
+        try:
+            async with Client(
+                self._transport(),
+                mode=mode,
+                client_info=Implementation(name="quire", version=__version__),
+                elicitation_callback=_decline,
+                cache=None,
+            ) as client:
+                if not ready.done():
+                    ready.set_result(client)
+                await stop.wait()
+        except Exception as error:
+            # After the start there is nobody to tell: the next call finds the connection closed.
+            if not ready.done():
+                leaf = _leaf(error)
+                gone = isinstance(leaf, MCPError) and leaf.code == CONNECTION_CLOSED
+                ready.set_exception(Stopped() if gone else CannotOpen(reason(leaf)))
+
+    @asynccontextmanager
+    async def _transport(self) -> AsyncIterator[TransportStreams]:
+        server = self._server
+        if server.url:
+            import httpx2
+            from mcp.client.streamable_http import streamable_http_client
+
+            # A server may hold the answer of a call open for as long as the call may take.
+            limits = httpx2.Timeout(30.0, read=max(300.0, server.timeout))
+            async with (
+                httpx2.AsyncClient(headers=dict(server.headers), timeout=limits) as http,
+                streamable_http_client(server.url, http_client=http) as streams,
+            ):
+                yield streams
+            return
+        from mcp.client.stdio import StdioServerParameters, stdio_client
+
+        self._tail = tail = Tail()
+        parameters = StdioServerParameters(
+            command=server.command, args=list(server.args), env=dict(server.env), cwd=self._folder / server.cwd
+        )
+        try:
+            async with stdio_client(parameters, errlog=tail.stream) as streams:
+                tail.started()
+                yield streams
+        finally:
+            tail.started()
+
+
+def reason(error: BaseException) -> str:
+    """One line about what lies at the bottom of an error of the client library."""
+    leaf = _leaf(error)
+    text = str(leaf).strip()
+    return f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def _decline(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    """A server that asks a person something in the middle of a call is told that nobody answers."""
+    from mcp.types import ElicitResult
+
+    return ElicitResult(action="decline")

@@ -1,0 +1,186 @@
+"""Python functions as tools: the `@tool` decorator, and the connection named `python`.
+
+Functions come from the modules named under `[tools] modules`, never from scanning a folder; they are imported
+when the first of them is needed, and only in a workspace that is trusted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar, overload
+
+from quire.engine.ports import EffectClass
+from quire.errors import ToolFailed
+from quire.tools.registry import ToolSpec
+from quire.tools.signature import EFFECT_ID, input_schema
+from quire.trust.capabilities import python_tool
+from quire.values import Value
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTool:
+    name: str
+    function: Callable[..., object]
+    effect: EffectClass
+
+    @property
+    def origin(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+_declared: dict[str, PythonTool] = {}
+
+
+@overload
+def tool(function: F, /) -> F: ...
+
+
+@overload
+def tool(*, name: str | None = None, effect: EffectClass = "write") -> Callable[[F], F]: ...
+
+
+def tool(
+    function: F | None = None, /, *, name: str | None = None, effect: EffectClass = "write"
+) -> F | Callable[[F], F]:
+    """Makes a function callable from documents: `@tool(python, NAME, {…})`.
+
+    Its annotations become the schema of its arguments, its docstring the description. `effect` says what a crash
+    in the middle may leave behind: nothing ("read"), nothing that a second call would not repair
+    ("idempotent"), or anything ("write"). A parameter named `effect_id` gets an id that is the same
+    when the same step runs again after a crash. The function itself is returned unchanged.
+    """
+
+    def declare(decorated: F) -> F:
+        added = PythonTool(name or decorated.__name__, decorated, effect)
+        before = _declared.get(added.name)
+        if before is not None and before.origin != added.origin:
+            raise ValueError(f'the tool "{added.name}" is declared twice: by {before.origin} and by {added.origin}')
+        _declared[added.name] = added
+        return decorated
+
+    return declare if function is None else declare(function)
+
+
+class PythonConnection:
+    """The functions that are declared once the modules are imported."""
+
+    def __init__(self, modules: Sequence[str], folder: Path) -> None:
+        self._modules = tuple(modules)
+        self._folder = folder
+        self._specs: dict[str, ToolSpec] | None = None
+
+    def tool_id(self, tool: str) -> str:
+        return python_tool(tool)
+
+    def known(self, tool: str) -> ToolSpec | None:
+        try:
+            return self._load().get(tool)
+        except ToolFailed:
+            return None
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        return self._load()
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        """The result is whatever the function returned: the gate refuses what is no value."""
+        import asyncio
+
+        function = _declared[tool.name].function
+        given: dict[str, object] = dict(arguments)
+        if EFFECT_ID in inspect.signature(function).parameters:
+            given[EFFECT_ID] = effect_id
+        try:
+            if inspect.iscoroutinefunction(function):
+                result = await function(**given)
+            else:
+                result = await asyncio.to_thread(function, **given)
+        except ToolFailed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ToolFailed(f"{tool.id} raised {type(error).__name__}: {error}") from None
+        return result  # type: ignore[no-any-return]
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("Python functions have no prompts")
+
+    async def close(self) -> None:
+        pass
+
+    def _load(self) -> dict[str, ToolSpec]:
+        if self._specs is None:
+            for module in self._modules:
+                _import(module, self._folder)
+            try:
+                self._specs = {name: _spec(declared) for name, declared in _declared.items()}
+            except TypeError as error:
+                raise ToolFailed(f"a Python tool cannot be used: {error}") from None
+        return self._specs
+
+
+def _spec(declared: PythonTool) -> ToolSpec:
+    return ToolSpec(
+        id=python_tool(declared.name),
+        name=declared.name,
+        description=inspect.getdoc(declared.function) or "",
+        schema=input_schema(declared.function),
+        effect=declared.effect,
+    )
+
+
+def _import(name: str, folder: Path) -> None:
+    top = name.partition(".")[0]
+    own = importlib.machinery.PathFinder.find_spec(top, [str(folder)])
+    loaded = sys.modules.get(top)
+    if own is not None and loaded is not None and _place(own) != _place(loaded.__spec__):
+        raise ToolFailed(f"the module {name} cannot be loaded: {loaded!r} already has its name")
+    try:
+        with _from(folder):
+            if own is not None and loaded is None:
+                _execute(own)
+            importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise ToolFailed(f"the module {name} cannot be loaded: {type(error).__name__}: {error}") from None
+
+
+def _execute(spec: importlib.machinery.ModuleSpec) -> None:
+    """Loads exactly the file that was found (and hashed for trust), whatever else is on the path."""
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        if spec.loader is not None:
+            spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(spec.name, None)
+        raise
+
+
+def _place(spec: importlib.machinery.ModuleSpec | None) -> tuple[str | None, tuple[str, ...]]:
+    return (None, ()) if spec is None else (spec.origin, tuple(spec.submodule_search_locations or ()))
+
+
+@contextmanager
+def _from(folder: Path) -> Iterator[None]:
+    """The folder comes last on the path, so that no file of it stands in for the standard library.
+
+    Compiled files beside the sources are neither read nor written: they are not what was confirmed.
+    """
+    path, prefix, dont_write = list(sys.path), sys.pycache_prefix, sys.dont_write_bytecode
+    sys.path.append(str(folder))
+    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        sys.pycache_prefix, sys.dont_write_bytecode = prefix, dont_write

@@ -1,0 +1,129 @@
+"""What tools there are and where they live, in one shape for all kinds.
+
+A connection is the first name in `@tool(CONNECTION, TOOL, …)`: an MCP server, or `python` for functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from quire.diagnostics import nearest
+from quire.engine.ports import EffectClass
+from quire.errors import ToolFailed
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the gate sees it. `id` is the canonical one; `schema` is that of its arguments."""
+
+    id: str
+    name: str
+    description: str
+    schema: Mapping[str, Value]
+    effect: EffectClass
+
+
+class Connection(Protocol):
+    """Where tools live. Everything raises `ToolFailed` and nothing else."""
+
+    def tool_id(self, tool: str) -> str:
+        """The canonical id that a tool of this name has, whether or not it exists."""
+        ...
+
+    def known(self, tool: str) -> ToolSpec | None:
+        """What can be told without starting anything."""
+        ...
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]: ...
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value: ...
+
+    async def prompt(self, name: str) -> str: ...
+
+    async def close(self) -> None: ...
+
+
+class Registry:
+    """The connections of a run by name."""
+
+    def __init__(self, connections: Mapping[str, Connection]) -> None:
+        self._connections = dict(connections)
+
+    def connection(self, name: str) -> Connection:
+        found = self._connections.get(name)
+        if found is None:
+            raise ToolFailed(unknown("connection", name, self._connections), kind="unknown_tool")
+        return found
+
+    def known(self, connection: str, tool: str) -> ToolSpec | None:
+        found = self._connections.get(connection)
+        return found.known(tool) if found else None
+
+    async def spec(self, connection: str, tool: str) -> ToolSpec:
+        """Asks the connection again before it says that there is no such tool: servers may add some."""
+        place = self.connection(connection)
+        specs = await place.tools()
+        if tool not in specs:
+            specs = await place.tools(refresh=True)
+        if tool not in specs:
+            raise ToolFailed(unknown("tool", tool, specs, f" at {connection}"), kind="unknown_tool")
+        return specs[tool]
+
+    async def close(self) -> None:
+        """All at once: a server that does not end by itself takes seconds."""
+        import asyncio
+
+        await asyncio.gather(*(connection.close() for connection in self._connections.values()))
+
+
+class Arguments:
+    """Checks arguments against the schema of their tool; compiles each schema once."""
+
+    def __init__(self) -> None:
+        self._checks: dict[str, tuple[object, Callable[[object], list[str]]]] = {}
+
+    def problems(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> list[str]:
+        """All of them, each with its place; none where the tool's own schema makes no sense."""
+        cached = self._checks.get(spec.id)
+        if cached is None or cached[0] is not spec.schema:
+            cached = (spec.schema, _compile(spec.schema))
+            self._checks[spec.id] = cached
+        return cached[1](arguments)
+
+
+def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:
+    """The one sentence about a name that is not there."""
+    close = nearest(name, names)
+    if close:
+        hint = f'did you mean "{close}"?'
+    elif names:
+        hint = f"there are: {', '.join(sorted(names)[:20])}"
+    else:
+        hint = "there are none"
+    return f'there is no {what} "{name}"{where}; {hint}'
+
+
+def _compile(schema: Mapping[str, Value]) -> Callable[[object], list[str]]:
+    import jsonschema_rs
+
+    def refuse(uri: str) -> NoReturn:
+        # The default would fetch what a server's schema names.
+        raise ValueError(f"{uri} is not looked up")
+
+    try:
+        validator = jsonschema_rs.validator_for(dict(schema), retriever=refuse)
+    except ValueError:
+        # A server's own schema may be wrong; the server then is the only one to check its arguments.
+        return lambda arguments: []
+
+    def check(arguments: object) -> list[str]:
+        found = []
+        for error in validator.iter_errors(arguments):
+            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
+            found.append(f"{place.lstrip('.') or 'arguments'}: {error.message}")
+        return sorted(found)
+
+    return check

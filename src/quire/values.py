@@ -1,0 +1,116 @@
+"""The one codec for every value that crosses a boundary: journal, tools, models, events.
+
+A value is JSON and nobody changes one in place (the types are read-only; whoever is outside the
+engine gets a decoded copy). The codec keeps big integers exact, refuses NaN and infinities, replaces
+lone surrogates, and refuses nesting deeper than `MAX_DEPTH`: what was written can always be read again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TypeAlias
+
+Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
+
+MAX_DEPTH = 200
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+class InvalidValue(ValueError):
+    """Not a JSON value, or one that we refuse; says which part."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise InvalidValue(f"{name} is not a JSON value")
+
+
+def _finite(spelling: str) -> float:
+    number = float(spelling)
+    if number in (math.inf, -math.inf):
+        raise InvalidValue(f"{spelling} is too large a number")
+    return number
+
+
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_lenient = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite).raw_decode
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_canonical = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+
+
+def encode(value: Value) -> str:
+    """Compact JSON text; keys keep their order."""
+    return _encode(_encoder, value)
+
+
+def decode(text: str) -> Value:
+    """Raises `InvalidValue`."""
+    try:
+        value: Value = _decoder.decode(text)
+    except RecursionError:
+        raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
+    except InvalidValue:
+        raise
+    except ValueError as error:
+        raise InvalidValue(str(error)) from None
+    _check(value)
+    return value
+
+
+def decode_object(text: str, start: int) -> Value:
+    """The value that begins at a place of a text, whatever follows it; text in it may hold raw line ends."""
+    try:
+        value: Value = _lenient(text, start)[0]
+    except RecursionError:
+        raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
+    _check(value)
+    return value
+
+
+def copy(value: Value) -> Value:
+    """The same value with nothing shared: what a tool may do with it harms nobody."""
+    return decode(encode(value))
+
+
+def fingerprint(value: Value) -> str:
+    """A hash that depends on the value alone, not on the order of its keys."""
+    return hashlib.sha256(_encode(_canonical, value).encode()).hexdigest()
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced, so that it can be stored and sent."""
+    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+
+
+def _encode(encoder: json.JSONEncoder, value: Value) -> str:
+    _check(value)
+    try:
+        return clean(encoder.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(str(error)) from None
+
+
+def _check(value: Value) -> None:
+    """Walks with a stack of its own, so that depth is a limit and not a crash."""
+    if isinstance(value, str | int | float) or value is None:
+        return
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH):
+        deeper: list[object] = []
+        for item in level:
+            if isinstance(item, dict):
+                for key in item:
+                    if not isinstance(key, str):
+                        raise InvalidValue(f"the key {key!r} is not text")
+                deeper.extend(part for part in item.values() if isinstance(part, dict | list | tuple))
+            elif isinstance(item, list | tuple):
+                deeper.extend(part for part in item if isinstance(part, dict | list | tuple))
+            else:
+                raise InvalidValue(f"{type(item).__name__} is not a JSON value")
+        if not deeper:
+            return
+        level = deeper
+    raise InvalidValue(f"nested deeper than {MAX_DEPTH}")

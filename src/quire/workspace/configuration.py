@@ -1,0 +1,231 @@
+"""The settings of a workspace: `quire.toml` of the user under that of the workspace, and `.mcp.json`.
+
+Read once, when a verb starts. Everything has a default; what is wrong in any of the files is reported
+together, each with its file, its key and what was probably meant.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+from quire.errors import BadConfiguration
+from quire.models.settings import ModelSettings, ProviderSettings
+from quire.workspace.find import Workspace, has_table, user_space
+from quire.workspace.mcp_config import FILE as MCP_FILE
+from quire.workspace.mcp_config import read_servers
+from quire.workspace.settings import (
+    AgentSettings,
+    ClusterSettings,
+    Durability,
+    OnUncertain,
+    PipelineEntry,
+    RunSettings,
+    Settings,
+    SpawnSettings,
+    ToolSettings,
+    TrustMode,
+    TrustSettings,
+)
+from quire.workspace.table import Table
+
+
+def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
+    """Raises `BadConfiguration` with all problems of all files, one a line."""
+    user = user_space(environ)
+    problems: list[str] = []
+    warnings: list[str] = []
+    own_file, own = _read_toml(user / "quire.toml", problems)
+    file, theirs = _read_toml(_settings_file(workspace), problems)
+    _settings(workspace, user, own, own_file, problems)
+    _settings(workspace, user, theirs, file, problems)
+    if (table := own.get("tools")) and isinstance(table, dict) and "modules" in table:
+        problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
+    servers = read_servers(workspace.folder / MCP_FILE, problems, warnings)
+    if problems:
+        raise BadConfiguration("\n".join(problems))
+    merged = _settings(workspace, user, _merge(own, theirs), file, [])
+    granted = _settings(workspace, user, own, own_file, []).tools.allow
+    requests = _settings(workspace, user, theirs, file, [])
+    read = [path for path in (own_file, file, workspace.folder / MCP_FILE) if path.is_file()]
+    return Settings(
+        workspace=workspace,
+        user=user,
+        models=merged.models,
+        tools=requests.tools,
+        granted=granted,
+        runs=merged.runs,
+        prompt_folders=_folders(workspace.folder, theirs, "prompts") + _folders(user, own, "prompts"),
+        knowledge_folders=_folders(workspace.folder, theirs, "knowledge") + _folders(user, own, "knowledge"),
+        trust=merged.trust,
+        store_url=merged.store_url,
+        agents=merged.agents,
+        spawn=merged.spawn,
+        pipelines=requests.pipelines,
+        cluster=merged.cluster,
+        servers=servers,
+        files=tuple(read),
+        warnings=tuple(warnings),
+        requested=theirs,
+    )
+
+
+def _settings_file(workspace: Workspace) -> Path:
+    file = workspace.folder / "quire.toml"
+    pyproject = workspace.folder / "pyproject.toml"
+    return pyproject if not file.is_file() and has_table(pyproject) else file
+
+
+def _read_toml(file: Path, problems: list[str]) -> tuple[Path, dict[str, object]]:
+    try:
+        data: dict[str, object] = tomllib.loads(file.read_bytes().decode("utf-8"))
+    except FileNotFoundError:
+        return file, {}
+    except OSError as error:
+        problems.append(f"{file}: cannot be read: {error.strerror or error}")
+        return file, {}
+    except (ValueError, RecursionError) as error:
+        problems.append(f"{file}: is not TOML: {error}")
+        return file, {}
+    if file.name == "pyproject.toml":
+        tool = data.get("tool")
+        data = tool.get("quire", {}) if isinstance(tool, dict) else {}
+        if not isinstance(data, dict):
+            problems.append(f"{file}: [tool.quire] must be a table")
+            data = {}
+    return file, data
+
+
+def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:
+    """Key by key down to `[models.providers]`; a provider or agent is one thing, taken whole from one file.
+
+    Were it not, a workspace could put its own `base_url` beside the user's `api_key_env`.
+    """
+    merged = dict(under)
+    for key, value in over.items():
+        below = merged.get(key)
+        if depth and isinstance(value, dict) and isinstance(below, dict):
+            merged[key] = _merge(below, value, 0 if key == "agents" else depth - 1)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _folders(base: Path, data: Mapping[str, object], key: str) -> tuple[Path, ...]:
+    return tuple((base / folder).resolve() for folder in Table("", "", data, []).table(key).texts("folders"))
+
+
+def _settings(
+    workspace: Workspace, user: Path, data: Mapping[str, object], file: Path, problems: list[str]
+) -> Settings:
+    """One file, or the merge of two, as settings; adds what is wrong to `problems`."""
+    prefix = "tool.quire" if file.name == "pyproject.toml" else ""
+    top = Table(str(file), prefix, data, problems)
+    for name in ("prompts", "knowledge"):
+        table = top.table(name)
+        table.texts("folders")
+        table.end()
+    settings = Settings(
+        workspace=workspace,
+        user=user,
+        models=_models(top.table("models")),
+        tools=_tools(top.table("tools")),
+        runs=_runs(top.table("runs")),
+        trust=_trust(top.table("trust")),
+        store_url=_store(top.table("store")),
+        agents={name: _agent(table) for name, table in top.tables("agents").items()},
+        spawn=_safety(top.table("safety")),
+        pipelines=_pipelines(top.table("pipelines")),
+        cluster=_cluster(top.table("cluster")),
+    )
+    top.end()
+    return settings
+
+
+def _models(table: Table) -> ModelSettings:
+    default = table.text("default")
+    tiers = table.table("tiers").all_texts()
+    providers: dict[str, ProviderSettings] = {}
+    for name, provider in table.tables("providers").items():
+        url = provider.text("base_url")
+        if url is None and "base_url" not in provider.data:
+            provider.problems.append(f"{provider.file}: [{provider.name}] needs a base_url")
+        providers[name] = ProviderSettings(url or "", provider.text("api_key_env"))
+        provider.end()
+    table.end()
+    return ModelSettings(default=default, tiers=tiers, providers=providers)
+
+
+def _tools(table: Table) -> ToolSettings:
+    settings = ToolSettings(table.texts("allow"), table.texts("modules"))
+    table.end()
+    return settings
+
+
+def _runs(table: Table) -> RunSettings:
+    default = RunSettings()
+    expiry = table.duration("expiry")
+    on_uncertain: OnUncertain | None = table.choice("on_uncertain", ("rerun", "ask", "fail"))
+    durability: Durability | None = table.choice("durability", ("power", "process"))
+    settings = RunSettings(
+        expiry=default.expiry if expiry is None else expiry,
+        on_uncertain=on_uncertain or default.on_uncertain,
+        durability=durability or default.durability,
+        context_budget=table.count("context_budget"),
+    )
+    table.end()
+    return settings
+
+
+def _trust(table: Table) -> TrustSettings:
+    mode: TrustMode | None = table.choice("mode", ("require", "warn"))
+    settings = TrustSettings(mode or "require", table.flag("documents", False))
+    table.end()
+    return settings
+
+
+def _store(table: Table) -> str | None:
+    url = table.text("url")
+    table.end()
+    return url
+
+
+def _agent(table: Table) -> AgentSettings:
+    settings = AgentSettings(table.text("model"), table.text("system") or "", table.texts("tools"))
+    table.end()
+    return settings
+
+
+def _safety(table: Table) -> SpawnSettings:
+    spawn, default = table.table("spawn"), SpawnSettings()
+    depth, spawns = spawn.count("max_pipeline_fan_out_depth"), spawn.count("max_pipeline_spawns")
+    spawn.end()
+    table.end()
+    return SpawnSettings(
+        default.max_pipeline_fan_out_depth if depth is None else depth,
+        default.max_pipeline_spawns if spawns is None else spawns,
+    )
+
+
+def _pipelines(table: Table) -> dict[str, PipelineEntry]:
+    entries: dict[str, PipelineEntry] = {}
+    for key, entry in table.tables("entries").items():
+        path = entry.text("path")
+        if path is None and "path" not in entry.data:
+            entry.problems.append(f"{entry.file}: [{entry.name}] needs a path")
+        entries[key] = PipelineEntry(path or "", entry.text("description") or "", entry.flag("enabled", True))
+        entry.end()
+    table.end()
+    return entries
+
+
+def _cluster(table: Table) -> ClusterSettings:
+    default = ClusterSettings()
+    settings = ClusterSettings(
+        table.text("temporal"),
+        table.text("namespace") or default.namespace,
+        table.text("task_queue") or default.task_queue,
+    )
+    table.end()
+    return settings

@@ -1,0 +1,60 @@
+"""Where a run is at home: the workspace around a document, and the user's own space."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
+
+_TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder, and the file or folder in it that made it a workspace: None where nothing did."""
+
+    folder: Path
+    marker: Path | None = None
+
+
+def find_workspace(start: Path) -> Workspace:
+    """The nearest folder upward that has a marker, else the start itself. A file stands for its folder."""
+    start = start.resolve()
+    if start.is_file():
+        start = start.parent
+    for folder in (start, *start.parents):
+        for name in MARKERS:
+            if _marks(folder / name):
+                return Workspace(folder, folder / name)
+    return Workspace(start)
+
+
+def user_space(environ: Mapping[str, str] | None = None) -> Path:
+    """The folder that is the user's alone: settings, grants, prompts, trust. `QUIRE_HOME` moves it."""
+    home = (os.environ if environ is None else environ).get("QUIRE_HOME")
+    if home:
+        return Path(home).expanduser()
+    import platformdirs
+
+    return platformdirs.user_config_path("quire", appauthor=False)
+
+
+def has_table(pyproject: Path) -> bool:
+    """Whether a `pyproject.toml` speaks of quire, told without parsing it: most do not."""
+    try:
+        return _TABLE.search(pyproject.read_bytes()) is not None
+    except OSError:
+        return False
+
+
+def _marks(path: Path) -> bool:
+    if path.name == "pyproject.toml":
+        return has_table(path)
+    if path.name == ".ai":
+        return path.is_dir()
+    # `.git` is a file in a worktree.
+    return path.exists() if path.name == ".git" else path.is_file()

@@ -1,0 +1,175 @@
+"""The servers of `.mcp.json`, in the shape that most clients share.
+
+References to the environment (`${VAR}`, `${VAR:-default}`) stay as they are written here: `expanded` puts the
+values in when a server is started, below the gate, so that no setting and no display ever holds a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from quire.diagnostics import nearest
+
+FILE = ".mcp.json"
+RESERVED = "python"
+DEFAULT_TIMEOUT = 120.0
+
+_HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
+_KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "disabled")
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """One server: a command to start, or a URL to speak to; never both."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = DEFAULT_TIMEOUT
+
+    def texts(self) -> Iterator[str]:
+        """All that may hold references to the environment."""
+        yield from (self.command, *self.args, *self.env.values(), self.cwd, self.url, *self.headers.values())
+
+    def variables(self) -> dict[str, str | None]:
+        """The variables that are referred to, with their defaults; None where there is none."""
+        found: dict[str, str | None] = {}
+        for text in self.texts():
+            for reference in _REFERENCE.finditer(text):
+                name, default = reference[1], reference[2]
+                # Needed in one place is needed, whatever default another place gives.
+                found[name] = default if found.get(name, "") is not None else None
+        return found
+
+    def missing(self, environ: Mapping[str, str]) -> list[str]:
+        return [name for name, default in self.variables().items() if default is None and name not in environ]
+
+    def expanded(self, environ: Mapping[str, str]) -> McpServer:
+        """With the values of the environment; a variable that is not there and has no default becomes empty."""
+
+        def fill(text: str) -> str:
+            return _REFERENCE.sub(lambda found: environ.get(found[1]) or found[2] or "", text)
+
+        return replace(
+            self,
+            command=fill(self.command),
+            args=tuple(fill(argument) for argument in self.args),
+            env={name: fill(value) for name, value in self.env.items()},
+            cwd=fill(self.cwd),
+            url=fill(self.url),
+            headers={name: fill(value) for name, value in self.headers.items()},
+        )
+
+
+def read_servers(file: Path, problems: list[str], warnings: list[str]) -> dict[str, McpServer]:
+    """The servers of a file, none where there is no file; adds to the two lists what is wrong and what is odd."""
+    try:
+        text = file.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        problems.append(f"{file}: cannot be read: {error.strerror or error}")
+        return {}
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problems.append(f"{file}: is not JSON: {error}")
+        return {}
+    entries = data.get("mcpServers", {}) if isinstance(data, dict) else None
+    if not isinstance(entries, dict):
+        problems.append(f'{file}: must be {{"mcpServers": {{NAME: {{"command": …}}}}}}')
+        return {}
+    warnings.extend(f'{file}: "{key}" is not known and ignored' for key in data if key != "mcpServers")
+    servers: dict[str, McpServer] = {}
+    for name, entry in entries.items():
+        server = _Entry(file, name, entry, problems, warnings).read()
+        if server is not None:
+            servers[name] = server
+    return servers
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    file: Path
+    name: str
+    data: object
+    problems: list[str]
+    warnings: list[str]
+
+    def read(self) -> McpServer | None:
+        before = len(self.problems)
+        data = self.data
+        if not isinstance(data, dict):
+            self._problem("must be an object")
+            return None
+        if not self.name.strip():
+            self._problem("a server needs a name")
+        if self.name == RESERVED:
+            self._problem(f'"{RESERVED}" stands for Python functions; give the server another name')
+        for key in data:
+            if key not in _KEYS:
+                close = nearest(key, _KEYS)
+                hint = f'; did you mean "{close}"?' if close else ""
+                self.warnings.append(f'{self.file}: server "{self.name}": "{key}" is not known and ignored{hint}')
+        server = McpServer(
+            name=self.name,
+            command=self._text(data, "command"),
+            args=self._list(data, "args"),
+            env=self._map(data, "env"),
+            cwd=self._text(data, "cwd"),
+            url=self._text(data, "url"),
+            headers=self._map(data, "headers"),
+            timeout=self._timeout(data),
+        )
+        self._check_kind(data.get("type"), server)
+        return None if len(self.problems) > before or data.get("disabled") is True else server
+
+    def _check_kind(self, kind: object, server: McpServer) -> None:
+        if kind is not None and kind != "stdio" and kind not in _HTTP:
+            self._problem(f'type {json.dumps(kind)} is not supported; use "stdio" or "http"')
+        elif bool(server.command) == bool(server.url):
+            self._problem('needs either "command" or "url"')
+        elif server.url and (kind == "stdio" or not re.match(r"https?://|\$\{", server.url)):
+            self._problem('needs a "command" for stdio, or a "url" that begins with http:// or https://')
+        elif server.command and kind in _HTTP:
+            self._problem('is of type http and needs a "url"')
+
+    def _text(self, data: Mapping[str, object], key: str) -> str:
+        value = data.get(key, "")
+        if isinstance(value, str):
+            return value
+        self._problem(f'"{key}" must be text')
+        return ""
+
+    def _list(self, data: Mapping[str, object], key: str) -> tuple[str, ...]:
+        value = data.get(key, [])
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        self._problem(f'"{key}" must be a list of texts')
+        return ()
+
+    def _map(self, data: Mapping[str, object], key: str) -> dict[str, str]:
+        value = data.get(key, {})
+        if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
+            return dict(value)
+        self._problem(f'"{key}" must be an object of texts')
+        return {}
+
+    def _timeout(self, data: Mapping[str, object]) -> float:
+        value = data.get("timeout", DEFAULT_TIMEOUT)
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 86_400:
+            return float(value)
+        self._problem('"timeout" must be a number of seconds, more than 0')
+        return DEFAULT_TIMEOUT
+
+    def _problem(self, message: str) -> None:
+        self.problems.append(f'{self.file}: server "{self.name}": {message}')

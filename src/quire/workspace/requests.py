@@ -1,0 +1,144 @@
+"""What the files of a workspace ask for, and whether the user has agreed.
+
+A cloned repository is not trusted: it may name commands to start, addresses to send things to, code to
+import. All of that is brought to one normal form, shown line by line, and remembered by its hash in the
+user's space; when any of it changes, the user is asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from quire.errors import Untrusted
+from quire.trust.workspaces import ConfirmedWorkspaces
+from quire.values import Value, fingerprint
+from quire.workspace.mcp_config import McpServer
+from quire.workspace.settings import Settings
+
+_CODE = (".py", ".pyc", ".so", ".pyd")
+
+
+def requests(settings: Settings) -> tuple[str, ...]:
+    """One readable line for each thing that is asked for; empty when nothing is."""
+    return tuple(line for line, _ in _requests(settings))
+
+
+def is_trusted(settings: Settings) -> bool:
+    """Whether all that is asked for was confirmed, just as it is now. Nothing asked for needs nothing."""
+    wanted = list(_requests(settings))
+    return not wanted or _confirmed(settings).has(settings.workspace.folder, _hash(wanted))
+
+
+def confirm(settings: Settings) -> None:
+    """Remembers that the user agrees to what `requests` returns for these settings."""
+    _confirmed(settings).add(settings.workspace.folder, _hash(list(_requests(settings))))
+
+
+def revoke(settings: Settings) -> bool:
+    """False when there was nothing to take back."""
+    return _confirmed(settings).remove(settings.workspace.folder)
+
+
+def require_trusted(settings: Settings) -> None:
+    """Raises `Untrusted` with the list of what is asked for."""
+    if is_trusted(settings):
+        return
+    lines = "\n".join(f"  {line}" for line in requests(settings))
+    raise Untrusted(
+        f"{settings.workspace.folder} asks for things that nobody has confirmed:\n{lines}\n"
+        "look at them, then run: quire trust workspace"
+    )
+
+
+def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
+    return ConfirmedWorkspaces(settings.user / "trust" / "workspaces.json")
+
+
+def _hash(wanted: list[tuple[str, Value]]) -> str:
+    return fingerprint([value for _, value in wanted])
+
+
+def _requests(settings: Settings) -> Iterator[tuple[str, Value]]:
+    """The lines, each with the exact value that it stands for."""
+    for name, server in sorted(settings.servers.items()):
+        yield _server(name, server)
+    if settings.tools.allow:
+        yield f"use the tools {', '.join(sorted(settings.tools.allow))}", ["allow", *sorted(settings.tools.allow)]
+    for module in sorted(settings.tools.modules):
+        files = _module_files(settings.workspace.folder, module)
+        where = f"{len(files)} file{'s' * (len(files) != 1)}" if files else "not in this folder"
+        yield f"import the Python module {_shown(module)} ({where})", ["module", module, files]
+    yield from _tables(settings)
+    for kind, folders in (("prompts", settings.prompt_folders), ("knowledge", settings.knowledge_folders)):
+        for folder in folders:
+            if not _inside(folder, settings.workspace.folder) and not _inside(folder, settings.user.resolve()):
+                yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
+
+
+def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
+    """From the workspace's own file alone: what the user's file says needs nobody's leave."""
+    own = settings.requested
+    for name, provider in sorted(_table(_table(own, "models"), "providers").items()):
+        fields = _texts(provider)
+        key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
+        does = f"send prompts of the provider {name} to {fields.get('base_url')}, {key}"
+        yield _shown(does), ["provider", name, fields]
+    for name, agent in sorted(_table(own, "agents").items()):
+        yield f"define the agent {_shown(name)}: {_shown(str(agent))}", ["agent", name, str(agent)]
+    for table in ("trust", "store", "cluster"):
+        if fields := _texts(_table(own, table)):
+            shown = ", ".join(f"{key} = {_shown(value)}" for key, value in sorted(fields.items()))
+            yield f"set [{table}] {shown}", [table, fields]
+
+
+def _server(name: str, server: McpServer) -> tuple[str, Value]:
+    value: Value = {
+        "name": name,
+        "command": [server.command, *server.args],
+        "env": dict(server.env),
+        "cwd": server.cwd,
+        "url": server.url,
+        "headers": dict(server.headers),
+    }
+    if server.url:
+        does = f"connect to {server.url}"
+    else:
+        does = f"start {' '.join([server.command, *server.args])}" + (f" in {server.cwd}" if server.cwd else "")
+    given = sorted({*server.env, *server.headers, *server.variables()})
+    handed = f", given {', '.join(given)}" if given else ""
+    return f"{_shown(does)} as the MCP server {_shown(name)}{_shown(handed)}", ["server", value]
+
+
+def _module_files(folder: Path, module: str) -> dict[str, Value]:
+    """The hashes of all that an import of the module may run: its file, or the files of its top package.
+
+    `__pycache__` is left out: the import does not look there. What the module imports from elsewhere in the
+    workspace is its author's word, not covered.
+    """
+    top = module.partition(".")[0]
+    found = [*folder.glob(f"{top}.*"), *(folder / top).rglob("*")]
+    hashes: dict[str, Value] = {}
+    for file in sorted(found):
+        if file.suffix in _CODE and "__pycache__" not in file.parts and file.is_file():
+            hashes[file.relative_to(folder).as_posix()] = hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashes
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder)
+
+
+def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = data.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(table: object) -> dict[str, str]:
+    return {key: str(value) for key, value in table.items()} if isinstance(table, Mapping) else {}
+
+
+def _shown(text: str) -> str:
+    """Fit for a terminal: a file must not be able to hide a line of its own by escape codes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

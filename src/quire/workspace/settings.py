@@ -1,0 +1,97 @@
+"""What can be set, with the defaults: plain values that every other part may read.
+
+`quire.workspace.configuration` makes them from the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from quire.models.settings import ModelSettings
+from quire.workspace.find import Workspace
+from quire.workspace.mcp_config import McpServer
+
+OnUncertain = Literal["rerun", "ask", "fail"]
+Durability = Literal["power", "process"]
+TrustMode = Literal["require", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSettings:
+    """`allow` is what the workspace's files request, not what anybody granted."""
+
+    allow: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """`expiry` in seconds; `context_budget` in characters of earlier outputs put into a prompt, None for all."""
+
+    expiry: float = 86_400.0
+    on_uncertain: OnUncertain = "rerun"
+    durability: Durability = "power"
+    context_budget: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrustSettings:
+    mode: TrustMode = "require"
+    documents: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    model: str | None = None
+    system: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpawnSettings:
+    """0 means no limit."""
+
+    max_pipeline_fan_out_depth: int = 5
+    max_pipeline_spawns: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineEntry:
+    path: str
+    description: str = ""
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    temporal: str | None = None
+    namespace: str = "default"
+    task_queue: str = "quire"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`granted` are the `[tools] allow` of the user's space; `files` are those that were read."""
+
+    workspace: Workspace
+    user: Path
+    models: ModelSettings
+    tools: ToolSettings = ToolSettings()
+    granted: tuple[str, ...] = ()
+    runs: RunSettings = RunSettings()
+    prompt_folders: tuple[Path, ...] = ()
+    knowledge_folders: tuple[Path, ...] = ()
+    trust: TrustSettings = TrustSettings()
+    store_url: str | None = None
+    agents: Mapping[str, AgentSettings] = field(default_factory=dict)
+    spawn: SpawnSettings = SpawnSettings()
+    pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
+    cluster: ClusterSettings = ClusterSettings()
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    warnings: tuple[str, ...] = ()
+    requested: Mapping[str, object] = field(default_factory=dict)
+    """The tables of the workspace's own file, as written: what `quire.workspace.requests` asks the user about."""

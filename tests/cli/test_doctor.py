@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from quire.cli.doctor import command
+
+SECRET = "sk-very-secret-value"
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "quire.toml").write_text("")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("QUIRE_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    return folder
+
+
+def examine() -> tuple[int, dict[str, tuple[str, str]], str]:
+    result = CliRunner().invoke(command, ["--json"])
+    rows = json.loads(result.stdout)
+    return result.exit_code, {row["what"]: (row["state"], row["detail"]) for row in rows}, result.stdout
+
+
+def test_a_healthy_workspace(workspace: Path, tmp_path: Path) -> None:
+    code, found, text = examine()
+    assert code == 0
+    assert found["workspace"] == ("ok", f"{workspace} (made by quire.toml)")
+    assert found["settings"] == ("ok", str(workspace / "quire.toml"))
+    assert found["trust"][0] == "ok"
+    assert found["store"] == ("missing", f"{workspace / '.quire' / 'quire.db'} is made by the first run")
+    assert "OPENAI_API_KEY" in found["provider keys"][1]
+    assert found["embedded models"][0] == "missing"
+    assert SECRET not in text
+    assert sorted(path.name for path in workspace.iterdir()) == ["quire.toml"], "it writes nothing"
+
+
+def test_servers_and_providers(workspace: Path) -> None:
+    servers = {
+        "here": {"command": sys.executable, "args": ["--key", "in-the-arguments"]},
+        "gone": {"command": "no-such-command-here"},
+        "key": {"command": "x", "env": {"K": "${NOT_SET_ANYWHERE}"}},
+        "web": {"url": "https://user:pass@example.org/mcp?key=abc", "odd": 1},
+    }
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    (workspace / "quire.toml").write_text(
+        '[models.providers.a]\nbase_url = "http://a"\napi_key_env = "NOT_SET_ANYWHERE"\n'
+        '[models.providers.b]\nbase_url = "http://b"\n'
+    )
+    code, found, text = examine()
+    assert code == 0
+    assert found["mcp server here"] == ("ok", f"started by {sys.executable}")
+    assert found["mcp server gone"] == ("missing", "there is no command no-such-command-here")
+    assert found["mcp server key"] == ("missing", "NOT_SET_ANYWHERE is not set")
+    assert found["mcp server web"] == ("ok", "at example.org")
+    assert found["provider a"] == ("missing", "NOT_SET_ANYWHERE is not set")
+    assert found["provider b"] == ("ok", "http://b")
+    assert found["trust"] == ("missing", "6 requests wait for you: quire trust workspace")
+    assert '"odd\\" is not known' in text
+    for hidden in ("in-the-arguments", "pass@", "key=abc"):
+        assert hidden not in text
+
+
+def test_wrong_settings_are_problems(workspace: Path) -> None:
+    (workspace / "quire.toml").write_text("[run]\n[storage]\n")
+    result = CliRunner().invoke(command, [])
+    assert result.exit_code == 1
+    assert [line.split()[0] for line in result.stdout.splitlines()].count("problem") == 2
+    assert 'did you mean "runs"?' in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("statements", "state", "detail"),
+    [
+        (["CREATE TABLE x (y)"], "problem", "is a database of another program"),
+        (["PRAGMA user_version = 9999"], "problem", "was written by a newer Quire"),
+        ([], "ok", "quire.db"),
+        (None, "problem", "cannot be opened"),
+    ],
+)
+def test_the_store(workspace: Path, statements: list[str] | None, state: str, detail: str) -> None:
+    file = workspace / ".quire" / "quire.db"
+    file.parent.mkdir()
+    if statements is None:
+        file.write_bytes(b"no database at all, but long enough to be looked at" * 40)
+    else:
+        with sqlite3.connect(file) as connection:
+            for statement in statements:
+                connection.execute(statement)
+        connection.close()
+    code, found, _ = examine()
+    assert found["store"][0] == state
+    assert detail in found["store"][1]
+    assert code == (1 if state == "problem" else 0)
+
+
+def test_it_starts_nothing_and_loads_nothing_heavy(workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "touch", "args": ["started"]}}}))
+    code = (
+        "import sys; from quire.cli.doctor import command; command(['--json'], standalone_mode=False);"
+        "print([m for m in ('mcp', 'pydantic_ai', 'xllamacpp', 'asyncio') if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert not (workspace / "started").exists()

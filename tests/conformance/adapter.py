@@ -1,0 +1,37 @@
+"""Speaks the protocol of the conformance kit: a case a line on standard input, a result a line on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from playbook_cases import parse_playbook, run_playbook
+
+HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    ("playbook", "parse"): parse_playbook,
+    ("playbook", "vector"): parse_playbook,
+    ("playbook", "corpus"): parse_playbook,
+    ("playbook", "exec"): run_playbook,
+}
+
+
+def main() -> None:
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        if not line.strip():
+            continue
+        case = json.loads(line)
+        handler = HANDLERS.get((case["system"], case["kind"]))
+        answer: dict[str, Any] = {"id": case["id"]}
+        if handler is None:
+            answer["unsupported"] = f"no {case['system']}/{case['kind']} yet"
+        else:
+            answer["result"] = handler(case["given"])
+        out.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

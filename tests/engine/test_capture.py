@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from quire.engine.capture import capture_text
+from quire.plan.nodes import Capture, CaptureType
+
+
+def field(name: str, type: CaptureType | None = None, options: tuple[str, ...] = ()) -> Capture:
+    return Capture("v", type, options, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "displayed"),
+    [
+        ('Prose.\n{"level": "high"}', "high", "Prose."),
+        ('{"level": "low"} then\n{"level": "high"}', "high", '{"level": "low"} then'),
+        ('a\n{"meta": {"b": {"c": 1}}, "level": "x"}', "x", "a"),
+        ('a {"level": 3}', "3", "a"),
+        ('a {"level": true}', "true", "a"),
+        ('a {"level": null}', "null", "a"),
+        ('a {"level": [{"n": 1}, "}"]}', '[{"n":1},"}"]', "a"),
+        ('a {"level": "with } and \\" in it"}', 'with } and " in it', "a"),
+        ('use {x} or {"y": 1}\n{"level": "ok"}\nThe end.', "ok", 'use {x} or {"y": 1}\n\nThe end.'),
+        ('Prose.\n\n```json\n{"level": "high"}\n```', "high", "Prose."),
+        ('Prose.\n```json\n{"level": "high"}\n```\nMore.', "high", "Prose.\n\nMore."),
+        ('{"wrap": {"level": "inner"}}', "inner", ""),
+        ('{"level": "outer", "sub": {"level": "inner"}}', "outer", ""),
+        ('[{"level": "in a list"}]', "in a list", "[\n\n]"),
+        ('{"level": 123456789012345678901234567890}', "123456789012345678901234567890", ""),
+    ],
+)
+def test_the_field_is_found_from_the_bottom(text: str, value: str, displayed: str) -> None:
+    captured = capture_text(field("level"), text)
+    assert (captured.value, captured.displayed, captured.warning) == (value, displayed, "")
+
+
+@pytest.mark.parametrize(
+    "text", ["no json", '{"x": 1}', '{"level": NaN}', '{"level": 1e999}', '{"level": "open', "{" * 500]
+)
+def test_without_the_field_everything_is_kept_with_a_warning(text: str) -> None:
+    captured = capture_text(field("level"), text)
+    assert (captured.value, captured.displayed) == (text, text)
+    assert '"level"' in captured.warning
+
+
+@pytest.mark.parametrize(
+    ("type", "options", "text", "value", "warned"),
+    [
+        (None, (), " 42\n", " 42\n", False),
+        ("number", (), " 42\n", "42", False),
+        ("number", (), "about 42", "about 42", True),
+        ("number", (), "-1.5e3", "-1.5e3", False),
+        ("number", (), "٤٢", "٤٢", True),
+        ("boolean", (), "True\n", "True", False),
+        ("boolean", (), "yes", "yes", True),
+        ("enum", ("a", "b, c"), " b, c ", "b, c", False),
+        ("enum", ("a", "b"), "c", "c", True),
+        ("json", (), ' {"a": 1} ', '{"a": 1}', False),
+        ("json", (), "{a}", "{a}", True),
+        ("string", (), " x ", "x", False),
+        ("text", (), " x\ny ", "x\ny", False),
+    ],
+)
+def test_typed_captures_are_trimmed_and_checked(
+    type: CaptureType | None, options: tuple[str, ...], text: str, value: str, warned: bool
+) -> None:
+    captured = capture_text(Capture("v", type, options, None), text)
+    assert captured.value == value
+    assert bool(captured.warning) == warned

@@ -1,0 +1,262 @@
+"""The embedded model, on the real runtime and a real (very small) model: what it says does not matter, how does."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("xllamacpp", reason='needs the extra "local"')
+
+from quire.engine.capture import json_objects
+from quire.engine.ports import ModelCall
+from quire.engine.requests import Message
+from quire.errors import CannotStart, ModelFailed
+from quire.models import ModelSettings, open_model
+from quire.models.local import LocalModel, _bounded, _loops, closes
+from quire.models.runtime import Callback, Runtime, runtime_for
+from quire.values import Value
+
+SCHEMA: dict[str, Value] = {
+    "type": "object",
+    "properties": {"mood": {"enum": ["good", "bad"]}, "note": {"type": "string"}},
+    "required": ["mood", "note"],
+    "additionalProperties": False,
+}
+
+
+def user(text: str, **more: object) -> ModelCall:
+    return ModelCall("You are brief.", (Message("user", text),), **more)  # type: ignore[arg-type]
+
+
+async def test_plain_and_streamed(smollm2: Path) -> None:
+    model = open_model(f"local:{smollm2}", ModelSettings())
+    pieces: list[str] = []
+    reply = await model.complete(user("Say hello.", max_tokens=24), pieces.append)
+    assert reply.text.strip()
+    assert "".join(pieces) == reply.text
+    assert len(pieces) > 1
+    assert reply.model == "local:smollm2.gguf"
+    assert reply.finish_reason in ("stop", "length")
+    assert reply.usage.cost == 0.0
+    assert 10 < reply.usage.input_tokens < 60
+    assert 0 < reply.usage.output_tokens <= 24
+
+
+async def test_length_is_said(smollm2: Path) -> None:
+    reply = await LocalModel(smollm2, name="x").complete(user("Tell a long story.", max_tokens=4), lambda piece: None)
+    assert (reply.finish_reason, reply.usage.output_tokens) == ("length", 4)
+
+
+async def test_only_the_closing_object_is_forced(smollm2: Path) -> None:
+    pieces: list[str] = []
+    call = user("How is the weather today? One sentence.", closing=SCHEMA, max_tokens=24)
+    reply = await LocalModel(smollm2, name="x").complete(call, pieces.append)
+    assert "".join(pieces) == reply.text
+    assert closes(reply.text, SCHEMA)
+    last = list(json_objects(reply.text))[-1]
+    prose = reply.text[: last.start]
+    assert prose.strip()
+    assert prose.endswith("\n")
+    assert last.value["mood"] in ("good", "bad")
+
+
+async def test_a_schema_beyond_the_runtime_leaves_the_prose(smollm2: Path) -> None:
+    impossible: dict[str, Value] = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}, "required": ["a"]}
+    call = user("Say hello.", closing=impossible, max_tokens=8)
+    reply = await LocalModel(smollm2, name="x").complete(call, lambda piece: None)
+    assert reply.text.strip()
+
+
+async def test_a_prompt_that_is_too_long(smollm2: Path) -> None:
+    with pytest.raises(ModelFailed, match=r"the prompt has \d+ tokens, local:x takes 8192") as caught:
+        await LocalModel(smollm2, name="x").complete(user("word " * 9000), lambda piece: None)
+    assert caught.value.kind == "too_long"
+
+
+async def test_cancelling_stops_the_generation(smollm2: Path) -> None:
+    model = LocalModel(smollm2, name="x")
+    started, pieces = asyncio.Event(), list[str]()
+
+    def on_delta(piece: str) -> None:
+        pieces.append(piece)
+        started.set()
+
+    task = asyncio.ensure_future(model.complete(user("Tell a very long story.", max_tokens=1000), on_delta))
+    await asyncio.wait_for(started.wait(), 60)
+    task.cancel()
+    before = time.monotonic()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert time.monotonic() - before < 2
+    heard = len(pieces)
+    # The next call gets its turn only once the cancelled one has let go of the runtime.
+    await asyncio.wait_for(model.complete(user("Hi.", max_tokens=2), lambda piece: None), 20)
+    assert len(pieces) == heard
+
+
+async def test_a_long_prompt_can_be_cancelled_too(smollm2: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LocalModel(smollm2, name="x")
+    await model.complete(user("Hi.", max_tokens=1), lambda piece: None)
+    loop, reading, reports = asyncio.get_running_loop(), asyncio.Event(), list[object]()
+    generate = Runtime.generate
+
+    def watched(runtime: Runtime, request: Mapping[str, object], callback: Callback) -> None:
+        def report(chunk: object) -> bool:
+            reports.append(chunk)
+            loop.call_soon_threadsafe(reading.set)
+            return callback(chunk)
+
+        generate(runtime, request, report)
+
+    monkeypatch.setattr(Runtime, "generate", watched)
+    task = asyncio.ensure_future(model.complete(user("word " * 7000, max_tokens=1), lambda piece: None))
+    await asyncio.wait_for(reading.wait(), 30)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    monkeypatch.undo()
+    await asyncio.wait_for(model.complete(user("Hi.", max_tokens=1), lambda piece: None), 30)
+    assert len(reports) < 7000 / 256, "the whole prompt was read although nobody waited"
+
+
+async def test_calls_wait_for_each_other_and_the_loop_stays_free(smollm2: Path) -> None:
+    model = LocalModel(smollm2, name="x")
+    order: list[str] = []
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await asyncio.sleep(0.01)
+            ticks += 1
+
+    ticking = asyncio.ensure_future(tick())
+    await asyncio.gather(
+        *(model.complete(user(f"Count {name}.", max_tokens=12), lambda _, n=name: order.append(n)) for name in "ab")  # type: ignore[misc]
+    )
+    ticking.cancel()
+    assert order == sorted(order)
+    assert set(order) == {"a", "b"}
+    assert ticks > 3
+
+
+async def test_a_bug_in_a_display_is_a_traceback(smollm2: Path) -> None:
+    def broken(piece: str) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await LocalModel(smollm2, name="x").complete(user("Hi.", max_tokens=5), broken)
+
+
+def test_one_runtime_per_file(smollm2: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.gguf"
+    link.symlink_to(smollm2)
+    assert runtime_for(link) is runtime_for(smollm2)
+
+
+async def test_the_listener_of_the_runtime_lets_nobody_in(smollm2: Path) -> None:
+    await LocalModel(smollm2, name="x").complete(user("Hi.", max_tokens=1), lambda piece: None)
+    address = runtime_for(smollm2)._server.listening_address  # type: ignore[union-attr]
+    request = urllib.request.Request(f"{address}/v1/chat/completions", b'{"messages": []}')
+    with pytest.raises(urllib.error.HTTPError, match="401"):
+        await asyncio.to_thread(urllib.request.urlopen, request, timeout=10)
+
+
+@pytest.mark.parametrize(("content", "says"), [(None, "no model file at"), (b"hello", "is no GGUF model file")])
+def test_what_is_no_model(tmp_path: Path, content: bytes | None, says: str) -> None:
+    path = tmp_path / "x.gguf"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(CannotStart, match=says):
+        LocalModel(path, name="x")
+
+
+async def test_a_damaged_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    path.write_bytes(b"GGUF" + b"\0" * 200)
+    with pytest.raises(ModelFailed, match="cannot be loaded") as caught:
+        await LocalModel(path, name="x").complete(user("Hi."), lambda piece: None)
+    assert caught.value.kind == "bad_model"
+
+
+def test_nothing_is_printed_and_the_process_ends(smollm2: Path) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from quire.models import open_model, ModelSettings\n"
+        "from quire.engine.ports import ModelCall\n"
+        "from quire.engine.requests import Message\n"
+        "async def main():\n"
+        f"    model = open_model('local:{smollm2}', ModelSettings())\n"
+        "    call = ModelCall('', (Message('user', 'Tell a long story.'),))\n"
+        "    try: await asyncio.wait_for(model.complete(call, lambda piece: None), 1)\n"
+        "    except TimeoutError: print('left')\n"
+        "asyncio.run(main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in ("left\n", "")
+
+
+def test_threads_do_not_pile_up(smollm2: Path) -> None:
+    for _ in range(3):
+        asyncio.run(LocalModel(smollm2, name="x").complete(user("Hi.", max_tokens=1), lambda piece: None))
+    assert sum(thread.name.startswith("quire-model") for thread in threading.enumerate()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ('Fine. {"mood": "good", "note": "x"}', True),
+        ('Fine.\n```json\n{"mood": "good", "note": "{"}\n```\n', True),
+        ('{"mood": "good", "note": "x"} and more', False),
+        ('{"mood": "odd", "note": "x"}', False),
+        ('{"mood": "good"}', False),
+        ('{"mood": "good", "note": "x"', False),
+        ("no object", False),
+        ("", False),
+    ],
+)
+def test_closes(text: str, fits: bool) -> None:
+    assert closes(text, SCHEMA) is fits
+
+
+def test_bounds_are_added_where_there_are_none() -> None:
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "string", "maxLength": 5},
+            "c": {"type": "array", "items": {"type": "string"}},
+            "d": {"type": "string", "enum": ["x"]},
+        },
+    }
+    assert _bounded(schema) == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "maxLength": 300},
+            "b": {"type": "string", "maxLength": 5},
+            "c": {"type": "array", "maxItems": 20, "items": {"type": "string", "maxLength": 300}},
+            "d": {"type": "string", "enum": ["x"]},
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "loops"),
+    [
+        ("A longer answer would be a longer answer, but that would take you further. " * 20, True),
+        (" ".join(f"word{n}" for n in range(400)), False),
+        ("the same " * 20, False),
+    ],
+)
+def test_loops(text: str, loops: bool) -> None:
+    assert _loops(text) is loops

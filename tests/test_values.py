@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.values import MAX_DEPTH, InvalidValue, Value, copy, decode, encode, fingerprint
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_is_written_can_be_read(value: Value) -> None:
+    again = decode(encode(value))
+    assert json.dumps(again) == json.dumps(value)
+
+
+def test_numbers_keep_their_kind_and_size() -> None:
+    assert encode([2, 2.0, True, 2**200]) == f"[2,2.0,true,{2**200}]"
+    assert decode(encode(2**200)) == 2**200
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, {1: "x"}, {"a": object()}, b"x", [{"a": {1, 2}}]])
+def test_what_is_no_json_is_refused(value: Value) -> None:
+    with pytest.raises(InvalidValue):
+        encode(value)
+
+
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", "1e999", "[-1e999]", "{", "", "[" * 100_000])
+def test_text_that_is_no_json_is_refused(text: str) -> None:
+    with pytest.raises(InvalidValue):
+        decode(text)
+
+
+def nested(depth: int) -> Value:
+    value: Value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_depth_is_a_limit_and_not_a_crash() -> None:
+    assert decode(encode(nested(MAX_DEPTH))) == nested(MAX_DEPTH)
+    for deep in (MAX_DEPTH + 1, 100_000):
+        with pytest.raises(InvalidValue, match="nested deeper"):
+            encode(nested(deep))
+    cycle: list[Value] = []
+    cycle.append(cycle)
+    with pytest.raises(InvalidValue):
+        encode(cycle)
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    assert encode({"a\ud800": "\udfff"}) == '{"a\ufffd":"\ufffd"}'
+    encode("\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")).encode()
+
+
+def test_a_copy_shares_nothing() -> None:
+    value = {"a": [1]}
+    other = copy(value)
+    assert other == value
+    assert isinstance(other, dict)
+    other["a"].append(2)
+    assert value == {"a": [1]}
+
+
+def test_a_fingerprint_does_not_depend_on_the_order_of_keys() -> None:
+    assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
+    assert fingerprint({"a": 1}) != fingerprint({"a": 1.0})

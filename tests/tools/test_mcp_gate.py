@@ -1,0 +1,184 @@
+"""The gate in front of real MCP servers: over stdio (one from PyPI, one of ours) and over streamable HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from quire.engine.requests import ToolRequest
+from quire.errors import Denied, StepFailed, ToolFailed
+from quire.tools.gate import Gate, open_gate
+from quire.values import Value
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import Workspace
+from quire.workspace.grants import default_grants
+from quire.workspace.requests import confirm
+
+pytest.importorskip("mcp")
+
+SERVED = str(Path(__file__).with_name("served.py"))
+TOKEN = "token-of-the-environment"
+OURS = {"command": sys.executable, "args": [SERVED], "env": {"SERVED_TOKEN": "${A_TOKEN}"}}
+TIME = {"command": sys.executable, "args": ["-m", "mcp_server_time"]}
+
+Open = Callable[..., AbstractAsyncContextManager[Gate]]
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Open:
+    @asynccontextmanager
+    async def start(**servers: object) -> AsyncIterator[Gate]:
+        (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        environ = {**os.environ, "A_TOKEN": TOKEN, "QUIRE_HOME": str(tmp_path / "home")}
+        settings = load_settings(Workspace(tmp_path), environ)
+        confirm(settings)
+        async with open_gate(settings, default_grants(settings), environ) as gate:
+            yield gate
+
+    return start
+
+
+async def call(gate: Gate, connection: str, tool: str, **arguments: Value) -> Value:
+    return await gate.call(ToolRequest("1/tool", "1", connection, tool, arguments), "effect-1")
+
+
+async def failure(gate: Gate, connection: str, tool: str, **arguments: Value) -> ToolFailed:
+    with pytest.raises(ToolFailed) as failed:
+        await call(gate, connection, tool, **arguments)
+    return failed.value
+
+
+async def test_a_server_from_pypi(opened: Open) -> None:
+    async with opened(time=TIME) as gate:
+        request = ToolRequest("1/tool", "1", "time", "get_current_time", {"timezone": "Asia/Tokyo"})
+        assert gate.effect_class(request) == "write", "nobody has asked the server yet"
+        assert await gate.preflight([("time", "get_current_time"), ("time", "convert_times")]) == [
+            'there is no tool "convert_times" at time; did you mean "convert_time"?'
+        ]
+        assert gate.effect_class(request) == "read"
+        answer = await gate.call(request, "e")
+        assert isinstance(answer, str)
+        assert json.loads(answer)["timezone"] == "Asia/Tokyo"
+        assert "is not of type" in (await failure(gate, "time", "get_current_time", timezone=1)).message
+        assert "Nowhere" in (await failure(gate, "time", "get_current_time", timezone="Nowhere")).message
+
+
+async def test_results_secrets_and_prompts(opened: Open) -> None:
+    async with opened(ours=OURS) as gate:
+        assert await call(gate, "ours", "environment", name="SERVED_TOKEN") == "[redacted:A_TOKEN]"
+        assert await call(gate, "ours", "environment", name="A_TOKEN") == "not set"
+        assert await call(gate, "ours", "effect_id") == "effect-1"
+        assert await call(gate, "ours", "only_structured") == {"a": [1, 2]}
+        assert await call(gate, "ours", "odd.name/*") == "odd"
+        assert await call(gate, "ours", "asks") == "the answer was: decline"
+        failed = await failure(gate, "ours", "fail", key=TOKEN)
+        assert "the key [redacted:A_TOKEN] is not good" in failed.message
+        assert "returned 2,000,002 bytes" in (await failure(gate, "ours", "large")).message
+        assert await gate.prompt("ours", "hello") == "Say hello to [redacted:A_TOKEN]."
+        with pytest.raises(StepFailed):
+            await gate.prompt("ours", "goodbye")
+        with pytest.raises(StepFailed, match="there is no connection"):
+            await gate.prompt("theirs", "hello")
+
+
+async def test_a_dead_server_is_started_again_where_that_is_safe(opened: Open, tmp_path: Path) -> None:
+    async with opened(ours=OURS) as gate:
+        alive = await call(gate, "ours", "dies_unless", marker=str(tmp_path / "marker"))
+        assert str(alive).startswith("alive ")
+        failed = await failure(gate, "ours", "dies")
+        assert failed.kind == "server_stopped"
+        assert "whether it still did the call is not known" in failed.message
+        assert "my key is [redacted:A_TOKEN]" in failed.message
+        # The next call gets a new server.
+        again = await call(gate, "ours", "dies_unless", marker=str(tmp_path / "marker"))
+        assert str(again).startswith("alive ")
+        assert again != alive
+
+
+async def test_time_outs_and_cancelling_leave_the_session_usable(opened: Open) -> None:
+    async with opened(ours={**OURS, "timeout": 0.3}) as gate:
+        assert (await gate.preflight([("ours", "slow")])) == []
+        failed = await failure(gate, "ours", "slow")
+        assert (failed.kind, "longer than 0.3 s" in failed.message) == ("timeout", True)
+        task = asyncio.create_task(call(gate, "ours", "slow"))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        many = await asyncio.gather(*(call(gate, "ours", "effect_id") for _ in range(20)))
+        assert set(many) == {"effect-1"}
+
+
+@pytest.mark.parametrize(
+    ("server", "message"),
+    [
+        ({"command": "no-such-command-here"}, "MCP server x cannot be started: FileNotFoundError"),
+        (
+            {
+                "command": sys.executable,
+                "args": ["-c", "import sys; print('the reason', file=sys.stderr); sys.exit(3)"],
+            },
+            "MCP server x stopped while starting; its last words:\nthe reason",
+        ),
+        ({"command": "run", "args": ["${NOT_SET_ANYWHERE}"]}, "needs the environment variable NOT_SET_ANYWHERE"),
+        ({"command": sys.executable, "cwd": "nowhere"}, "MCP server x cannot be started"),
+        ({"url": "http://127.0.0.1:1/mcp"}, "MCP server x cannot be reached: ConnectError"),
+    ],
+)
+async def test_servers_that_do_not_start(opened: Open, server: object, message: str) -> None:
+    async with opened(x=server) as gate:
+        assert message in (await failure(gate, "x", "y")).message
+        assert message in (await gate.preflight([("x", "y")]))[0]
+
+
+async def test_a_denied_call_starts_nothing(tmp_path: Path) -> None:
+    touch = {"command": sys.executable, "args": ["-c", f"open({str(tmp_path / 'started')!r}, 'w')"]}
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"x": touch}}))
+    settings = load_settings(Workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "home")})
+    nothing = default_grants(settings)
+    confirm(settings)
+    async with open_gate(settings, nothing, {}) as gate:
+        with pytest.raises(Denied, match="mcp/x/y"):
+            await call(gate, "x", "y")
+        with pytest.raises(Denied, match=r"rye\.fetch\.prompt\.mcp\.x\.p"):
+            await gate.prompt("x", "p")
+        assert len(await gate.preflight([("x", "y")])) == 1
+        assert not (tmp_path / "started").exists()
+    # The counterpart: granted, the same call does start it.
+    async with open_gate(settings, default_grants(settings), {}) as gate:
+        await failure(gate, "x", "y")
+        assert (tmp_path / "started").exists()
+
+
+@asynccontextmanager
+async def served_over_http() -> AsyncIterator[str]:
+    """The socket listens before the server is up, so connections wait for it and nobody has to."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        number, port = listening.fileno(), listening.getsockname()[1]
+        process = await asyncio.create_subprocess_exec(sys.executable, SERVED, str(number), pass_fds=[number])
+    try:
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def test_streamable_http(opened: Open) -> None:
+    async with served_over_http() as url:
+        headers = {"X-Shown": "for all", "Authorization": "Bearer ${A_TOKEN}"}
+        async with opened(web={"type": "http", "url": url, "headers": headers}) as gate:
+            assert await call(gate, "web", "header", name="x-shown") == "for all"
+            assert await call(gate, "web", "header", name="authorization") == "Bearer [redacted:A_TOKEN]"
+            assert await call(gate, "web", "asks") == "the answer was: decline"
+            assert await call(gate, "web", "effect_id") == "effect-1"
+            assert (await failure(gate, "web", "dies")).message.startswith("MCP server web")
+            assert "cannot be reached" in (await failure(gate, "web", "dies_unless", marker="x")).message

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.workspace.find import find_workspace, user_space
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("quire.toml", ""),
+        ("pyproject.toml", "[project]\nname = 'x'\n[tool.quire.runs]\nexpiry = '1h'\n"),
+        (".mcp.json", "{}"),
+        (".git", "gitdir: elsewhere"),
+        (".ai", None),
+        (".git", None),
+    ],
+)
+def test_markers(tmp_path: Path, name: str, text: str | None) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    marker = tmp_path / name
+    if text is None:
+        marker.mkdir()
+    else:
+        marker.write_text(text)
+    assert find_workspace(deep).folder == tmp_path
+    assert find_workspace(deep).marker == marker
+
+
+def test_the_nearest_wins_and_a_file_stands_for_its_folder(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / "quire.toml").touch()
+    (inner / ".mcp.json").write_text("{}")
+    document = inner / "x.playbook.md"
+    document.touch()
+    assert find_workspace(document).folder == inner
+
+
+@pytest.mark.parametrize("text", ["[project]\n", "[tool.quirex]\n", "# [tool.quire]\n"])
+def test_a_pyproject_of_somebody_else_marks_nothing(tmp_path: Path, text: str) -> None:
+    # tmp_path may itself lie inside of a workspace, so a marker above keeps the search in here.
+    (tmp_path / "quire.toml").touch()
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text(text)
+    (inner / ".ai").write_text("a file, not a folder")
+    assert find_workspace(inner).folder == tmp_path
+
+
+def test_user_space_can_be_moved(tmp_path: Path) -> None:
+    assert user_space({"QUIRE_HOME": str(tmp_path)}) == tmp_path
+    assert user_space({}).name == "quire"
