@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from quire import formats
 from quire.diagnostics import Diagnostic
 from quire.documents import Document, load
 from quire.engine.drive import Ended
 from quire.engine.events import Listener
 from quire.engine.ports import Model, People
 from quire.engine.records import Event, Status
-from quire.formats import lint
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
 
@@ -45,7 +45,7 @@ def check(document: str | Path | Document) -> tuple[Diagnostic, ...]:
     Raises `Unreadable` where there is no document to read.
     """
     read = document if isinstance(document, Document) else load(document)
-    return lint(read.source)
+    return formats.check(read.source)
 
 
 def run(
@@ -74,10 +74,11 @@ def run(
         answers=answers or {},
         unattended=unattended,
         allow=allow,
+        budget=budget,
     )
     start = Path(workspace) if workspace else Path(read.name).parent if Path(read.name).exists() else None
     given = model if not isinstance(model, str) else None
-    return Running(read, inputs or {}, options, given, people, budget, start)
+    return Running(read, inputs or {}, options, given, people, start)
 
 
 class Running:
@@ -90,7 +91,6 @@ class Running:
         options: RunOptions,
         model: Model | None,
         people: People | None,
-        budget: float | None,
         workspace: Path | None,
     ) -> None:
         self.result: Result | None = None
@@ -99,7 +99,6 @@ class Running:
         self._options = options
         self._model = model
         self._people = people
-        self._budget = budget
         self._workspace = workspace
 
     def __await__(self) -> Generator[object, None, Result]:
@@ -121,7 +120,7 @@ class Running:
         runtime = Runtime.open(self._workspace, model=self._model)
         try:
             run = await runtime.start(self._document, self._inputs, self._options)
-            ended = await runtime.drive(run, people=self._people, listen=listen, budget=self._budget)
+            ended = await runtime.drive(run, people=self._people, listen=listen)
             self.result = await _result(runtime, run, ended)
             return self.result
         finally:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from playbook_cases import parse_playbook, run_playbook
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.conformance.playbook_cases import parse_playbook, run_playbook
 
 HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("playbook", "parse"): parse_playbook,

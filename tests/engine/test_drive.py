@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import House, failing
+from tests.engine.house import House, failing
 
 from quire.engine.drive import Drive
-from quire.engine.records import Status
+from quire.engine.records import Batch, EffectRecord, RunUpdate, Status
 from quire.engine.requests import (
     Boundary,
     Emit,
@@ -58,11 +58,11 @@ async def test_an_answer_is_recorded_before_the_walk_sees_it(house: House) -> No
     assert seen == [["1/model"]]
 
 
-def asyncio_effects(house: House) -> list[object]:
+def asyncio_effects(house: House) -> list[EffectRecord]:
     """The journal as another connection sees it, in the middle of a walk."""
     coroutine = house.store.effects(house.run)
     try:
-        coroutine.send(None)  # type: ignore[attr-defined]
+        coroutine.send(None)
     except StopIteration as stop:
         return list(stop.value)
     raise AssertionError("reading SQLite does not wait")
@@ -362,8 +362,6 @@ async def test_two_drives_of_one_run(house: House, tmp_path: Path) -> None:
     await house.store.release(lease)
     taken = await other.acquire(house.run)
     with pytest.raises(Fenced):
-        from quire.engine.records import Batch, RunUpdate
-
         await house.store.write(lease, Batch(update=RunUpdate(position="9")))
     await other.release(taken)
     await other.close()

@@ -5,6 +5,7 @@ import pytest
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.errors import BadInputs
 from quire.plan.nodes import Input, Plan, Sequence
+from quire.values import Value
 
 PLAN = Plan(
     "T",
@@ -21,7 +22,7 @@ PLAN = Plan(
 
 
 def test_values_and_defaults_make_the_inputs_complete() -> None:
-    given = {"topic": "tea", "tone": " casual ", "lang": "  ", "count": 7, "loud": True}
+    given: dict[str, Value] = {"topic": "tea", "tone": " casual ", "lang": "  ", "count": 7, "loud": True}
     assert complete_inputs(PLAN, given) == {
         "topic": "tea",
         "lang": "Go",

@@ -1,0 +1,43 @@
+"""The front door: `quire VERB …`.
+
+Each verb is a module of this folder with a click command named `command`. A verb's module is imported only when that
+verb is invoked, so that a short answer costs no more than it must; `--version` does not even import click.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from quire import __version__
+
+# Verb: module, one line for the list. FREE costs nothing, PAID may call a model, WRITES changes something.
+VERBS: dict[str, tuple[str, str]] = {
+    "check": ("quire.cli.check", "Find what is wrong with documents. FREE"),
+    "parse": ("quire.cli.parse", "Print a document's syntax tree as JSON. FREE"),
+    "show": ("quire.cli.show", "Outline a document: inputs, steps, tools, prompts. FREE"),
+    "run": ("quire.cli.run", "Run a document. PAID, WRITES"),
+    "runs": ("quire.cli.runs", "List runs, or show one. FREE"),
+    "inbox": ("quire.cli.inbox", "List the questions that wait for an answer. FREE"),
+    "answer": ("quire.cli.answer", "Answer a question and go on with its run. PAID, WRITES"),
+    "resume": ("quire.cli.resume", "Go on with a run that stopped. PAID, WRITES"),
+    "cancel": ("quire.cli.cancel", "Cancel a run. WRITES"),
+    "trust": ("quire.cli.trust", "Confirm what this workspace asks for. WRITES"),
+    "model": ("quire.cli.model", "Fetch, list and remove local models. WRITES"),
+    "new": ("quire.cli.new", "Begin a document from a template. WRITES"),
+    "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
+    "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),
+}
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Runs one command and returns its exit status. Only a bug is a traceback."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments and arguments[0] in ("--version", "-V"):
+        print(f"quire {__version__}")
+        return 0
+    from quire.cli.door import enter
+
+    return enter(arguments)

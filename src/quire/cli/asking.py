@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from typing import Literal
 
 import click
 
@@ -31,27 +32,30 @@ class Terminal:
         self._one_at_a_time = asyncio.Lock()
         self._left = asyncio.Event()
         self._shown: set[str] = set()
-        self.asking = False
+        self._asking = False
 
     async def ask(self, question: Question, problem: str) -> str | None:
         async with self._one_at_a_time:
             if self._left.is_set():
                 return None
             self._view.pause()
-            self.asking = True
+            self._asking = True
             try:
                 if question.path not in self._shown:
-                    self._shown.add(question.path)
                     self._show(question)
+                    # Nobody needs to be shown their own answer above the next question.
+                    self._shown |= {question.path, question.path.rpartition("/")[0]}
                 if problem:
                     click.echo(one_line(problem), err=True)
                 return await self._answer(question)
             finally:
-                self.asking = False
+                self._asking = False
                 self._view.resume()
 
-    def leave(self) -> None:
+    def leave(self) -> bool:
+        """Takes the open question off the screen; says whether there was one."""
         self._left.set()
+        return self._asking
 
     async def _answer(self, question: Question) -> str | None:
         click.echo(_prompt(question), nl=False, err=True)
@@ -130,7 +134,8 @@ async def read_line(left: asyncio.Event) -> str | None:
         return await _read_in_thread()
     leaving = asyncio.create_task(left.wait())
     try:
-        await asyncio.wait({got, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        waited: set[asyncio.Future[bytes] | asyncio.Future[Literal[True]]] = {got, leaving}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     finally:
         loop.remove_reader(STDIN)
         leaving.cancel()

@@ -1,4 +1,4 @@
-"""`quire completion`: what a shell needs to complete verbs, options, steps of files and run ids."""
+"""`quire completion`: what a shell needs to complete verbs, options and run ids."""
 
 from __future__ import annotations
 
@@ -9,11 +9,6 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 COMPLETE_VARIABLE = "_QUIRE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
-_WHERE = {
-    "bash": 'eval "$(quire completion bash)"        # in ~/.bashrc',
-    "zsh": 'eval "$(quire completion zsh)"        # in ~/.zshrc',
-    "fish": "quire completion fish | source        # in ~/.config/fish/config.fish",
-}
 
 
 @click.command("completion")
@@ -36,9 +31,7 @@ def command(context: click.Context, shell: str) -> None:
     click.echo(ShellComplete.source(completer), nl=False)
 
 
-def complete_run(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem[str]]:
+def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """The newest runs whose id begins so. Whatever is wrong with the workspace is not said in the middle of a line."""
     from quire.errors import QuireError
 

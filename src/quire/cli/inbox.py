@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.looking import look, put_json
+from quire.cli.looking import look, put_json, put_lines
 
 if TYPE_CHECKING:
     from quire.runtime import Runtime
@@ -34,9 +34,8 @@ async def _show(runtime: Runtime, as_json: bool) -> None:
         return
     now = runtime.clock.now()
     for question in questions:
-        click.echo(f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}")
-        for line in question_lines(question, now):
-            click.echo(f"  {line}")
+        put_lines([f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}"])
+        put_lines(f"  {line}" for line in question_lines(question, now))
     if questions:
         click.echo("answer with: quire answer RUN [STEP] VALUE", err=True)
     else:

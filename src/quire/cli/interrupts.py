@@ -8,9 +8,8 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 
+from quire.cli import INTERRUPTED
 from quire.engine.drive import Drive
-
-EXIT_INTERRUPTED = 130
 
 PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
 
@@ -34,7 +33,7 @@ class Interrupts:
     def interrupt(self) -> None:
         self.count += 1
         if self.count > 2:
-            os._exit(EXIT_INTERRUPTED)
+            os._exit(INTERRUPTED)
         if self.count == 2 or self._drive is None:
             if self._task is not None:
                 self._task.cancel()

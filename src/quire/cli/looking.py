@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -30,6 +31,13 @@ def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
             await runtime.close()
 
     return asyncio.run(opened())
+
+
+def put_lines(lines: Iterable[str]) -> None:
+    """Finished lines on stdout, made harmless by whoever made them; colour only where somebody sees it and wants it."""
+    plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+    for line in lines:
+        click.echo(line, color=False if plain else None)
 
 
 def put(text: str) -> None:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.looking import look, put, put_json
+from quire.cli.looking import look, put, put_json, put_lines
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, RunState
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
     from quire.runtime import Runtime
-    from quire.runtime.view import RunView
 
 POLL_SECONDS = 0.3
 _GOING = (Status.PENDING, Status.RUNNING)
@@ -69,8 +68,7 @@ async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bo
     if as_json:
         put_json([row_data(row) for row in rows])
     elif rows:
-        for line in run_table(rows, runtime.clock.now()):
-            click.echo(line)
+        put_lines(run_table(rows, runtime.clock.now()))
     else:
         which = f"no run is {status.replace('_', ' ')}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
@@ -109,14 +107,12 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         if as_json:
             put_json(row_data(row))
         else:
-            for line in run_header(row, now, str(row.pins.get("model", ""))):
-                click.echo(line)
+            put_lines(run_header(row, now, str(row.pins.get("model", ""))))
         raise
     if as_json:
         put_json(view_data(view))
         return
-    for line in run_page(view, now):
-        click.echo(line)
+    put_lines(run_page(view, now))
     _say_next(view.row, bool(view.questions))
 
 
@@ -128,32 +124,15 @@ async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
     if as_json:
         put_json(effects_data(effects))
     elif effects:
-        for line in journal_table(effects):
-            click.echo(line)
+        put_lines(journal_table(effects))
     else:
         click.echo(f"run {run} has recorded nothing yet", err=True)
 
 
 async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
-    from quire.cli.show import print_prompt
+    from quire.cli.prompting import print_prompt, prompt_of_run
 
-    print_prompt(prompt_of(await runtime.view(run), step, runtime), as_json)
-
-
-def prompt_of(view: RunView, step: str, runtime: Runtime) -> Preview:
-    """What the model of a step was told; where the run has not come to it, what it would be told."""
-    from pathlib import Path
-
-    from quire.engine.preview import Preview, find_step, preview
-    from quire.engine.requests import ModelRequest
-    from quire.workspace.prompts import PromptLoader, load_now
-
-    plan = view.document.runnable()
-    path, found = find_step(plan, step)
-    asked = view.replay.asked.get(f"{path}/model")
-    if isinstance(asked, ModelRequest):
-        return Preview(asked)
-    raise NotImplementedError
+    print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
 
 
 async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:

@@ -51,8 +51,10 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
         yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
         raise
     overrides: Mapping[str, str] = yield Boundary(f"{path}/break", step.label)
-    if overrides:
-        scope.override(overrides)
+    for name, value in overrides.items():
+        told = scope.override(path, step.label, name, value)
+        if told:
+            yield told
     return output
 
 

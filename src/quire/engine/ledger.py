@@ -39,9 +39,15 @@ class Ledger:
         """Raises `CancelRequested` after the write, never instead of it."""
         if record is not None:
             self.feed.recorded(record, self.position)
-        effects = (record,) if record else ()
-        update = RunUpdate(position=self.position)
-        written = await self._write(Batch(effects, questions=questions, consume=consume, update=update))
+        batch = Batch(
+            (record,) if record else (),
+            self.feed.take(),
+            questions,
+            consume,
+            self._withdrawn(),
+            update=RunUpdate(position=self.position),
+        )
+        written = await self.store.write(self.lease, batch)
         if record is not None:
             self.journal.add(record)
         if written.cancel_requested:
@@ -50,10 +56,11 @@ class Ledger:
 
     async def close(self, update: RunUpdate) -> None:
         """The last write of a drive, which says how it ended."""
-        await self._write(Batch(update=update))
+        await self.open(Batch(update=update))
 
     async def open(self, batch: Batch) -> None:
-        await self._write(batch)
+        """The first write of a drive."""
+        await self.store.write(self.lease, replace(batch, events=self.feed.take(), withdraw=self._withdrawn()))
 
     async def park(self, update: RunUpdate) -> bool:
         """False when an answer waits to be taken: then nothing is written."""
@@ -68,6 +75,8 @@ class Ledger:
         """Writes nothing; learns whether somebody wants something of the run."""
         return await self.store.write(self.lease, Batch())
 
-    async def _write(self, batch: Batch) -> Written:
-        withdraw, self._withdraw = tuple(self._withdraw), []
-        return await self.store.write(self.lease, replace(batch, events=self.feed.take(), withdraw=withdraw))
+    def _withdrawn(self) -> tuple[str, ...]:
+        if not self._withdraw:
+            return ()
+        paths, self._withdraw = tuple(self._withdraw), []
+        return paths

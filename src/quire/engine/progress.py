@@ -23,6 +23,13 @@ class StepView:
     output_tokens: int = 0
     cost: float | None = 0.0
     started_at: float | None = None
+    below: list[StepView] = field(default_factory=list)
+
+    def skip_the_rest(self) -> None:
+        """The arms that were not taken."""
+        for step in self.below:
+            if step.status == "pending":
+                step.status = "skipped"
 
 
 @dataclass(slots=True)
@@ -37,7 +44,14 @@ class Progress:
 
     @classmethod
     def of(cls, plan: Plan) -> Progress:
-        return cls({path: StepView(path, step.label, step.title, path.count("/case[")) for path, step in plan.steps()})
+        progress = cls({})
+        for path, step in plan.steps():
+            view = StepView(path, step.label, step.title, path.count("/case["))
+            progress.steps[path] = view
+            parent = progress.steps.get(path.rpartition("/case[")[0])
+            if parent:
+                parent.below.append(view)
+        return progress
 
     def apply(self, event: Event) -> None:
         step = self.step_of(event.path)
@@ -51,10 +65,10 @@ class Progress:
                 step.output = str(event.live.get("output", step.output or ""))
                 step.displayed = str(event.live.get("displayed", step.displayed))
                 self.streaming = ""
-                self._skip_below(step)
+                step.skip_the_rest()
             case "step_skipped" if step:
                 step.status = "skipped"
-                self._skip_below(step)
+                step.skip_the_rest()
             case "step_failed" if step:
                 step.status, step.message = "failed", str(event.data.get("message", ""))
             case "question" if step:
@@ -83,12 +97,6 @@ class Progress:
             step.output_tokens += record.usage.output_tokens
             known = step.cost is not None and record.usage.cost is not None
             step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
-
-    def _skip_below(self, step: StepView) -> None:
-        """Arms that were not taken."""
-        for path, below in self.steps.items():
-            if below.depth > step.depth and below.status == "pending" and path.startswith(step.path + "/"):
-                below.status = "skipped"
 
     def step_of(self, path: str) -> StepView | None:
         """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`."""

@@ -1,4 +1,8 @@
-"""What a store keeps of a run: its row, its effects, its events, its questions."""
+"""What a store keeps of a run: its row, its effects, its events, its questions.
+
+Nobody changes one of these once it is made. Those that every step makes are not frozen all the same: that costs
+five times as much to make, and a journaled step is to cost little more than its commit.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +44,7 @@ class Usage:
     cost: float | None = 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class EffectRecord:
     """The journal's entry for one path. An `intent` says that a tool which changes the world was started."""
 
@@ -56,7 +60,7 @@ class EffectRecord:
     delays: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
     """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps).
 
@@ -141,7 +145,7 @@ class RunRow:
     pins: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunUpdate:
     """The list columns that change with a write.
 
@@ -155,7 +159,7 @@ class RunUpdate:
     expires_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Batch:
     """All that one transaction writes. Usage of the effects is added to the run's totals in the same transaction.
 
@@ -172,7 +176,7 @@ class Batch:
     update: RunUpdate | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Written:
     """What a writer learns in passing: somebody wants the run cancelled; an answer waits to be taken."""
 

@@ -2,7 +2,7 @@
 
 A request is a value: it says what is wanted and where in the document, never how. Everything that
 `content()` returns is covered by the hash that the journal keeps, so a replay that asks for something
-else is noticed.
+else is noticed. (Those that a pure step makes are not frozen only because that is slow.)
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ModelRequest:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolRequest:
     """One tool call; `connection` is where the document says the tool lives. The answer is the tool's result."""
 
@@ -88,7 +88,7 @@ class Load:
         return {"scheme": self.scheme, "where": self.where}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Boundary:
     """The end of a step: where a run may stop for a breakpoint or an interrupt.
 
@@ -102,7 +102,7 @@ class Boundary:
         return {"boundary": self.label}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Emit:
     """Something to tell the readers of the run. `data` is kept; `live` is for those who watch now.
 

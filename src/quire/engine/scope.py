@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from quire.engine.requests import Emit
@@ -54,13 +53,12 @@ class Scope:
         self.named[name] = value
         return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
 
-    def override(self, values: Mapping[str, str]) -> None:
+    def override(self, path: str, label: str, name: str, value: str) -> Emit | None:
         """What a person set at a stop: wins over an input, and over a named result until that is set again."""
-        for name, value in values.items():
-            if name in self.inputs or any(declared.name == name for declared in self.plan.inputs):
-                self.inputs[name] = value
-            else:
-                self.named[name] = value
+        if any(declared.name == name for declared in self.plan.inputs):
+            self.inputs[name] = value
+            return None
+        return self.name(path, label, name, value)
 
     def system_message(self, closing: str) -> str:
         parts = [self.plan.system, self._earlier(), closing]

@@ -159,7 +159,7 @@ class Walker:
         if given is None or given.hash != question.hash:
             answer = await self._performer.ask_here(question)
             if answer is not None:
-                await self._write(self._performer.settled(request, answer))
+                await self._write(self._performer.settled(request, answer), consume=(request.path,))
                 return answer
             given = await self._wait_for(question, branch)
         await self._write(self._performer.settled(request, given.value), consume=(request.path,))

@@ -4,11 +4,15 @@ An entry is a text, or a mapping with `reply`, `error` or `default`. For each ca
 an entry whose `step` is the call's label; one whose `contains` stands in the prompt; the next entry in order
 that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
 last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
+
+A script stands for the whole run: when a run is resumed, the entries of the calls that were recorded, failed ones too,
+are passed over (`pass_over`), and the next call gets the entry that it would have got without the interruption.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -44,6 +48,11 @@ class ScriptedModel:
     @property
     def name(self) -> str:
         return self._name
+
+    def pass_over(self, call: ModelCall) -> None:
+        """Takes the entry that answered this call in an earlier drive of the run."""
+        with contextlib.suppress(ModelFailed):
+            self._next(call)
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         self.calls.append(call)

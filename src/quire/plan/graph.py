@@ -45,7 +45,7 @@ class _Drawing:
 def mermaid(plan: Plan) -> str:
     """The text of a flowchart, without a fence and with a last newline."""
     drawing = _Drawing()
-    ends = drawing.node("start", "end", escaped(plan.title or "start"), [])
+    ends = drawing.node("start", "end", escaped(plan.title) or "start", [])
     ends = _sequence(drawing, plan.body, "s", ends)
     made = plan.artifact and "".join(part if isinstance(part, str) else part.raw for part in plan.artifact.type.parts)
     drawing.node("done", "end", escaped(f"done, gives {made}") if made else "done", ends)
@@ -122,4 +122,4 @@ def _asks(ask: Ask) -> str:
 def _label(step: Step, what: str) -> str:
     """Begins with a word of ours: Mermaid takes a label that begins like a Markdown list for one."""
     title = f" - {step.title}" if step.title else ""
-    return escaped(f"Step {step.label}{title}") + escaped(f" ({what})")
+    return f"{escaped(f'Step {step.label}{title}')} ({escaped(what)})"

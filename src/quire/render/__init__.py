@@ -1,0 +1,1 @@
+"""How things look to people and to other programs."""

@@ -39,7 +39,7 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When the picture is taken. `now` is the clock of the events, `seconds` is how long this process has been at it."""
+    """When the picture is taken. `now` is the clock of the events, `seconds` is how long it has been going on."""
 
     now: float
     seconds: float
@@ -49,7 +49,8 @@ class Moment:
 
 def shown_steps(progress: Progress) -> list[StepView]:
     """The steps of the document, and the sub-steps of arms that were taken."""
-    taken = {step.path.rpartition("/")[0] for step in progress.steps.values() if step.depth and step.status != "pending"}
+    inside = [step for step in progress.steps.values() if step.depth and step.status not in ("pending", "skipped")]
+    taken = {step.path.rpartition("/")[0] for step in inside}
     return [step for step in progress.steps.values() if not step.depth or step.path.rpartition("/")[0] in taken]
 
 
@@ -69,7 +70,7 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)
-    lines.append(Text(f"{done} of {total} steps" + (f" · {took}" if took else ""), style="dim"))
+    lines.append(Text(f"{done} of {_steps(total)}" + (f" · {took}" if took else ""), style="dim"))
     return [_fitting(line, width) for line in lines]
 
 
@@ -99,7 +100,7 @@ def status_line(progress: Progress, moment: Moment) -> Text:
         return Text(moment.note, style="yellow")
     top = [step for step in progress.steps.values() if not step.depth]
     at = next((number for number, step in enumerate(top, 1) if step.status == "running"), None)
-    parts = [f"step {at} of {len(top)}" if at else f"{len(top)} steps", totals(progress, moment.seconds)]
+    parts = [f"step {at} of {len(top)}" if at else _steps(len(top)), totals(progress, moment.seconds)]
     return Text(" · ".join([*filter(None, parts), "Ctrl-C pauses"]), style="dim")
 
 
@@ -108,6 +109,10 @@ def totals(progress: Progress, seconds: float) -> str:
     costs = [step.cost for step in steps]
     cost = None if None in costs else sum(one for one in costs if one is not None)
     return numbers(seconds, sum(step.input_tokens + step.output_tokens for step in steps), cost)
+
+
+def _steps(count: int) -> str:
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 def _glyph(status: str, moment: Moment) -> str:

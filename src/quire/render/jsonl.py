@@ -13,10 +13,10 @@ from quire.values import Value, encode
 class JsonLines(Talk):
     """`gone` is called once, when nobody reads any more: an event must never break the run that it tells of."""
 
-    def __init__(self, out: TextIO, err: TextIO, gone: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, out: TextIO, err: TextIO) -> None:
         super().__init__(err)
         self._out = out
-        self._gone = gone
+        self.gone: Callable[[], None] = lambda: None
         self.broken = False
 
     def show(self, event: Event) -> None:
@@ -31,4 +31,4 @@ class JsonLines(Talk):
             self._out.flush()
         except OSError:
             self.broken = True
-            self._gone()
+            self.gone()

@@ -32,7 +32,9 @@ def quiet_keys() -> Iterator[None]:
         yield
         return
     quiet = before[:]
-    quiet[3] &= ~termios.ECHO
+    modes = before[3]
+    assert isinstance(modes, int)  # noqa: S101
+    quiet[3] = modes & ~termios.ECHO
     termios.tcsetattr(STDIN, termios.TCSANOW, quiet)
     try:
         yield
@@ -47,12 +49,11 @@ def drop_typed() -> None:
         termios.tcflush(STDIN, termios.TCIFLUSH)
 
 
-def _attributes() -> list[int] | None:
+def _attributes() -> list[int | list[bytes | int]] | None:
     """How the terminal is set, where there is one that may be touched."""
     if termios is None or not in_foreground():
         return None
     try:
-        found: list[int] = termios.tcgetattr(STDIN)  # type: ignore[assignment]
+        return termios.tcgetattr(STDIN)
     except termios.error:
         return None
-    return found

@@ -112,9 +112,10 @@ class LiveView:
         self._keys.enter_context(quiet_keys())
 
     def stop(self) -> None:
-        if self._ticking is not None:
-            self._ticking.cancel()
-            self._ticking = None
+        if self._ticking is None:
+            return
+        self._ticking.cancel()
+        self._ticking = None
         self.resume()
         self._painter.print(summary(self._progress, self._console.width, self._moment()))
         self._keys.close()

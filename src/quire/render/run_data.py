@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow
-from quire.engine.requests import ModelRequest
 from quire.runtime.view import RunView
 from quire.values import Value
 
@@ -71,14 +70,6 @@ def question_data(question: Question, title: str | None = None) -> dict[str, Val
 
 def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
     return [_effect(record) for record in effects]
-
-
-def prompt_data(request: ModelRequest) -> dict[str, Value]:
-    return {
-        "system": request.system,
-        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
-        "closing": request.closing,
-    }
 
 
 def _step(step: StepView) -> Value:

@@ -9,7 +9,6 @@ import click
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
-from quire.engine.requests import ModelRequest
 from quire.render.tables import Style, age, short, status_colour, table, tokens
 from quire.render.text import duration, money, one_line, visible
 from quire.runtime.view import RunView
@@ -47,7 +46,9 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
     if own:
         yield from _paragraph("named outputs", _values(own))
-    warnings = [f"{f'step {label}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings]
+    warnings = [
+        f"{f'step {label}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings
+    ]
     if warnings:
         yield from _paragraph("warnings", warnings)
     if view.questions:
@@ -128,13 +129,6 @@ def event_line(event: Event) -> str:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
-
-
-def prompt_text(request: ModelRequest) -> str:
-    """What a model is told, message by message."""
-    messages = [("system", request.system)] if request.system else []
-    messages += [(message.role, message.content) for message in request.messages]
-    return "\n\n".join(f"--- {role} ---\n{content}" for role, content in messages) + "\n"
 
 
 def said(status: str) -> str:

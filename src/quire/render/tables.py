@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 
 from quire.render.text import one_line
+from quire.render.visible import width
 
 Style = Callable[[str, int], str]
 """Gets a finished cell and the number of its column; gives back the same text, perhaps with colour around it."""
@@ -48,15 +48,6 @@ def table(
 
 def _indent(cell: str) -> str:
     return " " * (len(cell) - len(cell.lstrip(" ")))
-
-
-def width(text: str) -> int:
-    """Terminal cells, not characters."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
-    )
 
 
 def status_colour(status: str) -> str | None:

@@ -6,28 +6,18 @@ cursor, change the window's title or hide what stands beside it.
 
 from __future__ import annotations
 
-import re
-
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]"
-)
+from quire.render.visible import visible as shown
 
 
 def visible(text: str) -> str:
     """The text with every control character shown instead of obeyed; lines and tabs stay."""
-    return _UNSAFE.sub(_shown, text.replace("\r\n", "\n"))
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(shown(part) for part in line.split("\t")) for line in lines)
 
 
 def one_line(text: str) -> str:
     """The same on a single line, for titles and messages."""
-    return " ".join(visible(text).split())
-
-
-def _shown(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"<U+{code:04X}>"
+    return shown(" ".join(text.split()))
 
 
 def duration(seconds: float) -> str:

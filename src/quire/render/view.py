@@ -19,11 +19,17 @@ class View(Protocol):
         """A line for people, between whatever else is shown."""
         ...
 
+    def note(self, line: str) -> None:
+        """A line that holds from now on."""
+        ...
+
     def pause(self) -> None: ...
 
     def resume(self) -> None: ...
 
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Does nothing where nothing was started."""
+        ...
 
 
 class Talk:
@@ -43,6 +49,9 @@ class Talk:
         with contextlib.suppress(OSError, ValueError):
             self._err.write(line + "\n")
             self._err.flush()
+
+    def note(self, line: str) -> None:
+        self.say(line)
 
     def pause(self) -> None:
         pass

@@ -12,7 +12,11 @@ from quire.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Pins:
-    """`document` is the sha256 of the text; `folder` is where its files are looked for."""
+    """`document` is the sha256 of the text; `folder` is where its files are looked for.
+
+    `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` holds
+    until a resume names another.
+    """
 
     document: str
     folder: str | None
@@ -22,6 +26,8 @@ class Pins:
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
     allow: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    budget: float | None = None
     context_budget: int | None = None
     semantics_version: int = SEMANTICS_VERSION
 
@@ -31,6 +37,6 @@ class Pins:
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> Pins:
         known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
-        for name in ("breakpoints", "allow"):
+        for name in ("breakpoints", "allow", "grants"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
         return cls(**known)  # type: ignore[arg-type]  # written by `as_json`

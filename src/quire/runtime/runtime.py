@@ -26,7 +26,7 @@ from quire.engine.requests import Boundary, Walk, request_hash
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice, choose_model, open_model
-from quire.plan.nodes import Plan
+from quire.plan.nodes import SEMANTICS_VERSION, Plan
 from quire.plan.uses import prompt_schemes, tool_calls
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pins import Pins
@@ -45,6 +45,7 @@ from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import Settings
 
+LOCAL_CONTEXT_CHARACTERS = 12_000
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -65,6 +66,7 @@ class RunOptions:
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
     allow: tuple[str, ...] = ()
+    budget: float | None = None
 
 
 class Runtime:
@@ -138,7 +140,9 @@ class Runtime:
             answers=dict(options.answers),
             unattended=options.unattended,
             allow=options.allow,
-            context_budget=self.settings.runs.context_budget,
+            grants=tuple(sorted(default_grants(self.settings, options.allow).patterns)),
+            budget=options.budget,
+            context_budget=self._context_budget(choice.spec),
         )
         run = new_run_id(self.clock.now())
         texts = {document.sha256: document.source.text}
@@ -163,7 +167,7 @@ class Runtime:
         plan = document.runnable()
         model = self._model or open_model(pins.model, self.settings.models, self._environ)
         async with contextlib.AsyncExitStack() as stack:
-            gate = self._gate(plan, pins.allow)
+            gate = self._gate(plan, default_grants(self.settings, pins.allow).narrow(Grants.of(pins.grants)))
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
             loader = PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt)
@@ -248,6 +252,11 @@ class Runtime:
 
     async def _pinned(self, row: RunRow) -> tuple[Pins, Document]:
         pins = Pins.of(row.pins)
+        if pins.semantics_version != SEMANTICS_VERSION:
+            raise RunState(
+                f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
+                f"this Quire knows version {SEMANTICS_VERSION}"
+            )
         text = await self.store.text(pins.document)
         return pins, read(Source.of(text, row.document))
 
@@ -256,7 +265,8 @@ class Runtime:
 
     def _terms(self, pins: Pins, budget: float | None) -> Terms:
         runs = self.settings.runs
-        return Terms(frozenset(pins.breakpoints), runs.expiry, budget, runs.on_uncertain)
+        limit = pins.budget if budget is None else budget
+        return Terms(frozenset(pins.breakpoints), runs.expiry, limit, runs.on_uncertain)
 
     def _opening(self, row: RunRow, overrides: Mapping[str, str] | None) -> Batch:
         """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
@@ -273,16 +283,16 @@ class Runtime:
             )
         return Batch(supersede=row.ended_by, update=update)
 
-    def _gate(self, plan: Plan, allow: tuple[str, ...]) -> Tools:
+    def _gate(self, plan: Plan, grants: Grants) -> Tools:
         if self._tools is not None:
             return self._tools
         if not tool_calls(plan) and "mcp" not in prompt_schemes(plan):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
-        return open_gate(self.settings, default_grants(self.settings, allow), self._environ)
+        return open_gate(self.settings, grants, self._environ)
 
     async def _preflight(self, plan: Plan, options: RunOptions) -> None:
         calls = tool_calls(plan)
-        gate = self._gate(plan, options.allow)
+        gate = self._gate(plan, default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
             async with gate:
                 problems = await gate.preflight(calls)
@@ -301,6 +311,11 @@ class Runtime:
                 problems.append(f"--answer {label}: step {label} asks nothing")
         if problems:
             raise BadInputs(problems)
+
+    def _context_budget(self, spec: str) -> int | None:
+        """The embedded model has little room: without a setting, earlier results take at most half of it."""
+        budget = self.settings.runs.context_budget
+        return LOCAL_CONTEXT_CHARACTERS if budget is None and spec.startswith("local:") else budget
 
     def _check_address(self, spec: str) -> None:
         """An address that a workspace's file names gets nothing before the user has agreed."""

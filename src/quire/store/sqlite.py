@@ -135,7 +135,7 @@ class SqliteStore:
         with self._database.transaction() as connection:
             status = self._status(connection, run)
             if status not in _ANSWERABLE:
-                raise RunState(f"run {run} is {_said(status)} and takes no more answers")
+                raise RunState(f"run {run} is {_said(status)} and takes no answers")
             found = connection.execute(statements.STATE_OF_QUESTION, (run, path)).fetchone()
             if found is None:
                 raise RunState(f"run {run} asks nothing at {path}")

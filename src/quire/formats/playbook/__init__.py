@@ -1,0 +1,1 @@
+"""The playbook format: a chain of prompts in plain Markdown."""

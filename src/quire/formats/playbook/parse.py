@@ -7,17 +7,18 @@ patterns that cannot go back.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.directives import looks_like
-from quire.formats.playbook.inputs import read_input
+from quire.formats.playbook.inputs import read_inputs
 from quire.formats.playbook.markers import read_marker
 from quire.formats.playbook.names import Names
 from quire.formats.playbook.reading import Reading
-from quire.formats.playbook.scan import AT, SECTION, TICKS, is_section, line_span, scan, step_number
+from quire.formats.playbook.scan import AT, CAPTURE, HASH, SECTION, STEP, is_section, line_span, scan, step_number
 from quire.formats.playbook.steps import Draft, StepBuilder, StepReader
 from quire.formats.playbook.suggest import nearest_word
 from quire.formats.playbook.syntax import ArtifactDeclaration, InputDeclaration, Playbook
@@ -28,10 +29,11 @@ from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 NO_TITLE = "No title found: document must contain a level-1 heading (# Title)"
 NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
-_TYPE = re.compile(r"type:\s*+(\S++)", re.IGNORECASE)
+_TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
 _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
 # White space of ASCII that `str.rstrip` takes besides blanks and tabs, all of it rare.
 _RARE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f"
+_HEADINGS = (STEP, SECTION)
 _in_order = attrgetter("span.start")
 
 
@@ -80,7 +82,7 @@ class _Parser:
     def _read_sections(self) -> None:
         title, lines = self._scan.title, self._scan.lines
         after = title.start() if title else -1
-        heads = [at for at, line in enumerate(lines) if line.lastindex in (2, 3) and line.start() > after]
+        heads = [at for at, line in enumerate(lines) if line.lastindex in _HEADINGS and line.start() > after]
         if not heads:
             return
         self._first_section = lines[heads[0]].start()
@@ -98,9 +100,9 @@ class _Parser:
                 case "SYSTEM" | "SYSTEM PROMPT":
                     self._read_system(line, end)
                 case "INPUTS":
-                    self._read_inputs(line.end(), end)
+                    self._read_inputs(line.end() - 1, end)
                 case "ARTIFACTS" | "OUTPUT":
-                    self._read_artifact(line.end(), end)
+                    self._read_artifact(line.end() - 1, end)
                 case _:
                     if self._step_like is None and _STEP_LIKE.match(heading):
                         self._step_like = line
@@ -121,26 +123,24 @@ class _Parser:
         self._system = self._text[line.end() : end].strip()
         self._system_line = line
 
-    def _outside(self, start: int, end: int) -> list[tuple[int, str]]:
-        """The lines of a section that no fence holds, with their offsets, without the space around them."""
-        lines: list[tuple[int, str]] = []
+    def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The parts of a section that no fence holds; each begins where a line ends."""
         blocks = self._scan.blocks
-        index = 0
-        for line in self._text[start:end].split("\n"):
-            text = line.strip()
-            if text:
-                while index < len(blocks) and blocks[index][1] < start:
-                    index += 1
-                if index == len(blocks) or start < blocks[index][0]:
-                    lines.append((start + line.index(text[0]), text))
-            start += len(line) + 1
-        return lines
+        if not blocks:
+            return [(start, end)]
+        gaps = []
+        index = bisect_left(blocks, (start, 0))
+        while index < len(blocks) and blocks[index][0] < end:
+            gaps.append((start, blocks[index][0]))
+            start = blocks[index][1]
+            index += 1
+        return [*gaps, (start, end)]
 
     def _read_inputs(self, start: int, end: int) -> None:
-        for at, text in self._outside(start, end):
-            declared = read_input(text, at, self._found)
-            if declared is None:
-                continue
+        declarations: list[InputDeclaration] = []
+        for first, last in self._gaps(start, end):
+            declarations += read_inputs(self._text, first, last, self._found)
+        for declared in declarations:
             twin = self._inputs.setdefault(declared.name, declared)
             if twin is not declared:
                 line = self._source.position(twin.span.start).line
@@ -155,11 +155,11 @@ class _Parser:
                 )
 
     def _read_artifact(self, start: int, end: int) -> None:
-        for at, text in self._outside(start, end):
-            match = _TYPE.fullmatch(text)
+        for first, last in self._gaps(start, end):
+            match = _TYPE.search(self._text, first, last)
             if not match:
                 continue
-            span = Span(at + match.start(1), at + match.end(1))
+            span = Span(match.start(1), match.end(1))
             if PLACEHOLDER.fullmatch(match[1]):
                 self._artifact = ArtifactDeclaration(match[1], span)
                 return
@@ -255,7 +255,7 @@ def _is_tidy(text: str) -> bool:
     """Whether it is certain that no line has space at its end: then text need not be taken apart."""
     if " \n" in text or "\t\n" in text or not text.isascii():
         return False
-    return not any([space in text for space in _RARE_SPACE])
+    return not any(space in text for space in _RARE_SPACE)
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:
@@ -263,8 +263,10 @@ def _means_something(line: Match[str], in_step: bool) -> bool:
     if is_section(line):
         return True
     text = line[0].strip()
+    if not in_step or line.lastindex == CAPTURE:
+        return in_step
     if line.lastindex == AT:
-        return in_step and looks_like(text) is not None
-    if line.lastindex == TICKS:
-        return in_step and read_marker(text, 0) is not None
-    return in_step and text.startswith("### STEP ")
+        return looks_like(text) is not None
+    if line.lastindex == HASH:
+        return text.startswith("### STEP ")
+    return read_marker(text, 0) is not None

@@ -16,11 +16,15 @@ from quire.formats.playbook.fences import Fences
 from quire.source import Span
 
 # The groups of a special line; `lastindex` says which of them it is.
-NUMBER, STEP, SECTION, AT, TICKS, HASH = 1, 2, 3, 4, 5, 6
+NUMBER, STEP, SECTION, CAPTURE, AT, FENCE, TICKS, HASH = 1, 2, 3, 4, 5, 6, 7, 8
 
 _SPECIAL = re.compile(
+    # `## STEP 1: Title`, any other `##` section
     r"\n(?:##[^\S\n]++(?:STEP[^\S\n]++([0-9]++):[^\S\n]++(\S.*+)|(\S.*+))"
-    r"|[^\S\n]*+(?:(@.*+)|([`~].*+)|(#.*+)))"
+    # the plain `@output(name)`, any other line that begins with `@`
+    r"|[^\S\n]*+(?:@output\(([A-Za-z0-9_]++)\)[^\S\n]*+(?![^\n])|(@.*+)"
+    # what may be a fence, other lines of backticks, other headings
+    r"|(`{3,}+[^`\n]*+(?![^\n])|~~~.*+)|([`~].*+)|(#.*+)))"
 )
 # A number that fits no machine is a slip, and Python refuses to read very long ones.
 _MAX_DIGITS = 18
@@ -47,9 +51,12 @@ class Scan:
 def scan(text: str) -> Scan:
     lines = list(_SPECIAL.finditer("\n" + text))
     result = Scan(text, lines)
-    if "```" in text or "~~~" in text:
+    if any(line.lastindex == FENCE for line in lines):
         _fence(result, lines)
-    _find_title(result, lines)
+    for line in lines:
+        if line.lastindex == HASH and _is_title(line[0]):
+            _settle_title(result, line, lines)
+            break
     return result
 
 
@@ -75,15 +82,11 @@ def step_number(line: Match[str]) -> int | None:
     return int(digits or "0")
 
 
-def _is_title(line: Match[str]) -> bool:
-    text = line[0]
-    return line.lastindex == HASH and text[1] == "#" and text[2:3].isspace() and not text[2:].isspace()
+def _is_title(line: str) -> bool:
+    return line[1] == "#" and line[2:3].isspace() and not line[2:].isspace()
 
 
-def _find_title(result: Scan, lines: list[Match[str]]) -> None:
-    title = next((line for line in lines if _is_title(line)), None)
-    if title is None:
-        return
+def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> None:
     at = title.start()
     around = next((block for block in result.blocks if block[0] < at < block[1]), None)
     section = next((line for line in result.lines if is_section(line)), None)
@@ -102,7 +105,7 @@ def _find_title(result: Scan, lines: list[Match[str]]) -> None:
 
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Takes what is inside of fences out of the lines."""
-    ticks = [line for line in lines if line.lastindex == TICKS]
+    ticks = [line for line in lines if line.lastindex == FENCE]
     found = fences.find([line[0][1:] for line in ticks])
     result.lines = lines
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]

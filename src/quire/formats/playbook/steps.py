@@ -16,8 +16,8 @@ from quire.formats.playbook.codes import notes, warnings
 from quire.formats.playbook.directives import read_directive
 from quire.formats.playbook.making import quick
 from quire.formats.playbook.markers import Marker, marker_look_alike, marker_word, read_marker
-from quire.formats.playbook.placeholders import Placeholders
-from quire.formats.playbook.scan import AT, HASH, TICKS, line_span
+from quire.formats.playbook.placeholders import placeholders
+from quire.formats.playbook.scan import AT, CAPTURE, FENCE, HASH, TICKS, line_span
 from quire.formats.playbook.syntax import (
     Arm,
     Condition,
@@ -33,6 +33,8 @@ from quire.source import Span
 _SUBSTEP = re.compile(r"###\s++STEP\s++([0-9]++[a-z]):\s++(\S.*+)")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _step = quick(Step)
+_arm = quick(Arm)
+_output = quick(OutputCapture)
 _span = quick(Span)
 
 
@@ -79,11 +81,14 @@ class StepReader:
 
     def read(self, line: Match[str]) -> None:
         kind = line.lastindex
-        if kind == AT:
+        if kind == CAPTURE:
+            if not self._nested:
+                self._capture(line)
+        elif kind == AT:
             if not self._nested:
                 self._directive(line, line[AT].rstrip())
-        elif kind == TICKS:
-            self._ticks(line, line[TICKS].rstrip())
+        elif kind in (TICKS, FENCE):
+            self._ticks(line, line[kind].rstrip(), line.start(kind) - 1)
         elif kind == HASH and self._open and not self._nested:
             match = _SUBSTEP.fullmatch(line[HASH].rstrip())
             if match:
@@ -122,15 +127,23 @@ class StepReader:
         self._draft.stop = start
         self._begin = line.end()
 
+    def _capture(self, line: Match[str]) -> None:
+        """The plain `@output(name)`, by far the most frequent directive."""
+        self._take(line)
+        draft, name = self._draft, line[CAPTURE]
+        if draft.output:
+            draft.plain = False
+            self._found.append(_replaced("@output", draft.output.span))
+        at = line.start(CAPTURE) - 1
+        end = at + len(name)
+        draft.output = _output(name, None, (), None, _span(at - len("@output("), end + 1), _span(at, end))
+
     def _directive(self, line: Match[str], text: str) -> None:
         directive = read_directive(text, line.start(AT) - 1, self._found)
         if directive is None:
             return
-        start = line.start()
+        self._take(line)
         draft = self._draft
-        if self._begin < start:
-            draft.ranges.append((self._begin, start))
-        self._begin = line.end()
         replaced: PromptReference | OutputCapture | Elicitation | ToolCall | None = None
         if isinstance(directive, OutputCapture):
             replaced, draft.output = draft.output, directive
@@ -145,11 +158,9 @@ class StepReader:
             draft.plain = False
         if replaced:
             draft.plain = False
-            message = f"{text[: text.index('(')]} is here twice: the last one counts"
-            self._found.append(Diagnostic(notes.REPLACED, message, replaced.span, "this one is dropped"))
+            self._found.append(_replaced(text[: text.index("(")], replaced.span))
 
-    def _ticks(self, line: Match[str], text: str) -> None:
-        at = line.start(TICKS) - 1
+    def _ticks(self, line: Match[str], text: str, at: int) -> None:
         marker = read_marker(text, at)
         if not marker:
             if (word := marker_word(text)) and not self._nested:
@@ -230,6 +241,10 @@ class StepReader:
             )
 
 
+def _replaced(name: str, span: Span) -> Diagnostic:
+    return Diagnostic(notes.REPLACED, f"{name} is here twice: the last one counts", span, "this one is dropped")
+
+
 def _company(draft: Draft, tool: ToolCall) -> Diagnostic:
     others = " and ".join(name for name, there in (("@elicit", draft.elicitation), ("@prompt", draft.prompt)) if there)
     return Diagnostic(
@@ -247,28 +262,23 @@ class StepBuilder:
     def __init__(self, text: str, tidy: bool, condition: Callable[[Marker, Draft], Condition]) -> None:
         self._text = text
         self._tidy = tidy
-        self._placeholders = Placeholders(text)
         self._condition = condition
 
     def build(self, draft: Draft) -> Step:
         arms: tuple[Arm, ...] = ()
         if draft.arms:
+            condition = self._condition
             arms = tuple(
-                Arm(
-                    self._condition(arm.marker, draft) if arm.marker.kind != "else" else None,
-                    tuple([self.build(step) for step in arm.steps]),
-                    arm.marker.span,
-                )
-                for arm in draft.arms
+                [
+                    _arm(
+                        condition(arm.marker, draft) if arm.marker.kind != "else" else None,
+                        tuple([self.build(step) for step in arm.steps]),
+                        arm.marker.span,
+                    )
+                    for arm in draft.arms
+                ]
             )
         ranges = draft.ranges
-        found: tuple[Placeholder, ...] = ()
-        if self._placeholders:
-            lead = draft.title == ""
-            if draft.plain and not arms and not lead:
-                found = self._placeholders.between(draft.end, draft.stop)
-            else:
-                found = self._scattered(draft)
         return _step(
             draft.number,
             draft.label,
@@ -279,7 +289,9 @@ class StepBuilder:
             draft.elicitation,
             draft.tool,
             arms,
-            found,
+            placeholders(self._text, draft.end, draft.stop)
+            if draft.plain and draft.title and not arms
+            else self._scattered(draft),
             _span(draft.start, draft.end),
         )
 
@@ -287,20 +299,21 @@ class StepBuilder:
         places = [*draft.ranges]
         places += [(d.span.start, d.span.end) for d in (draft.prompt, draft.elicitation, draft.tool) if d]
         places.sort()
-        return tuple([found for start, end in places for found in self._placeholders.between(start, end)])
+        return tuple([found for start, end in places for found in placeholders(self._text, start, end)])
 
     def _content(self, ranges: list[tuple[int, int]]) -> str:
         """Lines without the space at their ends; blank lines around a line that was taken out become one."""
         text = self._text
-        if len(ranges) == 1 and self._tidy:
+        if len(ranges) == 1:
             start, end = ranges[0]
-            return text[start:end].strip()
+            piece = text[start:end]
+            return (piece if self._tidy else "\n".join(map(str.rstrip, piece.split("\n")))).strip()
         kept: list[str] = []
         blank = False
         for start, end in ranges:
             piece = text[start:end]
             if not self._tidy:
-                piece = "\n".join([line.rstrip() for line in piece.split("\n")])
+                piece = "\n".join(map(str.rstrip, piece.split("\n")))
             body = piece.strip("\n")
             if not body:
                 blank = blank or piece != ""

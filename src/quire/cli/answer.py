@@ -1,0 +1,87 @@
+"""`quire answer`: answer the question of a run that waits, and drive it on."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from quire.cli.asking import option_by_number
+from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.out import target
+from quire.cli.trusting import with_trust
+from quire.errors import CannotStart, RunBusy
+from quire.runtime import Runtime
+
+
+@click.command("answer")
+@click.argument("run", metavar="RUN|last")
+@click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
+@click.option("--detach", is_flag=True, help="Only store the answer.")
+@driving_options
+@click.pass_context
+def command(
+    context: click.Context,
+    run: str,
+    words: tuple[str, ...],
+    detach: bool,
+    script: str | None,
+    budget: float | None,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
+
+    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
+    ask. A run that another process drives takes the answer there.
+    """
+    if len(words) > 2:
+        raise click.UsageError("too many values: quote an answer of several words")
+    step, value = (words[0] if len(words) == 2 else None), words[-1]
+    if value == "-":
+        value = _from_stdin()
+    manner = Manner(as_json, quiet, budget=budget)
+    stored = False
+
+    async def answer() -> int:
+        nonlocal stored
+        runtime = Runtime.open()
+        try:
+            found = await runtime.find(run)
+            row = await runtime.row(found)
+            to = target(out, row.document) if out else None
+            if not stored:
+                await _store(runtime, found, step, value)
+                stored = True
+            if detach:
+                click.echo(f"stored; to go on: quire resume {found}", err=True)
+                return 0
+            try:
+                return await drive(runtime, found, manner.writing_to(to), script=script)
+            except RunBusy:
+                click.echo("stored; the run goes on in its own process", err=True)
+                return 0
+        finally:
+            await runtime.close()
+
+    def work() -> int:
+        import asyncio
+
+        return asyncio.run(answer())
+
+    context.exit(with_trust(work, ask=manner.interactive))
+
+
+async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
+    for question in await runtime.store.questions(run):
+        if step in (None, question.label):
+            value = option_by_number(question, value)
+    await runtime.answer(run, step, value)
+
+
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+    except UnicodeDecodeError:
+        raise CannotStart("the answer on stdin is not UTF-8 text") from None

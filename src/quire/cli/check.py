@@ -1,0 +1,83 @@
+"""`quire check`: what is wrong with documents, in several forms."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+
+import click
+
+from quire import formats
+from quire.cli.collect import collect
+from quire.diagnostics import Severity, nearest
+from quire.errors import CannotStart
+from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
+from quire.render.visible import visible
+from quire.source import read_source
+
+
+@click.command("check")
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
+@click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
+@click.pass_context
+def command(
+    context: click.Context, paths: tuple[str, ...], form: FormatName, as_json: bool, strict: bool, explain: str | None
+) -> None:
+    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
+
+    A PATH is a document, a folder (searched for *.playbook.md, and for .md files with a "## STEP" heading) or a glob
+    in quotes. Findings go to standard output, a summary to standard error.
+
+    FREE. Exit 0 when there is no error, 1 when there is one (with --strict a warning or a lint counts too), 2 when
+    something could not be read.
+    """
+    if explain is not None:
+        click.echo(_page(explain))
+        return
+    if not paths:
+        raise click.UsageError("name a document, a folder or a glob", context)
+    wanted, problems = collect(paths)
+    checked: list[Findings] = []
+    for one in wanted:
+        try:
+            source = read_source(one.path)
+            checked.append(Findings(source, formats.check(source)))
+        except CannotStart as error:
+            if one.named:
+                problems.append(str(error))
+    click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
+    sys.stdout.flush()
+    for problem in problems:
+        click.echo(f"quire: {visible(problem)}", err=True)
+    click.echo(_summary(checked), err=True)
+    context.exit(2 if problems else _status(checked, strict))
+
+
+def _page(id: str) -> str:
+    codes = {code.id: code for code in formats.all_codes()}
+    code = codes.get(id.upper()) or next((code for code in codes.values() if code.name == id.lower()), None)
+    if code is None:
+        close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
+        raise CannotStart(f"there is no code {id}" + (f"; did you mean {close}?" if close else ""))
+    return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _status(checked: Sequence[Findings], strict: bool) -> int:
+    failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
+    return int(any(found.severity in failing for file in checked for found in file.diagnostics))
+
+
+def _summary(checked: Sequence[Findings]) -> str:
+    count = Counter(found.severity for file in checked for found in file.diagnostics)
+    parts = [f"{count[one]} {one.value}{'s' * (count[one] != 1)}" for one in Severity if count[one]]
+    files = f"{len(checked)} file{'s' * (len(checked) != 1)}"
+    return f"{', '.join(parts) or 'nothing found'} in {files}"

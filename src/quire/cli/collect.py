@@ -1,0 +1,89 @@
+"""From the arguments of a verb to the documents that are meant: files, folders and globs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import Unreadable
+from quire.source import read_source
+
+_SKIPPED = ("node_modules", "__pycache__")
+_MAGIC = "*?["
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`named` files must be readable; those that a search came upon are left out when they are not."""
+
+    path: Path
+    named: bool
+
+
+def collect(arguments: Sequence[str]) -> tuple[list[Wanted], list[str]]:
+    """The documents, each once and in the order of the arguments, and a line for every argument that gave none."""
+    found: dict[Path, Wanted] = {}
+    problems: list[str] = []
+    for argument in arguments:
+        wanted = list(_expand(argument))
+        if not wanted:
+            problems.append(
+                f"{argument} holds no documents" if Path(argument).is_dir() else f"{argument} matches nothing"
+            )
+        for one in wanted:
+            found.setdefault(one.path, one)
+    return list(found.values()), problems
+
+
+def _expand(argument: str) -> Iterator[Wanted]:
+    path = Path(argument)
+    if path.is_dir():
+        yield from _search(path)
+    elif any(sign in argument for sign in _MAGIC) and not os.path.lexists(path):
+        yield from (Wanted(match, named=True) for match in _glob(path))
+    else:
+        yield Wanted(path, named=True)
+
+
+def _glob(pattern: Path) -> list[Path]:
+    """Files that match; like a search, it enters neither hidden folders nor folders behind links."""
+    parts = pattern.parts
+    first = next(at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
+    base, rest = Path(*parts[:first]), parts[first:]
+    hidden = any(part.startswith(".") for part in rest)
+    return sorted(
+        match
+        for match in base.glob("/".join(rest))
+        if match.is_file() and (hidden or not any(_skipped(part) for part in match.relative_to(base).parts))
+    )
+
+
+def _skipped(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED
+
+
+def _search(folder: Path) -> Iterator[Wanted]:
+    """Folders behind links are not entered, so no link can lead in a circle."""
+    for here, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not _skipped(name))
+        for name in sorted(files):
+            path = Path(here, name)
+            if name.endswith(".playbook.md"):
+                yield Wanted(path, named=True)
+            elif name.lower().endswith(".md") and _has_steps(path):
+                yield Wanted(path, named=False)
+
+
+def _has_steps(path: Path) -> bool:
+    """Whether a `## STEP` heading stands outside of fences."""
+    try:
+        text = read_source(path).text
+    except Unreadable:
+        return False
+    if "## STEP" not in text:
+        return False
+    from quire.formats.playbook.scan import scan, step_number
+
+    return any(step_number(line) is not None for line in scan(text).lines)

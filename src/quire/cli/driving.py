@@ -1,0 +1,158 @@
+"""Driving a run from the command line: the one way that `run`, `resume` and `answer` share."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import click
+
+from quire.cli.asking import Terminal
+from quire.cli.ends import End, deliver, nobody_reads, result_line, tell
+from quire.cli.interrupts import Interrupts
+from quire.cli.out import Target
+from quire.cli.scripts import with_script
+from quire.cli.trusting import somebody_is_here
+from quire.engine.drive import Drive, Ended
+from quire.engine.progress import Progress
+from quire.engine.records import Event, Status
+from quire.errors import QuireError
+from quire.render.jsonl import JsonLines
+from quire.render.plain import PlainView
+from quire.render.text import one_line, visible
+from quire.render.view import Talk, View
+from quire.runtime import Runtime
+
+Verb = TypeVar("Verb", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run is watched, where its output goes, and under which limit it goes on."""
+
+    json: bool = False
+    quiet: bool = False
+    unattended: bool = False
+    budget: float | None = None
+    to: Target | None = None
+
+    @property
+    def interactive(self) -> bool:
+        return not self.json and not self.unattended and somebody_is_here()
+
+    def writing_to(self, to: Target | None) -> Manner:
+        return replace(self, to=to)
+
+
+def driving_options(verb: Verb) -> Verb:
+    """The options that all three verbs have."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
+        click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
+        click.option("--out", metavar="FILE", help="Write the output to a file, or into a FOLDER/."),
+        click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop once this much is spent."),
+        click.option("--script", metavar="FILE", help="Take the replies from a file instead of a model."),
+    ):
+        verb = option(verb)
+    return verb
+
+
+async def drive(
+    runtime: Runtime,
+    run: str,
+    manner: Manner,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    script: str | None = None,
+    why: str = "as the run was started",
+) -> int:
+    """Drives a run until it rests, shows it meanwhile and says how it ended. Returns the exit code.
+
+    `why` is why it runs on its model; `script` stands for the model that it was started with.
+    """
+    known = await runtime.view(run)
+    runtime = await with_script(runtime, known, script)
+    progress = Progress.of(known.document.runnable())
+    for record in known.effects:
+        if record.path not in known.row.ended_by:
+            progress.add_effect(record)
+    view = choose_view(progress, manner)
+    terminal = Terminal(view, progress) if manner.interactive else None
+    interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
+    if isinstance(view, JsonLines):
+        view.gone = interrupts.interrupt
+    begun = False
+
+    def began(drive: Drive) -> None:
+        nonlocal begun
+        begun = True
+        if not manner.quiet and not manner.json:
+            model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
+            click.echo(f"model: {one_line(model)}", err=True)
+        view.start()
+        interrupts.began(drive)
+
+    def listen(event: Event) -> None:
+        progress.apply(event)
+        view.show(event)
+
+    work = runtime.drive(run, people=terminal, listen=listen, overrides=overrides, budget=manner.budget, began=began)
+    task = asyncio.ensure_future(work)
+    ended: Ended | None = None
+    try:
+        with interrupts.watching(task):
+            ended = await task
+    except asyncio.CancelledError:
+        if not interrupts.count:
+            raise
+    except QuireError as error:
+        if not begun:
+            raise
+        _settle(progress, Status.FAILED)
+        view.stop()
+        click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: quire resume {run}", err=True)
+        return error.exit_code
+    finally:
+        if ended is None or ended.status is not Status.COMPLETED:
+            _settle(progress, ended.status if ended else Status.PAUSED)
+        view.stop()
+    row, questions = await runtime.row(run), await runtime.store.questions(run)
+    end = End(row, progress, questions, ended, interrupts.count > 0)
+    return _conclude(end, view, manner)
+
+
+def choose_view(progress: Progress, manner: Manner) -> View:
+    if manner.json:
+        return JsonLines(sys.stdout, sys.stderr)
+    if manner.quiet:
+        return Talk(sys.stderr)
+    if not sys.stderr.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
+        return PlainView(progress, sys.stderr)
+    from rich.console import Console
+
+    from quire.render.live import LiveView
+
+    return LiveView(progress, Console(stderr=True, highlight=False))
+
+
+def _conclude(end: End, view: View, manner: Manner) -> int:
+    tell(end)
+    code = end.exit_code
+    if isinstance(view, JsonLines):
+        view.line(result_line(end))
+        if view.broken:
+            nobody_reads()
+    if end.status is Status.COMPLETED and (manner.to is not None or not manner.json):
+        code = deliver(end, manner.to, manner.quiet) or code
+    return code
+
+
+def _settle(progress: Progress, status: Status) -> None:
+    """Nothing is under way any more: steps that were, are as the run is."""
+    for step in progress.steps.values():
+        if step.status == "running":
+            step.status = "failed" if status is Status.FAILED else "paused"

@@ -1,0 +1,176 @@
+"""How a drive ended: what is said about it, what goes to stdout, and the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from quire.cli import INTERRUPTED
+from quire.cli.asking import question_text
+from quire.cli.out import Target, write
+from quire.engine.drive import Ended
+from quire.engine.progress import Progress
+from quire.engine.records import Question, RunRow, Status
+from quire.render.text import one_line, visible
+from quire.values import Value
+
+EXIT_FAILED, EXIT_WAITING = 3, 4
+_EXITS = {"limit": 5, "denied": 6}
+_SHOWN_VALUE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once."""
+
+    row: RunRow
+    progress: Progress
+    questions: Sequence[Question]
+    ended: Ended | None
+    interrupted: bool
+
+    @property
+    def position(self) -> str:
+        """The step where the run stands; a failure may come before the first write of its step."""
+        return (self.ended.position if self.ended else "") or self.row.position
+
+    @property
+    def status(self) -> Status:
+        return self.ended.status if self.ended else Status.PAUSED
+
+    @property
+    def result(self) -> Mapping[str, Value]:
+        found = self.ended.result if self.ended else None
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def output(self) -> str:
+        return str(self.result.get("output", ""))
+
+    @property
+    def exit_code(self) -> int:
+        match self.status:
+            case Status.COMPLETED:
+                return 0
+            case Status.FAILED:
+                kind = self.ended.failure.kind if self.ended and self.ended.failure else ""
+                return _EXITS.get(kind, EXIT_FAILED)
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                return INTERRUPTED if self.interrupted else EXIT_WAITING
+        return INTERRUPTED if self.interrupted else EXIT_FAILED
+
+
+def result_line(end: End) -> dict[str, Value]:
+    """The last line of `--json`."""
+    failure = end.ended.failure if end.ended else None
+    steps: dict[str, Value] = {}
+    for step in end.progress.steps.values():
+        key, count = step.label, 1
+        while key in steps:
+            count += 1
+            key = f"{step.label}#{count}"
+        steps[key] = step.status
+    return {
+        "type": "result",
+        "run": end.row.id,
+        "status": str(end.status),
+        "output": end.result.get("output"),
+        "artifact_type": end.result.get("artifact_type") or None,
+        "named": end.result.get("named", dict(end.progress.named)),
+        "steps": steps,
+        "cost": end.row.cost,
+        "input_tokens": end.row.input_tokens,
+        "output_tokens": end.row.output_tokens,
+        "error": {"kind": failure.kind, "message": failure.message, "step": end.position} if failure else None,
+    }
+
+
+def tell(end: End) -> None:
+    """Says on stderr what a person needs to know next. A completed run speaks for itself."""
+    run, position = end.row.id, end.position
+    where = f"step {position}" if position else "its start"
+    match end.status:
+        case Status.COMPLETED:
+            return
+        case Status.FAILED:
+            failure = end.ended.failure if end.ended else None
+            message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
+            _say(f"failed at {where}: {message}" if position else f"failed: {message}")
+            again = " --budget MORE" if failure and failure.kind == "limit" else ""
+            _say(f"to try again from there: quire resume {run}{again}")
+        case Status.CANCELLED:
+            _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
+        case Status.AWAITING_INPUT:
+            # Who was just asked has the question before their eyes.
+            for question in () if end.interrupted else end.questions:
+                _say(question_text(question))
+            step = "STEP " if len(end.questions) > 1 else ""
+            _say(f"waiting for an answer: quire answer {run} {step}VALUE")
+            if end.interrupted:
+                _say(f"to be asked here again: quire resume {run}")
+        case Status.PAUSED if not end.interrupted:
+            _say(f"paused after {where}")
+            for name, value in end.progress.named.items():
+                short = one_line(value)
+                _say(f"  {name} = {short if len(short) <= _SHOWN_VALUE else short[:_SHOWN_VALUE] + '…'}")
+            _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
+        case _:
+            _say(f"paused at {where}: quire resume {run}")
+
+
+def deliver(end: End, to: Target | None, quiet: bool) -> int:
+    """Hands the output over, to its file or to stdout. A result is never lost because a disk is full."""
+    if to is not None:
+        artifact_type = str(end.result.get("artifact_type") or "")
+        try:
+            path, warnings = write(to, end.output, artifact_type)
+        except OSError as error:
+            _say(
+                f"{to.file(artifact_type)} could not be written ({error.strerror or error}); the output goes to stdout"
+            )
+            print_output(end)
+            return EXIT_FAILED
+        for warning in warnings:
+            _say(f"warning: {warning}")
+        if not quiet:
+            _say(f"wrote {path}")
+        return 0
+    return print_output(end)
+
+
+def print_output(end: End) -> int:
+    """On a terminal control characters are shown, elsewhere the bytes are exact."""
+    text = visible(end.output) if sys.stdout.isatty() else end.output
+    if not text:
+        return 0
+    # A reply may hold what the terminal's encoding does not.
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nobody_reads()
+    except OSError as error:
+        nobody_reads()
+        _say(f"stdout could not be written ({error.strerror or error}): quire runs {end.row.id} --output")
+        return EXIT_FAILED
+    return 0
+
+
+def nobody_reads() -> None:
+    """Points stdout to nowhere: what is left in its buffer must not fail again when the process ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)

@@ -1,0 +1,132 @@
+"""`quire new`: a first document that checks clean, to be changed into one's own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePath
+
+import click
+
+from quire.errors import CannotStart
+
+KINDS = ("playbook",)
+SUFFIX = ".playbook.md"
+_PART = re.compile(r"[^\W_][\w .-]*")
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)
+
+_PLAYBOOK = """\
+# {title}
+
+Writes a short answer to a question, for one reader, and lets you decide how deep it goes.
+
+## SYSTEM
+
+You write for busy readers. Be exact, be brief, and say so when you are not sure.
+
+## INPUTS
+
+- `question` (string): What the reader wants to know
+- `reader` (string: a curious colleague): Who the answer is for
+
+## STEP 1: Look at the question
+
+Name the two or three things that a good answer to "{{{{question}}}}" has to cover, for {{{{reader}}}}.
+Say whether the question is simple or hard.
+
+@output(difficulty, extract:"difficulty")
+
+## STEP 2: Ask how deep to go
+
+@elicit(select, "The question looks {{{{difficulty}}}}. How deep should the answer go?", "short", "thorough")
+@output(depth)
+
+## STEP 3: Write the answer
+
+```if depth == "thorough"```
+
+### STEP 3a: Write with reasons
+
+Answer "{{{{question}}}}" for {{{{reader}}}}. Give the reasons, one example, and what speaks against it.
+
+```else```
+
+### STEP 3b: Write in short
+
+Answer "{{{{question}}}}" for {{{{reader}}}} in three sentences.
+
+```endif```
+
+## ARTIFACTS
+
+type: markdown
+"""
+
+
+@click.command("new")
+@click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
+@click.argument("name", required=False)
+@click.option("--title", help="The title; made from NAME where it is not given.")
+@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")
+def command(kind: str, name: str | None, title: str | None, force: bool, to_stdout: bool) -> None:
+    """Write a small example document of a KIND (playbook), to start from.
+
+    It has an input, a question to a person, a branch and a result. WRITES NAME.playbook.md in this folder or below.
+    """
+    file = target(name or _slug(title or "") or "example")
+    text = playbook(_checked_title(title) if title is not None else _title_of(file))
+    if to_stdout:
+        click.echo(text, nl=False)
+        return
+    write(file, text, force=force)
+    click.echo(str(file))
+    click.echo(f"check it:  quire check {file}\nlook at it: quire show {file}\nrun it:    quire run {file}", err=True)
+
+
+def playbook(title: str) -> str:
+    return _PLAYBOOK.format(title=title)
+
+
+def target(name: str) -> Path:
+    """Where a document of that name goes: below the current folder, with the suffix once. Raises `CannotStart`."""
+    stem = re.sub(r"(\.playbook)?(\.md)?\Z", "", name.replace("\\", "/"), flags=re.IGNORECASE)
+    parts = PurePath(stem).parts
+    if PurePath(stem).is_absolute() or ".." in parts:
+        raise CannotStart(f"{name}: a new document goes into this folder or below it")
+    for part in parts:
+        if not _PART.fullmatch(part) or part.endswith((" ", ".")) or _RESERVED.match(part):
+            raise CannotStart(f"{name}: {part!r} is no good name: use letters, digits, - and _")
+    if not parts:
+        raise CannotStart(f"{name!r} is no name for a document")
+    file = Path(*parts[:-1], parts[-1] + SUFFIX)
+    if not file.resolve().is_relative_to(Path.cwd().resolve()):
+        raise CannotStart(f"{name}: leads out of this folder")
+    return file
+
+
+def write(file: Path, text: str, *, force: bool) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("w" if force else "x", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+    except FileExistsError:
+        raise CannotStart(f"{file} is there already: --force overwrites it") from None
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
+
+
+def _checked_title(title: str) -> str:
+    line = " ".join(title.split())
+    if not line or not line.isprintable():
+        raise click.UsageError("--title must be some text on one line")
+    return line
+
+
+def _title_of(file: Path) -> str:
+    words = re.split(r"[-_. ]+", file.name.removesuffix(SUFFIX))
+    text = " ".join(word for word in words if word)
+    return text[:1].upper() + text[1:]
+
+
+def _slug(title: str) -> str:
+    return re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:60]

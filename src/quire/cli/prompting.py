@@ -1,0 +1,90 @@
+"""Showing what a model is told at a step: for a document (`show --prompt`) and for a run (`runs --prompt`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.looking import put, put_json
+
+if TYPE_CHECKING:
+    from quire.documents import Document
+    from quire.engine.preview import LoadText, Preview
+    from quire.runtime.view import RunView
+    from quire.values import Value
+    from quire.workspace.settings import Settings
+
+
+def prompt_of_document(document: Document, named: str, given: Mapping[str, Value], settings: Settings) -> Preview:
+    from dataclasses import replace
+
+    from quire.engine.preview import find_step, preview, stand_in_inputs
+
+    plan = document.runnable()
+    path, _ = find_step(plan, named)
+    inputs, missing = stand_in_inputs(plan, given)
+    budget = settings.runs.context_budget
+    found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
+    notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
+    """What was sent; where the run has not come to the step, what its journal and stand-ins would lead to."""
+    from dataclasses import replace
+
+    from quire.engine.preview import Preview, find_step, preview
+    from quire.engine.requests import ModelRequest
+
+    plan = view.document.runnable()
+    path, step = find_step(plan, named)
+    asked = view.replay.asked.get(f"{path}/model")
+    if isinstance(asked, ModelRequest):
+        return Preview(asked)
+    folder = Path(view.pins.folder) if view.pins.folder else None
+    found = preview(
+        plan,
+        view.pins.inputs,
+        path,
+        texts_of(settings, folder),
+        records=view.effects,
+        context_budget=view.pins.context_budget,
+    )
+    note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
+    return replace(found, notes=(note, *found.notes))
+
+
+def print_prompt(preview: Preview, as_json: bool) -> None:
+    from quire.render.prompt import prompt_data, prompt_text
+    from quire.render.text import one_line
+
+    for note in preview.notes:
+        click.echo(f"note: {one_line(note)}", err=True)
+    if as_json:
+        put_json(prompt_data(preview.request))
+    else:
+        put(prompt_text(preview.request))
+
+
+def texts_of(settings: Settings, folder: Path | None) -> LoadText:
+    """Reads library and file prompts at once: neither ever waits, so no event loop (and no socket) is needed."""
+    from quire.engine.requests import Load
+    from quire.workspace.prompts import PromptLoader
+
+    loader = PromptLoader(settings, folder)
+
+    def load(request: Load) -> str | None:
+        reading = loader.load(request)
+        try:
+            reading.send(None)
+        except StopIteration as done:
+            text: str | None = done.value
+            return text
+        finally:
+            reading.close()
+        raise AssertionError(f"{request.scheme}: waits for something")
+
+    return load

@@ -1,0 +1,66 @@
+"""`quire resume`: go on with a run that waits, failed, was cancelled or was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.inputs import split_pairs
+from quire.cli.out import target
+from quire.cli.trusting import with_trust
+from quire.engine.records import Status
+from quire.errors import RunState
+from quire.runtime import Runtime
+
+
+@click.command("resume")
+@click.argument("run", metavar="RUN|last")
+@click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
+@driving_options
+@click.pass_context
+def command(
+    context: click.Context,
+    run: str,
+    sets: tuple[str, ...],
+    script: str | None,
+    budget: float | None,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Go on with a run. PAID: calls a model; WRITES the run's journal.
+
+    Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
+    whole run: entries that were used are passed over.
+    """
+    overrides = split_pairs(sets, "--set")
+    manner = Manner(as_json, quiet, budget=budget)
+
+    def work() -> int:
+        import asyncio
+
+        return asyncio.run(_resume(run, manner, out, overrides, script))
+
+    context.exit(with_trust(work, ask=manner.interactive))
+
+
+async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mapping[str, str], script: str | None) -> int:
+    runtime = Runtime.open()
+    try:
+        run = await runtime.find(asked)
+        row = await runtime.row(run)
+        if row.status is Status.COMPLETED:
+            raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
+        if row.status is Status.EXPIRED:
+            raise RunState(f"run {run} has expired: start it anew")
+        return await drive(
+            runtime,
+            run,
+            manner.writing_to(target(out, row.document) if out else None),
+            overrides=overrides,
+            script=script,
+        )
+    finally:
+        await runtime.close()

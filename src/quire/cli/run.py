@@ -1,0 +1,162 @@
+"""`quire run`: start a document and drive it until it ends or waits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs
+from quire.cli.out import target
+from quire.cli.scripts import pinned_spec
+from quire.cli.trusting import with_trust
+from quire.diagnostics import Severity
+from quire.documents import Document, load
+from quire.errors import BadDocument
+from quire.runtime import RunOptions, Runtime
+from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.models import Choice
+
+
+@click.command("run")
+@click.argument("document", metavar="DOC")
+@click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input; NAME=@FILE reads a file.")
+@click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs from a JSON object.")
+@click.option("--model", metavar="SPEC", help="The model, as PROVIDER:NAME.")
+@click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
+@click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
+@click.option("--allow", metavar="TOOL", multiple=True, help="Grant a tool to this run.")
+@click.option("--unattended", is_flag=True, help="Ask nobody: defaults, else yes, the first option, nothing.")
+@click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
+@driving_options
+@click.pass_context
+def command(
+    context: click.Context,
+    document: str,
+    inputs: tuple[str, ...],
+    inputs_file: str | None,
+    model: str | None,
+    answers: tuple[str, ...],
+    breaks: tuple[str, ...],
+    allow: tuple[str, ...],
+    unattended: bool,
+    detach: bool,
+    script: str | None,
+    budget: float | None,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
+
+    The final output goes to stdout, everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from
+    stdin, NAME=@@x is the text @x. Ctrl-C pauses the run, `quire resume` goes on.
+    """
+    if model and script:
+        raise click.UsageError("--model and --script exclude each other")
+    if detach and (out or as_json):
+        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    read = load(document)
+    _show_findings(read, quiet)
+    to = target(out, document) if out else None
+    manner = Manner(as_json, quiet, unattended, budget, to)
+    asked = f"script:{script}" if script else model
+    options = RunOptions(
+        model=pinned_spec(asked) if asked else None,
+        breakpoints=breaks,
+        answers=split_pairs(answers, "--answer"),
+        unattended=unattended,
+        allow=allow,
+    )
+    given = given_inputs(inputs, inputs_file)
+    ask = manner.interactive and not detach
+    runtime, choice = with_trust(lambda: _open(options), ask=ask)
+    if ask:
+        given = _completed(runtime, read, choice, given)
+
+    def work() -> int:
+        import asyncio
+
+        return asyncio.run(_run(Runtime.open(), read, given, options, choice, manner, detach))
+
+    context.exit(with_trust(work, ask=ask))
+
+
+def _open(options: RunOptions) -> tuple[Runtime, Choice]:
+    runtime = Runtime.open()
+    choice = runtime.choose_model(options.model)
+    return runtime, replace(choice, reason="--script") if choice.spec.startswith("script:") else choice
+
+
+def _completed(runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value]) -> dict[str, Value]:
+    """Nobody is asked to type things in for a run that cannot start."""
+    from quire.engine.inputs import missing_inputs
+    from quire.models import open_model
+
+    plan = read.runnable()
+    if missing_inputs(plan, given):
+        open_model(choice.spec, runtime.settings.models)
+    return ask_for_missing(plan, given)
+
+
+async def _run(
+    runtime: Runtime,
+    read: Document,
+    given: dict[str, Value],
+    options: RunOptions,
+    choice: Choice,
+    manner: Manner,
+    detach: bool,
+) -> int:
+    try:
+        run = await runtime.start(read, given, options, choice)
+        if detach:
+            _leave_to_itself(run, manner.budget)
+            click.echo(run)
+            click.echo(f"to see it: quire runs {run} --follow", err=True)
+            return 0
+        return await drive(runtime, run, manner, why=choice.reason)
+    finally:
+        await runtime.close()
+
+
+def _leave_to_itself(run: str, budget: float | None) -> None:
+    import subprocess
+
+    limit: Sequence[str] = () if budget is None else ("--budget", str(budget))
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(  # noqa: S603  # our own interpreter, a run id that we made
+        [sys.executable, "-m", "quire", "resume", run, "--quiet", *limit],
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        start_new_session=True,
+    )
+
+
+def _show_findings(read: Document, quiet: bool) -> None:
+    if read.plan is None:
+        _print_diagnostics(read)
+        raise BadDocument(f"{read.name} cannot run: {_counted(len(read.errors), 'error')}")
+    warnings = sum(found.severity is Severity.WARNING for found in read.diagnostics)
+    if warnings and not quiet:
+        click.echo(f"{_counted(warnings, 'warning')}: quire check {read.name}", err=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _print_diagnostics(read: Document) -> None:
+    from quire.render.diagnostics import Findings, printer
+
+    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    found = tuple(one for one in read.diagnostics if one.severity in (Severity.ERROR, Severity.WARNING))
+    click.echo(printer("full")([Findings(read.source, found)], colour), nl=False, err=True, color=colour)

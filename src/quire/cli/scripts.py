@@ -1,0 +1,35 @@
+"""Scripted replies of a run that is resumed: the entries that it has used are passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quire.engine.ports import ModelCall
+from quire.engine.requests import ModelRequest
+from quire.models.scripted import ScriptedModel
+from quire.runtime import Runtime, RunView
+
+PREFIX = "script:"
+
+
+def pinned_spec(spec: str) -> str:
+    """A model's name as a run keeps it: a file is found again from another folder."""
+    provider, colon, where = spec.partition(":")
+    if colon and provider in ("script", "local") and Path(where).expanduser().is_file():
+        return f"{provider}:{Path(where).expanduser().resolve()}"
+    return spec
+
+
+async def with_script(runtime: Runtime, known: RunView, script: str | None) -> Runtime:
+    """The runtime with the script of the run, where it has one; `script` is another file that stands for it."""
+    spec = f"{PREFIX}{script}" if script else known.pins.model
+    if not spec.startswith(PREFIX):
+        return runtime
+    model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)))
+    for event in await runtime.store.events(known.row.id):
+        if event.type != "effect" or event.data.get("kind") != "model":
+            continue
+        asked = known.replay.asked.get(event.path)
+        if isinstance(asked, ModelRequest):
+            model.pass_over(ModelCall(asked.system, asked.messages, asked.closing, label=asked.label))
+    return Runtime(runtime.settings, runtime.store, model=model)

@@ -1,0 +1,67 @@
+"""`quire show`: what a document does, without doing any of it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.looking import put, put_json, put_lines
+from quire.errors import BadDocument
+
+if TYPE_CHECKING:
+    from quire.documents import Document
+
+
+@click.command("show")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--graph", type=click.Choice(["mermaid"]), help="A flowchart instead of the outline.")
+@click.option("--prompt", metavar="STEP", help="What the model would be told at a step.")
+@click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def command(file: Path, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
+    """Show the outline of a document: its inputs, steps, branches, tools and prompts.
+
+    With --prompt STEP: the exact messages that the model of that step would get. What only a run can know has a
+    stand-in in brackets, such as [output of step 1]. FREE: starts no process and opens no connection.
+    """
+    if graph and prompt is not None:
+        raise click.UsageError("--graph and --prompt exclude each other")
+    if inputs and prompt is None:
+        raise click.UsageError("-i is for --prompt")
+    from quire.documents import load
+
+    document = load(file)
+    if document.plan is None:
+        _print_errors(document)
+        raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
+    plan = document.plan
+    if prompt is not None:
+        from quire.cli.inputs import given_inputs
+        from quire.cli.prompting import print_prompt, prompt_of_document
+        from quire.workspace.configuration import load_settings
+        from quire.workspace.find import find_workspace
+
+        settings = load_settings(find_workspace(Path.cwd()))
+        print_prompt(prompt_of_document(document, prompt, given_inputs(inputs, None), settings), as_json)
+    elif graph:
+        from quire.plan.graph import mermaid
+
+        text = mermaid(plan)
+        put_json({"graph": graph, "text": text}) if as_json else put(text)
+    else:
+        from quire.render.outline import outline, outline_data
+
+        if as_json:
+            put_json({"document": document.name, **outline_data(plan)})
+            return
+        put_lines(outline(plan))
+
+
+def _print_errors(document: Document) -> None:
+    from quire.render.diagnostics import Findings, printer
+
+    text = printer("full")([Findings(document.source, document.errors)], sys.stderr.isatty())
+    click.echo(text, nl=False, err=True)

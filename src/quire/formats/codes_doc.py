@@ -1,0 +1,39 @@
+"""Prints `docs/codes.md`: every code with its page, so that the docs cannot drift from the code.
+
+python -m quire.formats.codes_doc > docs/codes.md
+"""
+
+from __future__ import annotations
+
+from quire.diagnostics import Code, Severity
+from quire.formats import all_codes
+
+_MEANING = {
+    Severity.ERROR: "Errors stop a document from running.",
+    Severity.WARNING: "Warnings are the format's own: the document runs, but not all of it as it seems to be meant.",
+    Severity.LINT: "Lints are advice that `quire check` adds.",
+    Severity.NOTE: "Notes say what the reader did with something unusual. They never make a check fail.",
+}
+
+
+def codes_page() -> str:
+    codes = all_codes()
+    parts = [
+        "# Codes",
+        "Every finding of `quire check` has a code that never changes its meaning. `quire check --explain PB106`\n"
+        "prints a page of this list. `--strict` makes warnings and lints count like errors.",
+    ]
+    for severity in Severity:
+        chosen = [code for code in codes if code.severity is severity]
+        if chosen:
+            parts += [f"## {severity.value.capitalize()}s", _MEANING[severity]]
+            parts += [_entry(code) for code in chosen]
+    return "\n\n".join(parts) + "\n"
+
+
+def _entry(code: Code) -> str:
+    return f"### {code.id} {code.name}\n\n{code.explanation}"
+
+
+if __name__ == "__main__":
+    print(codes_page(), end="")

@@ -1,0 +1,16 @@
+"""What `quire.formats` asks of a format, for playbooks."""
+
+from __future__ import annotations
+
+from quire.diagnostics import Diagnostic
+from quire.formats.playbook.codes import codes
+from quire.formats.playbook.lint import lint
+from quire.formats.playbook.parse import parse
+from quire.source import Source
+
+__all__ = ["check", "codes"]
+
+
+def check(source: Source) -> tuple[Diagnostic, ...]:
+    reading = parse(source)
+    return tuple(sorted((*reading.diagnostics, *lint(reading)), key=lambda found: found.span.start))

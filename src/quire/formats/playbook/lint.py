@@ -1,0 +1,222 @@
+"""The advice that `check` adds to what the reader says. Each lint is one function over the tree or the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from quire.diagnostics import Diagnostic
+from quire.formats.playbook.codes import lints
+from quire.formats.playbook.facts import Facts, asked_names, family, gather
+from quire.formats.playbook.lint_text import lint_text
+from quire.formats.playbook.reading import Reading
+from quire.formats.playbook.suggest import Suggestions
+from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
+from quire.plan.template import PLACEHOLDER
+from quire.source import Source, Span
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def lint(reading: Reading) -> tuple[Diagnostic, ...]:
+    """Lints of a document that can be read; of one that cannot, only what its headings were meant to be."""
+    found = list(lint_text(reading))
+    if reading.playbook:
+        found += _Lint(reading.playbook, reading.source).all()
+    return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+class _Lint:
+    def __init__(self, playbook: Playbook, source: Source) -> None:
+        self._playbook = playbook
+        self._source = source
+        self._facts: Facts = gather(playbook)
+        self._suggestions = Suggestions()
+        self._names = self._facts.names
+        self._read: set[str] = set()
+
+    def all(self) -> Iterator[Diagnostic]:
+        available = set(self._facts.inputs)
+        for parent in self._playbook.steps:
+            yield from self._step(parent, available, asked_names(parent))
+            yield from self._arms(parent, available)
+            for step in family(parent):
+                available |= _set_by(step)
+            yield from _labels(parent)
+        if self._playbook.artifact:
+            yield from self._artifact(self._playbook.artifact)
+        for declared in self._playbook.inputs:
+            yield from self._input(declared)
+        yield from self._unused_outputs()
+
+    def _step(self, step: Step, available: set[str], own: set[str]) -> Iterator[Diagnostic]:
+        for place in step.placeholders:
+            self._read.add(place.name)
+            if place.default is None and place.name not in available and place.name not in own:
+                yield self._unset(place.name, place.span)
+        yield from self._output(step)
+        yield from _question(step)
+        yield from _tool(step)
+        if step.prompt and step.prompt.ref.startswith("file:") and _leaves(step.prompt.ref[5:]):
+            message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
+            yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the step runs")
+        if not (step.content or step.prompt or step.elicitation or step.tool or step.arms):
+            yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
+
+    def _unset(self, name: str, span: Span) -> Diagnostic:
+        if name in self._facts.outputs or name in self._facts.asked:
+            label = self._facts.outputs.get(name, "")
+            message = f"{{{{{name}}}}} is read before it is set"
+            help = f"step {label} captures it" if label else "the question is asked later"
+            return Diagnostic(lints.READ_EARLY, message, span, "nothing is there yet", help)
+        close = self._suggestions.nearest(name, self._names)
+        message = f"Nothing sets {{{{{name}}}}}"
+        help = f"did you mean {{{{{close}}}}}?" if close else "declare an input, or capture it with @output before"
+        return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help)
+
+    def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
+        closed = False
+        for index, arm in enumerate(parent.arms):
+            if closed:
+                yield Diagnostic(lints.CHAIN, "No run reaches this arm: it comes after an else", arm.span)
+            elif index and self._source.text.startswith("```if", arm.span.start):
+                message = "A second if in one step is read as one more arm of the first"
+                yield Diagnostic(lints.CHAIN, message, arm.span, "runs only if no arm before it does")
+            closed = closed or arm.condition is None
+            if arm.condition:
+                self._read.add(arm.condition.variable)
+                yield from self._condition(arm.condition)
+            here = _set_by(parent)
+            for step in arm.steps:
+                here |= asked_names(step)
+                yield from self._step(step, available, here)
+                here |= _set_by(step)
+
+    def _condition(self, condition: Condition) -> Iterator[Diagnostic]:
+        name, values = condition.variable, self._facts.values.get(condition.variable)
+        if values is not None and condition.value not in values:
+            always = "always" if condition.operator == "!=" else "never"
+            close = next((value for value in values if value.lower() == condition.value.lower()), None)
+            close = close or self._suggestions.nearest(condition.value, values)
+            options = ", ".join(sorted(values)[:8])
+            message = f'This condition {always} holds: "{name}" is never "{condition.value}"'
+            help = f'did you mean "{close}"?' if close else f"it can be {options}"
+            yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help)
+        elif name in self._facts.untyped and name not in self._facts.inputs:
+            message = f'"{name}" has no type, so the whole reply must be exactly "{condition.value}"'
+            help = f'capture it as @output({name}: enum, "{condition.value}", …)'
+            yield Diagnostic(lints.UNTYPED_COMPARISON, message, condition.variable_span, "", help)
+
+    def _output(self, step: Step) -> Iterator[Diagnostic]:
+        output = step.output
+        if not output:
+            return
+        if output.name in self._facts.inputs:
+            message = f'The output "{output.name}" has the name of an input'
+            yield Diagnostic(lints.SHADOWS_INPUT, message, output.name_span, "can never be read")
+        if not output.name[0].isalpha():
+            message = f'The name "{output.name}" does not begin with a letter'
+            yield Diagnostic(lints.OUTPUT_NAME, message, output.name_span)
+        if output.options and output.type != "enum":
+            message = f'Options without the type enum on "{output.name}"'
+            yield Diagnostic(
+                lints.OPTIONS_WITHOUT_ENUM, message, output.span, "", f"write @output({output.name}: enum, …)"
+            )
+        if output.type == "enum" and not output.options:
+            message = f'The enum "{output.name}" has no options'
+            help = f'write @output({output.name}: enum, "a", "b")'
+            yield Diagnostic(lints.NO_OPTIONS, message, output.span, "", help)
+        yield from _twice(output.options, output.span)
+
+    def _input(self, declared: InputDeclaration) -> Iterator[Diagnostic]:
+        if declared.name not in self._read:
+            message = f'The input "{declared.name}" is never read'
+            yield Diagnostic(
+                lints.UNUSED_INPUT, message, declared.name_span, "", f"write {{{{{declared.name}}}}} in a step"
+            )
+        if declared.type == "enum" and not declared.options:
+            message = f'The enum "{declared.name}" has no options'
+            yield Diagnostic(lints.NO_OPTIONS, message, declared.span, "", "write (enum: one, two)")
+        yield from _twice(declared.options, declared.span)
+        default = declared.default
+        if default is not None and (
+            (declared.type == "number" and not _NUMBER.fullmatch(default))
+            or (declared.type == "boolean" and default.lower() not in ("true", "false"))
+        ):
+            message = f'The default "{default}" is not a {declared.type}'
+            help = "" if declared.type == "number" else "true and false are"
+            yield Diagnostic(lints.DEFAULT_TYPE, message, declared.span, "", help)
+
+    def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
+        match = PLACEHOLDER.fullmatch(artifact.type)
+        if match:
+            self._read.add(match[1])
+            if match[1] not in self._names and match[3] is None:
+                yield self._unset(match[1], artifact.span)
+
+    def _unused_outputs(self) -> Iterator[Diagnostic]:
+        """Once for each name, however many arms capture it."""
+        told = self._facts.inputs | self._read
+        for parent in self._playbook.steps[:-1]:
+            for step in family(parent):
+                output = step.output
+                if output and output.name not in told:
+                    told.add(output.name)
+                    message = f'The output "{output.name}" is never read'
+                    yield Diagnostic(lints.UNUSED_OUTPUT, message, output.name_span)
+
+
+def _set_by(step: Step) -> set[str]:
+    return asked_names(step) | ({step.output.name} if step.output else set())
+
+
+def _labels(parent: Step) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for arm in parent.arms:
+        for step in arm.steps:
+            if step.label in seen:
+                yield Diagnostic(lints.SUBSTEP_LABEL, f"The label {step.label} is here twice", step.span)
+            elif step.label[:-1].lstrip("0") != str(parent.number).lstrip("0") and step.title:
+                message = f"The label {step.label} does not belong to step {parent.number}"
+                yield Diagnostic(lints.SUBSTEP_LABEL, message, step.span, "", f"begin it with {parent.number}")
+            seen.add(step.label)
+
+
+def _question(step: Step) -> Iterator[Diagnostic]:
+    asked = step.elicitation
+    if not asked:
+        return
+    if not asked.prompt.strip():
+        yield Diagnostic(lints.NO_QUESTION, "This question has no text", asked.span, "", "add it in double quotes")
+    if asked.kind == "select" and len(asked.options) < 2:
+        count = "one option" if asked.options else "no options"
+        help = "each option is a quoted text of its own"
+        yield Diagnostic(lints.FEW_OPTIONS, f"A select with {count}", asked.span, "nothing to choose", help)
+    if asked.kind == "input" and asked.options:
+        yield Diagnostic(lints.FEW_OPTIONS, "Options on an input are not shown", asked.span, "", "a select has options")
+    yield from _twice(asked.options, asked.span)
+
+
+def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for option in options:
+        if option in seen:
+            yield Diagnostic(lints.DUPLICATE_OPTIONS, f'The option "{option}" is here twice', span)
+            return
+        seen.add(option)
+
+
+def _tool(step: Step) -> Iterator[Diagnostic]:
+    if step.tool and step.tool.arguments:
+        from quire.formats.playbook.arguments import arguments
+
+        try:
+            arguments(step.tool.arguments)
+        except ValueError as error:
+            message = f"The tool could never be called: {error}"
+            yield Diagnostic(lints.TOOL_JSON, message, step.tool.span, "", 'arguments look like {"key": "value"}')
+
+
+def _leaves(path: str) -> bool:
+    parts = path.replace("\\", "/").split("/")
+    return ".." in parts or path.startswith(("/", "\\", "~")) or path[1:2] == ":"

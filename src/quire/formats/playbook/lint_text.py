@@ -1,0 +1,96 @@
+"""Lints about what the tree no longer shows: headings and lines that are nearly something."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from re import Match
+
+from quire.diagnostics import Diagnostic
+from quire.formats.playbook.codes import lints
+from quire.formats.playbook.reading import Reading
+from quire.formats.playbook.scan import HASH, SECTION, is_section, line_span, scan, step_number
+from quire.formats.playbook.suggest import nearest_word
+from quire.source import Span
+
+_STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
+_SUBSTEP = re.compile(r"###\s++STEP\s++[0-9]++[a-z]:\s++\S")
+_NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
+_SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
+
+
+def lint_text(reading: Reading) -> Iterator[Diagnostic]:
+    text = reading.source.text
+    result = scan(text)
+    in_step = branching = False
+    artifacts: Match[str] | None = None
+    for line in result.lines:
+        if is_section(line):
+            in_step = step_number(line) is not None
+            branching = False
+            if not in_step:
+                yield from _section(line)
+                if _known(line) in ("ARTIFACTS", "OUTPUT"):
+                    artifacts = line
+        elif line.lastindex == HASH:
+            yield from _heading(line, in_step, branching)
+        elif line[0].lstrip().startswith("```if"):
+            branching = True
+        elif line[0].strip() == "```endif```":
+            branching = False
+    playbook = reading.playbook
+    if playbook and artifacts and not playbook.artifact:
+        message = "This section declares no type"
+        yield Diagnostic(lints.ARTIFACT_LINE, message, line_span(artifacts), "", "add a line such as type: markdown")
+    if playbook:
+        yield from _braces(reading)
+        for parent in playbook.steps:
+            for step in (parent, *(sub for arm in parent.arms for sub in arm.steps)):
+                asked = step.elicitation
+                if asked and '\\"' in text[asked.span.start : asked.span.end]:
+                    message = "A backslash before a quote: the format has no escapes"
+                    yield Diagnostic(
+                        lints.BACKSLASH_QUOTE, message, asked.span, "", "use single quotes inside the text"
+                    )
+
+
+def _known(line: Match[str]) -> str:
+    return " ".join((line[SECTION] or "").upper().split())
+
+
+def _section(line: Match[str]) -> Iterator[Diagnostic]:
+    heading = _known(line)
+    if heading in _SECTIONS:
+        return
+    message = f"Skipped: ## {(line[SECTION] or line[0][3:]).strip()}"
+    if _STEP_LIKE.match(line[0]):
+        help = "a step begins with ## STEP 1: Title"
+        yield Diagnostic(lints.HEADING, message, line_span(line), "not read as a step", help)
+        return
+    close = nearest_word(heading.strip("#:*-. "), _SECTIONS)
+    if close:
+        yield Diagnostic(lints.HEADING, message, line_span(line), "this section is not read", f"write ## {close}")
+
+
+def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagnostic]:
+    text = line[0].strip()
+    if in_step and not branching and _SUBSTEP.match(text):
+        message = "A sub-step outside of a branch is text"
+        help = 'sub-steps stand between ```if NAME == "value"``` and ```endif```'
+        yield Diagnostic(lints.SUBSTEP_OUTSIDE, message, line_span(line), "", help)
+    elif _STEP_LIKE.match(line[0]) and not _SUBSTEP.match(text) and text[:4].count("#") != 1:
+        help = "a step begins with ## STEP 1: Title at the start of a line"
+        yield Diagnostic(lints.HEADING, f"Read as text: {text[:60]}", line_span(line), "not read as a step", help)
+
+
+def _braces(reading: Reading) -> Iterator[Diagnostic]:
+    """Placeholders with spaces or hyphens, in the sections that are rendered."""
+    text, playbook = reading.source.text, reading.playbook
+    if "{{" not in text or not playbook:
+        return
+    first = playbook.steps[0].span.start
+    for match in _NEARLY.finditer(text, first):
+        if match[1] or match[3] or "-" in match[2]:
+            name = match[2].replace("-", "_")
+            message = f"{match[0]} is no placeholder and stays as it is"
+            yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}")

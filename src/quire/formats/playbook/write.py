@@ -1,0 +1,128 @@
+"""Markdown from a syntax tree: what `write` gives is read back as an equal tree, apart from the places.
+
+That holds for every tree that the reader makes. Text is written as it is; only a first line that would be a heading
+where it stands is indented, which reading takes away again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from quire.formats.playbook.markers import read_marker
+from quire.formats.playbook.scan import scan
+from quire.formats.playbook.syntax import Arm, Elicitation, InputDeclaration, OutputCapture, Playbook, Step, ToolCall
+from quire.source import NOWHERE, Span
+
+Node = TypeVar("Node")
+_BARE = re.compile(r"[A-Za-z0-9_.-]+")
+
+
+def write(playbook: Playbook) -> str:
+    parts = [f"# {playbook.title}"]
+    if playbook.description:
+        parts.append(_text(playbook.description))
+    if playbook.system:
+        parts += ["## SYSTEM", _text(playbook.system)]
+    if playbook.inputs:
+        parts += ["## INPUTS", "\n".join(_input(declared) for declared in playbook.inputs)]
+    for step in playbook.steps:
+        parts.append(f"## STEP {step.number}: {step.title}")
+        parts += _body(step)
+    if playbook.artifact:
+        parts += ["## ARTIFACTS", f"type: {playbook.artifact.type}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def without_spans(node: Node) -> Node:
+    """The same tree with every place taken out, for comparing trees of different texts."""
+    if isinstance(node, tuple):
+        return type(node)(without_spans(part) for part in node)
+    if is_dataclass(node) and not isinstance(node, type):
+        changed: dict[str, object] = {}
+        for part in fields(node):
+            value = getattr(node, part.name)
+            changed[part.name] = NOWHERE if isinstance(value, Span) else without_spans(value)
+        return replace(node, **changed)
+    return node
+
+
+def _text(text: str) -> str:
+    """Stripping is what reading does to text, so indentation of the first line is safe."""
+    return f"    {text}" if text.startswith("#") else text
+
+
+def _input(declared: InputDeclaration) -> str:
+    value = ", ".join(declared.options) if declared.options else declared.default
+    kind = f"{declared.type}: {value}" if value is not None else declared.type
+    line = f"- `{declared.name}` ({kind})"
+    return f"{line}: {declared.description}" if declared.description else line
+
+
+def _body(step: Step) -> list[str]:
+    """The directives come first: after a branch that is not closed there is no place for them."""
+    lines = []
+    if step.prompt:
+        lines.append(f"@prompt({step.prompt.ref})")
+    if step.elicitation:
+        lines.append(_elicit(step.elicitation))
+    if step.tool:
+        lines.append(_tool(step.tool))
+    if step.output:
+        lines.append(_output(step.output))
+    parts = ["\n".join(lines)] if lines else []
+    if step.content:
+        parts.append(_text(step.content))
+    for index, arm in enumerate(step.arms):
+        parts += _arm(arm, index)
+    if step.arms and not any(_leaves_open(sub.content) for sub in step.arms[-1].steps):
+        parts.append("```endif```")
+    return parts
+
+
+def _arm(arm: Arm, index: int) -> list[str]:
+    if arm.condition is None:
+        parts = ["```else```"]
+    else:
+        word = "elif" if index else "if"
+        parts = [f'```{word} {arm.condition.variable} {arm.condition.operator} "{arm.condition.value}"```']
+    for sub in arm.steps:
+        if sub.title:
+            parts.append(f"### STEP {sub.label}: {sub.title}")
+        parts += _body(sub)
+    return parts
+
+
+def _leaves_open(content: str) -> bool:
+    """Whether the text has a nested `if` without its `endif`: that would take the one of the branch."""
+    depth = 0
+    for line in scan(content).lines if "```" in content else ():
+        marker = read_marker(line[0].strip(), 0)
+        if marker and marker.kind in ("if", "endif"):
+            depth += 1 if marker.kind == "if" else -1
+    return depth > 0
+
+
+def _elicit(elicitation: Elicitation) -> str:
+    texts = [_quoted(text) for text in (elicitation.prompt, *elicitation.options)]
+    if elicitation.default is not None:
+        texts.append(f"default:{_quoted(elicitation.default)}")
+    return f"@elicit({', '.join([elicitation.kind, *texts])})"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '\\"') + '"'
+
+
+def _tool(call: ToolCall) -> str:
+    names = [name if _BARE.fullmatch(name) else f'"{name}"' for name in (call.connection, call.tool)]
+    return f"@tool({', '.join([*names, call.arguments] if call.arguments else names)})"
+
+
+def _output(output: OutputCapture) -> str:
+    name = f"{output.name}: {output.type}" if output.type else output.name
+    parts = [name, *(f'"{option}"' for option in output.options)]
+    if output.field is not None:
+        parts.append(f'extract:"{output.field}"')
+    return f"@output({', '.join(parts)})"

@@ -1,0 +1,81 @@
+"""A workspace of its own for each test of a verb, and runs in it that a script has answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from quire.documents import load
+from quire.errors import QuireError
+from quire.models.scripted import ScriptedModel
+from quire.runtime import RunOptions, Runtime
+from quire.values import Value
+
+Invoke = Callable[..., Result]
+MakeRun = Callable[..., str]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty workspace that is the current folder, with an empty user's space."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "quire.toml").write_text("")
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(folder)
+    return folder
+
+
+class Door(click.Group):
+    """Turns an error of ours into its exit code and its text, as the front door does."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except QuireError as error:
+            click.echo(f"error: {error}", err=True)
+            ctx.exit(error.exit_code)
+
+
+@pytest.fixture
+def invoke(workspace: Path) -> Invoke:
+    def call(command: click.Command, *arguments: str) -> Result:
+        return CliRunner().invoke(Door("quire", commands=[command]), [str(command.name), *arguments])
+
+    return call
+
+
+@pytest.fixture
+def make_run(workspace: Path) -> MakeRun:
+    """Writes a playbook, runs it against scripted replies until it rests, and gives back the run's id."""
+
+    def make(
+        text: str,
+        replies: Sequence[Value] = (),
+        inputs: dict[str, Value] | None = None,
+        options: RunOptions | None = None,
+        *,
+        drive: bool = True,
+        name: str = "page.playbook.md",
+    ) -> str:
+        file = workspace / name
+        file.write_text(text)
+
+        async def work() -> str:
+            runtime = Runtime.open(workspace, model=ScriptedModel(list(replies)))
+            try:
+                run = await runtime.start(load(file.name), inputs or {}, options or RunOptions())
+                if drive:
+                    await runtime.drive(run)
+                return run
+            finally:
+                await runtime.close()
+
+        return asyncio.run(work())
+
+    return make

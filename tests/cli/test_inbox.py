@@ -1,0 +1,59 @@
+"""The questions that wait, over all runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from quire.cli.inbox import command
+
+Invoke = Callable[..., Result]
+MakeRun = Callable[..., str]
+
+SELECT = '# Pick\n\n## STEP 1: Choose\n\n@elicit(select, "Which one?", "a", "b", default:"b")\n'
+HOSTILE = '# Bad\x1b[2J\n\n## STEP 1: Ask\n\n@elicit(input, "Say\x1b]0;title\x07 it")\n'
+
+
+def test_nothing_waits(invoke: Invoke, workspace: Path) -> None:
+    result = invoke(command)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "nothing waits" in result.stderr
+    assert json.loads(invoke(command, "--json").stdout) == []
+
+
+def test_a_question_with_all_that_is_needed_to_answer_it(invoke: Invoke, make_run: MakeRun) -> None:
+    run = make_run(SELECT)
+    result = invoke(command)
+    for part in (run, "Pick", "step 1 (select): Which one?", "options: a | b", "default: b", "asked 0s ago", "23h"):
+        assert part in result.stdout
+    assert "quire answer RUN [STEP] VALUE" in result.stderr
+
+
+def test_questions_of_several_runs_oldest_first(invoke: Invoke, make_run: MakeRun) -> None:
+    runs = [make_run(SELECT), make_run(SELECT)]
+    found = json.loads(invoke(command, "--json").stdout)
+    assert [question["run"] for question in found] == runs
+    first = found[0]
+    assert first["expires_at"] - first["asked_at"] == pytest.approx(24 * 3600, abs=5)
+    del first["expires_at"], first["asked_at"]
+    assert first == {
+        "run": runs[0],
+        "title": "Pick",
+        "step": "1",
+        "step_title": "Choose",
+        "path": "1/ask",
+        "kind": "select",
+        "prompt": "Which one?",
+        "options": ["a", "b"],
+        "default": "b",
+    }
+
+
+def test_no_control_character_of_a_document_is_printed(invoke: Invoke, make_run: MakeRun) -> None:
+    make_run(HOSTILE)
+    output = invoke(command).output
+    assert "Bad" in output and not set(output) & set("\x1b\x07")

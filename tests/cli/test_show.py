@@ -1,0 +1,214 @@
+"""Outlines, flowcharts and prompts of documents."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from quire.cli.show import command
+
+Invoke = Callable[..., Result]
+
+PAGE = """# Trip
+
+Plans a trip.
+
+## SYSTEM
+
+Be practical.
+
+## INPUTS
+
+- `place` (string): Where to
+- `days` (number: 3): How long
+- `style` (enum: cheap, grand): How
+
+## STEP 1: Look around
+
+@prompt(library:tone)
+
+List sights of {{place}}.
+
+@output(best: enum, "sea", "hills", extract:"best")
+
+## STEP 2: Book
+
+@tool(travel, book, {"place": "{{place}}"})
+
+## STEP 3: Choose
+
+@elicit(select, "Which of {{best}}?", "first", "second", default:"first")
+
+## STEP 4: Plan
+
+```if style == "grand"```
+
+### STEP 4a: Grand
+
+Plan {{days}} grand days.
+
+```else```
+
+### STEP 4b: Cheap
+
+Plan {{days}} cheap days.
+
+```endif```
+
+## ARTIFACTS
+
+type: markdown
+"""
+
+
+@pytest.fixture
+def page(workspace: Path) -> str:
+    (workspace / "trip.playbook.md").write_text(PAGE)
+    return "trip.playbook.md"
+
+
+def test_the_outline(invoke: Invoke, page: str) -> None:
+    result = invoke(command, page)
+    assert result.exit_code == 0
+    assert result.stdout == (
+        "Trip\n"
+        "Plans a trip.\n"
+        "\n"
+        "inputs\n"
+        "  NAME   TYPE    VALUE                          DESCRIPTION\n"
+        "  place  string  required                       Where to\n"
+        "  days   number  default 3                      How long\n"
+        "  style  enum    required, one of cheap, grand  How\n"
+        "\n"
+        "system prompt\n"
+        "  Be practical.\n"
+        "\n"
+        "steps\n"
+        "  1  Look around\n"
+        "      asks the model: List sights of {{place}}.\n"
+        "      with the prompt library:tone before it\n"
+        '      keeps the field "best" as best (enum: sea, hills)\n'
+        "  2  Book\n"
+        "      calls the tool travel/book\n"
+        "  3  Choose\n"
+        "      asks to choose: Which of {{best}}? (first | second), else first\n"
+        "  4  Plan\n"
+        '      if style == "grand":\n'
+        "        4a  Grand\n"
+        "            asks the model: Plan {{days}} grand days.\n"
+        "      else:\n"
+        "        4b  Cheap\n"
+        "            asks the model: Plan {{days}} cheap days.\n"
+        "\n"
+        "tools\n"
+        "  travel/book (step 2)\n"
+        "\n"
+        "prompts\n"
+        "  library:tone (step 1)\n"
+        "\n"
+        "artifact\n"
+        "  markdown\n"
+    )
+
+
+def test_the_outline_as_json(invoke: Invoke, page: str) -> None:
+    found = json.loads(invoke(command, page, "--json").stdout)
+    assert found["document"] == page and found["title"] == "Trip" and found["artifact"] == "markdown"
+    assert found["inputs"][1] == {
+        "name": "days",
+        "type": "number",
+        "required": False,
+        "default": "3",
+        "options": [],
+        "description": "How long",
+    }
+    assert found["tools"] == [{"tool": "travel/book", "steps": ["2"]}]
+    assert found["prompts"] == [{"prompt": "library:tone", "steps": ["1"]}]
+    assert found["steps"][0]["keeps"] == {"name": "best", "type": "enum", "options": ["sea", "hills"], "field": "best"}
+    assert [branch["if"] for branch in found["steps"][3]["branches"]] == ['style == "grand"', None]
+    assert found["steps"][3]["branches"][1]["steps"][0]["model"]["text"] == "Plan {{days}} cheap days."
+
+
+def test_the_graph(invoke: Invoke, page: str) -> None:
+    text = invoke(command, page, "--graph", "mermaid").stdout
+    assert text.startswith("flowchart TD\n")
+    assert 's4case -->|"style == #34;grand#34;"| s4c1_1model' in text
+    assert json.loads(invoke(command, page, "--graph", "mermaid", "--json").stdout)["text"] == text
+
+
+def test_the_prompt_of_a_step(invoke: Invoke, page: str, workspace: Path) -> None:
+    (workspace / "prompts").mkdir()
+    (workspace / "prompts" / "tone.md").write_text("Speak of {{place}} kindly.")
+    result = invoke(command, page, "--prompt", "1", "-i", "place=Rome", "--json")
+    found = json.loads(result.stdout)
+    assert found["messages"] == [{"role": "user", "content": "Speak of Rome kindly.\n\nList sights of Rome."}]
+    assert found["system"].startswith("Be practical.\n\nWrite the answer freely.")
+    assert found["closing"]["properties"] == {"best": {"type": "string", "enum": ["sea", "hills"]}}
+    assert [line for line in result.stderr.splitlines() if "place" in line] == []
+    assert "no value for style: {{style}} stands for it" in result.stderr
+
+
+def test_the_prompt_for_people_with_stand_ins_and_a_forced_arm(invoke: Invoke, page: str) -> None:
+    result = invoke(command, page, "--prompt", "4a", "-i", "place=Rome", "-i", "style=cheap")
+    assert result.stdout == (
+        "--- system ---\n"
+        "Be practical.\n\n"
+        "Results of the earlier steps, oldest first:\n\n"
+        "[Step 1: Look around]\n[output of step 1]\n\n"
+        "[Step 2: Book]\n[result of step 2]\n\n"
+        "[Step 3: Choose, answer of the user]\nfirst\n\n"
+        "--- user ---\n"
+        "Plan 3 grand days.\n"
+    )
+    assert "would not come to step 4a" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--prompt", "2"), "calls the tool travel/book"),
+        (("--prompt", "7"), "there is no step 7"),
+        (("--prompt", "1", "-i", "plcae=Rome"), "did you mean place"),
+        (("--prompt", "1", "-i", "days=many"), "not a number"),
+        (("--graph", "mermaid", "--prompt", "1"), "exclude each other"),
+        (("-i", "place=Rome"), "-i is for --prompt"),
+    ],
+)
+def test_what_cannot_be_shown(invoke: Invoke, page: str, arguments: tuple[str, ...], said: str) -> None:
+    result = invoke(command, page, *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_a_wrong_document_and_a_missing_one(invoke: Invoke, workspace: Path) -> None:
+    (workspace / "bad.md").write_text("no title\n\n## STEP 1: A\n\nx\n")
+    result = invoke(command, "bad.md")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "No title found" in result.stderr
+    assert invoke(command, "gone.md").exit_code == 2
+
+
+def test_nothing_is_started_and_no_socket_is_opened(
+    invoke: Invoke, page: str, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object, **options: object) -> None:
+        raise AssertionError("show must not do this")
+
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"travel": {"command": "false"}}}')
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "socketpair", refuse)
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    for arguments in ((), ("--graph", "mermaid"), ("--prompt", "4b")):
+        assert invoke(command, page, *arguments).exit_code == 0
+
+
+def test_control_characters_are_shown_not_sent(invoke: Invoke, workspace: Path) -> None:
+    (workspace / "x.md").write_text("# T\x1b[2J\n\nabout\x9b\n\n## STEP 1: A\x07\n\ngo\u202e\n")
+    output = invoke(command, "x.md").output
+    assert "go" in output and not set(output) & set("\x1b\x9b\x07\u202e")

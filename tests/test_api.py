@@ -1,0 +1,117 @@
+"""Quire from Python, as its documentation shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import quire
+from quire.errors import BadInputs, Unreadable
+
+PLAYBOOK = """# Tea
+
+## INPUTS
+
+- `kind` (enum: green, black): Which
+
+## STEP 1: Describe
+
+Describe {{kind}} tea.
+
+@output(verdict: enum, "good", "bad", extract:"verdict")
+
+## STEP 2: Ask
+
+@elicit(confirm, "Brew {{kind}}?")
+
+## STEP 3: Close
+
+It is {{verdict}}; the answer was {{__elicit_step_2}}.
+
+## ARTIFACTS
+
+type: markdown
+"""
+
+
+@pytest.fixture
+def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    path = tmp_path / "tea.playbook.md"
+    path.write_text(PLAYBOOK, encoding="utf-8")
+    return path
+
+
+def model() -> quire.ScriptedModel:
+    return quire.ScriptedModel(['Fine.\n{"verdict": "good"}', "closed"])
+
+
+def test_import_costs_nothing() -> None:
+    heavy = "sys.modules.keys() & {'asyncio', 'click', 'rich', 'sqlite3', 'pydantic_ai', 'mcp', 'quire.api'}"
+    code = f"import sys, quire; assert not {heavy}, {heavy}; quire.run; assert 'click' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_load_and_check(playbook: Path) -> None:
+    document = quire.load(playbook)
+    assert document.plan is not None
+    assert document.plan.title == "Tea"
+    assert quire.check(playbook) == quire.check(document) == ()
+    with pytest.raises(Unreadable, match="does not exist"):
+        quire.load(playbook.with_name("none.md"))
+
+
+def test_a_wrong_document_is_a_result(playbook: Path) -> None:
+    playbook.write_text("no title\n", encoding="utf-8")
+    document = quire.load(playbook)
+    assert document.plan is None
+    assert {found.severity for found in document.errors} == {quire.Severity.ERROR}
+
+
+async def test_await_a_run(playbook: Path) -> None:
+    script = model()
+    result = await quire.run(playbook, inputs={"kind": "green"}, model=script, answers={"2": "yes"})
+    assert (result.status, result.output) == (quire.Status.COMPLETED, "closed")
+    assert result.named == {"verdict": "good", "__elicit_step_2": "yes"}
+    assert result.steps == {"1": "completed", "2": "completed", "3": "completed"}
+    assert (result.artifact_type, result.error, result.questions) == ("markdown", "", {})
+    assert [call.messages[0].content for call in script.calls] == [
+        "Describe green tea.",
+        "It is good; the answer was yes.",
+    ]
+
+
+async def test_iterate_over_a_run(playbook: Path) -> None:
+    running = quire.run(playbook, inputs={"kind": "green"}, model=model())
+    types = [event.type async for event in running]
+    assert types[0] == "run_started"
+    assert "delta" in types
+    assert "question" in types
+    assert running.result is not None
+    assert running.result.status is quire.Status.AWAITING_INPUT
+    assert running.result.questions == {"2": "Brew green?"}
+
+
+async def test_wrong_inputs_stop_it_before_anything_runs(playbook: Path) -> None:
+    script = model()
+    with pytest.raises(BadInputs, match="not one of green, black"):
+        await quire.run(playbook, inputs={"kind": "blue"}, model=script)
+    assert script.calls == []
+
+
+async def test_a_failed_run_is_a_result(playbook: Path) -> None:
+    script = quire.ScriptedModel([{"error": "overloaded"}])
+    result = await quire.run(playbook, inputs={"kind": "green"}, model=script)
+    assert result.status is quire.Status.FAILED
+    assert "overloaded" in result.error
+
+
+async def test_leaving_the_iteration_stops_the_run(playbook: Path) -> None:
+    running = quire.run(playbook, inputs={"kind": "green"}, model=model(), answers={"2": "no"})
+    async for event in running:
+        if event.type == "step_completed":
+            break
+    assert running.result is None
