@@ -19,7 +19,7 @@ DOCUMENT = """# Plan
 ## INPUTS
 - `topic` (string): What it is about
 - `depth` (enum: quick, deep): How deep
-- `note` (string: "none"): A note
+- `note` (string: none): A note
 
 ## STEP 1: Research
 
@@ -196,7 +196,7 @@ def test_warnings_of_the_document_are_counted(
 ) -> None:
     text = '# W\n\n## STEP 1: A\n\nx\n\n```if a == "b"```\n### STEP 1a: B\ny\n'
     assert main(["run", page(workspace, text), "--script", script({"default": "x"})]) == 0
-    assert "1 warning: quire check page.md\n" in capsys.readouterr().err
+    assert "2 warnings: quire check page.md\n" in capsys.readouterr().err
 
 
 def test_json_is_a_line_for_each_event_and_one_for_the_result(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
@@ -352,3 +353,37 @@ def test_colour_is_for_terminals_that_want_it(make_run: MakeRun, workspace: Path
     assert "\x1b" not in on_a_terminal(["runs"], workspace, NO_COLOR="1")
     assert "\x1b" not in on_a_terminal(["runs"], workspace, TERM="dumb")
     assert "\x1b" not in invoke(command).output
+
+
+def change(workspace: Path, statement: str) -> None:
+    with contextlib.closing(sqlite3.connect(workspace / ".quire" / "quire.db")) as connection, connection:
+        connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [
+        ("UPDATE runs SET expires_at = 1", "expired"),
+        ("UPDATE runs SET status = 'running', expires_at = NULL", "interrupted"),
+    ],
+)
+def test_states_that_no_row_has_are_shown_as_such(
+    invoke: Invoke, make_run: MakeRun, workspace: Path, statement: str, status: str
+) -> None:
+    run = make_run(ASKS, ["hm"])
+    change(workspace, statement)
+    assert invoke(command).stdout.splitlines()[1].split()[:2] == [run, status]
+    assert f"status    {status}" in invoke(command, run).stdout
+    assert [row["id"] for row in json.loads(invoke(command, "--status", status, "--json").stdout)] == [run]
+
+
+def test_a_run_whose_journal_does_not_fit_still_shows_its_row(
+    invoke: Invoke, make_run: MakeRun, workspace: Path
+) -> None:
+    run = done(make_run)
+    change(workspace, "UPDATE journal SET request = 'another' WHERE path = '2/model'")
+    result = invoke(command, run)
+    assert result.exit_code == 3
+    assert run in result.stdout and "script" in result.stdout
+    assert "2/model" in result.stderr
+    assert json.loads(invoke(command, run, "--json").stdout)["id"] == run

@@ -137,12 +137,11 @@ class House:
         try:
             row = await self.store.get(self.run)
             assert row is not None
-            gone = row.ended_by if row.status is Status.FAILED else ()
-            records = [record for record in await self.store.effects(self.run) if record.path not in gone]
+            records = [record for record in await self.store.effects(self.run) if record.path not in row.ended_by]
             answers = await self.store.answers(self.run)
             drive = Drive(lease, Journal(records), self.ports(), terms or Terms(), self.events.append, answers)
             began(drive)
-            return await drive.until_rest(walk, Batch(supersede=gone, update=RunUpdate(status=Status.RUNNING)))
+            return await drive.until_rest(walk, Batch(supersede=row.ended_by, update=RunUpdate(status=Status.RUNNING)))
         finally:
             await self.store.release(lease)
 

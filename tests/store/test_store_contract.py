@@ -171,6 +171,17 @@ class TestJournal:
             await store.write(lease, Batch(effects=(record,)))
         assert list(await store.effects("r1")) == [effect("1/tool", "done"), effect("2/model")]
 
+    async def test_a_superseded_effect_is_gone_until_it_is_written_again(self, store: Store) -> None:
+        lease = await owned(store)
+        await store.write(lease, Batch(effects=(effect("1/model", "old"), effect("2/model", "kept"))))
+        await store.write(lease, Batch(supersede=("1/model", "9/never"), update=RunUpdate(Status.RUNNING)))
+        assert [record.path for record in await store.effects("r1")] == ["2/model"]
+        await store.write(lease, Batch(effects=(effect("1/model", "new"),)))
+        assert {record.path: record.value for record in await store.effects("r1")} == {
+            "1/model": "new",
+            "2/model": "kept",
+        }
+
     async def test_several_effects_in_one_batch(self, store: Store) -> None:
         lease = await owned(store)
         records = tuple(effect(f"{n}/model", usage=Usage(1, 2, 0.5)) for n in range(5))

@@ -58,6 +58,8 @@ class Terminal:
         return self._asking
 
     async def _answer(self, question: Question) -> str | None:
+        # Before the prompt is there to be answered: nobody types ahead of a question that they have not seen.
+        drop_typed()
         click.echo(_prompt(question), nl=False, err=True)
         line = await read_line(self._left)
         if line is None:
@@ -115,7 +117,6 @@ def _beginning(text: str) -> str:
 
 async def read_line(left: asyncio.Event) -> str | None:
     """One line from the terminal without its end; None when there is none, or when `left` is set first."""
-    drop_typed()
     loop = asyncio.get_running_loop()
     got: asyncio.Future[bytes] = loop.create_future()
 

@@ -29,6 +29,9 @@ JOURNAL_COLUMNS = """
     path, kind, state, request, at, value, blob, failure_kind, failure_message,
     input_tokens, output_tokens, cost, elapsed, delays, events, events_blob
 """
+SUPERSEDED = "superseded"
+"""The state of a row that takes the effect at its path out of the journal."""
+
 _NO_EFFECT: Cells = (None,) * 14
 _NO_EVENTS: Cells = (None, None)
 
@@ -107,7 +110,7 @@ def encode_batch(run: str, batch: Batch) -> Encoded:
     kept = [event for event in batch.events if event.seq]
     position = None if update is None or update.position is None else clean(update.position)
     return Encoded(
-        journal=_journal_cells(batch.effects, kept, position is not None, blobs),
+        journal=_journal_cells(batch, kept, position is not None, blobs),
         blobs=blobs.rows,
         questions=[_question_cells(run, question) for question in batch.questions],
         consume=[(run, path) for path in batch.consume],
@@ -119,9 +122,10 @@ def encode_batch(run: str, batch: Batch) -> Encoded:
     )
 
 
-def _journal_cells(effects: Sequence[EffectRecord], kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
-    """A row for each effect. The events ride on the last one, or on a row without an effect."""
-    heads = [_effect_cells(effect, blobs) for effect in effects]
+def _journal_cells(batch: Batch, kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
+    """A row for each effect, and for each that is superseded. The events ride on the last, or on a row of their own."""
+    heads: list[Cells] = [(path, None, SUPERSEDED, *_NO_EFFECT[3:]) for path in batch.supersede]
+    heads += [_effect_cells(effect, blobs) for effect in batch.effects]
     if not heads:
         if not kept and not moved:
             return []

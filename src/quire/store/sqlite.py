@@ -113,7 +113,8 @@ class SqliteStore:
     async def effects(self, run: str) -> Sequence[EffectRecord]:
         """In the order in which their paths first came up."""
         found = self._database.rows(statements.EFFECTS, self._places(run))
-        return [rows.effect_record(row) for row in {row[0]: row for row in found}.values()]
+        latest = {row[0]: row for row in found}.values()
+        return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
         found = self._database.rows(statements.EVENTS, self._places(run, after))
@@ -217,8 +218,9 @@ class SqliteStore:
                 texts = connection.execute(statements.EVENTS, rows.places(held.number)).fetchall()
         if status in FINAL:
             raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
+        lease = Lease(run, held.epoch, *rows.marks(texts))
         self._held[run] = held
-        return Lease(run, held.epoch, *rows.marks(texts))
+        return lease
 
     def _cancel_and_drop(self, run: str) -> None:
         """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand."""

@@ -44,7 +44,7 @@ ASK_CANCEL = "UPDATE runs SET cancel_requested = 1 WHERE id = ?"
 CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
 CANCEL = """
     UPDATE runs SET status = 'cancelled', updated_at = ?, epoch = epoch + 1, cancel_requested = 0,
-        failure_kind = NULL, failure_message = NULL, ended_by = NULL, expires_at = NULL
+        failure_kind = NULL, failure_message = NULL, expires_at = NULL
     WHERE id = ?
 """
 EPOCH = "SELECT epoch FROM runs WHERE id = ?"

@@ -51,7 +51,7 @@ def gather(playbook: Playbook) -> Facts:
                 known.setdefault(name, []).append(answers)
             if step.output:
                 facts.outputs.setdefault(step.output.name, step.label)
-                alone = step.elicitation and not (step.content or step.prompt or step.tool or step.arms)
+                alone = step.elicitation and not (step.content or step.prompt or step.tool)
                 options = step.output.options if step.output.type == "enum" and step.output.options else None
                 known.setdefault(step.output.name, []).append(answers if alone else options)
                 if step.output.type is None and not alone and not step.output.field:

@@ -10,7 +10,7 @@ import re
 from dataclasses import fields, is_dataclass, replace
 from typing import TypeVar
 
-from quire.formats.playbook.markers import read_marker
+from quire.formats.playbook.markers import marker_word, read_marker
 from quire.formats.playbook.scan import scan
 from quire.formats.playbook.syntax import Arm, Elicitation, InputDeclaration, OutputCapture, Playbook, Step, ToolCall
 from quire.source import NOWHERE, Span
@@ -97,10 +97,14 @@ def _arm(arm: Arm, index: int) -> list[str]:
 def _leaves_open(content: str) -> bool:
     """Whether the text has a nested `if` without its `endif`: that would take the one of the branch."""
     depth = 0
-    for line in scan(content).lines if "```" in content else ():
-        marker = read_marker(line[0].strip(), 0)
+    # With a title before it, no heading of the text can be taken for one.
+    for line in scan(f"# T\n{content}").lines if "```" in content else ():
+        text = line[0].strip()
+        marker = read_marker(text, 0)
         if marker and marker.kind in ("if", "endif"):
             depth += 1 if marker.kind == "if" else -1
+        elif not marker and not depth and text[-1] == "`" and marker_word(text) == "if":
+            depth = 1
     return depth > 0
 
 

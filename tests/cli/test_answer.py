@@ -1,0 +1,122 @@
+"""`quire answer`: an answer is checked, stored, and the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+from quire.runtime import Runtime
+
+ASKING = """# Ask
+
+## STEP 1: Choose
+
+@elicit(select, "Which way?", "ship it", "rework", "3")
+
+## STEP 2: Name
+
+@elicit(input, "What is it called?")
+
+## STEP 3: Write
+
+Write {{__elicit_step_2}}: {{__elicit_step_1}}.
+"""
+
+
+@pytest.fixture
+def waiting(workspace: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """A run that asks at its first step."""
+    (workspace / "ask.md").write_text(ASKING)
+    (workspace / "replies.json").write_text(json.dumps([{"contains": "Write", "reply": "written"}]))
+    assert main(["run", "ask.md", "--json", "--script", "replies.json"]) == 4
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (result["status"], result["steps"]["1"]) == ("awaiting_input", "awaiting_input")
+    return str(result["run"])
+
+
+def recorded(run: str) -> dict[str, object]:
+    async def read() -> dict[str, object]:
+        runtime = Runtime.open()
+        try:
+            return {record.path: record.value for record in await runtime.store.effects(run)}
+        finally:
+            await runtime.close()
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [(["rework"], "rework"), (["2"], "rework"), (["1", "ship it"], "ship it"), (["3"], "3"), ([" rework "], "rework")],
+)
+def test_an_answer_is_an_option_or_its_number(
+    waiting: str, capsys: pytest.CaptureFixture[str], words: list[str], kept: str
+) -> None:
+    assert main(["answer", waiting, *words, "-q"]) == 4
+    assert capsys.readouterr().err.startswith("step 2 (Name) asks: What is it called?")
+    assert recorded(waiting) == {"1/ask": kept}
+
+
+def test_the_run_goes_on_to_its_end(
+    waiting: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["answer", "last", "1", "-q"]) == 4
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("a näme\n".encode())))
+    capsys.readouterr()
+    assert main(["answer", waiting[:8], "2", "-", "-q"]) == 0
+    assert capsys.readouterr() == ("written\n", "")
+    assert recorded(waiting)["2/ask"] == "a näme"
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["maybe"], "answer one of: ship it, rework, 3"),
+        (["9"], "answer one of: ship it, rework, 3"),
+        (["2", "x"], "asks nothing at step 2"),
+        (["a", "b", "c"], "too many values"),
+        ([], "missing argument"),
+    ],
+)
+def test_a_wrong_answer_changes_nothing(
+    waiting: str, capsys: pytest.CaptureFixture[str], words: list[str], problem: str
+) -> None:
+    assert main(["answer", waiting, *words]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1) and problem in err
+    assert recorded(waiting) == {}
+
+
+def test_detach_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["answer", waiting, "rework", "--detach"]) == 0
+    assert capsys.readouterr().err == f"stored; to go on: quire resume {waiting}\n"
+    assert recorded(waiting) == {}
+    assert main(["resume", waiting, "-q"]) == 4
+    assert recorded(waiting) == {"1/ask": "rework"}
+
+
+def test_a_run_with_a_live_owner_takes_the_answer_there(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def hold() -> int:
+        owner = Runtime.open()
+        lease = await owner.store.acquire(waiting)
+        try:
+            return await asyncio.to_thread(_in_another_process, ["answer", waiting, "rework"])
+        finally:
+            await owner.store.release(lease)
+            await owner.close()
+
+    assert asyncio.run(hold()) == 0
+
+
+def _in_another_process(arguments: list[str]) -> int:
+    import subprocess
+
+    done = subprocess.run([sys.executable, "-m", "quire", *arguments], capture_output=True, text=True, check=False)
+    assert done.stderr == "stored; the run goes on in its own process\n"
+    return done.returncode

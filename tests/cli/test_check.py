@@ -1,0 +1,133 @@
+"""`quire check`, through the front door."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+GOOD = "# T\n\n## STEP 1: A\n\nx\n"
+LINT = "# T\n\n## STEP 1: A\n\n{{x}}\n"
+WARNING = "# T\n\n## STEP 2: A\n\nx\n"
+BAD = "## STEP 1: A\n\nx\n"
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(here: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = here / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "status", "summary"),
+    [
+        (GOOD, [], 0, "nothing found in 1 file"),
+        (LINT, [], 0, "1 lint in 1 file"),
+        (LINT, ["--strict"], 1, "1 lint in 1 file"),
+        (WARNING, [], 0, "1 warning in 1 file"),
+        (WARNING, ["--strict"], 1, "1 warning in 1 file"),
+        (BAD, [], 1, "1 error in 1 file"),
+        ("x\n# T\n## STEP 1: A\nx", ["--strict"], 0, "1 note in 1 file"),
+    ],
+)
+def test_status_and_summary(
+    here: Path, capsys: pytest.CaptureFixture[str], text: str, arguments: list[str], status: int, summary: str
+) -> None:
+    write(here, {"a.md": text})
+    assert main(["check", "a.md", *arguments]) == status
+    out, err = capsys.readouterr()
+    assert err == f"{summary}\n"
+    assert "\x1b" not in out
+
+
+def test_findings_are_data_and_the_rest_is_talk(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, {"a.md": BAD, "b.md": LINT})
+    assert main(["check", "--format", "concise", "b.md", "a.md", "gone.md"]) == 2
+    out, err = capsys.readouterr()
+    assert out.split("\n") == [
+        "b.md:5:1: PB201 lint: Nothing sets {{x}}",
+        "a.md:1:1: PB003 error: No title found: document must contain a level-1 heading (# Title)",
+        "",
+    ]
+    assert err.split("\n") == ["quire: gone.md does not exist", "1 error, 1 lint in 2 files", ""]
+
+
+def test_json(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here, {"a.md": LINT})
+    assert main(["check", "--json", "a.md"]) == 0
+    assert [found["code"] for found in json.loads(capsys.readouterr().out)] == ["PB201"]
+
+
+TREE = {
+    "z.playbook.md": GOOD,
+    "a.md": GOOD,
+    "readme.md": "# Readme\n\nnothing\n",
+    "about.md": "# About\n\n```\n## STEP 1: x\n```\n",
+    "deep/er/b.md": GOOD,
+    "deep/c.txt": GOOD,
+    ".hidden/d.playbook.md": GOOD,
+    ".venv/e.playbook.md": GOOD,
+    "node_modules/f.playbook.md": GOOD,
+}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        (["."], 3),
+        (["deep"], 1),
+        (["deep", "./deep/er/b.md", "deep"], 1),
+        (["**/*.md"], 5),
+        (["*.playbook.md"], 1),
+        (["deep/e*/?.md"], 1),
+    ],
+)
+def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], files: int) -> None:
+    write(here, TREE)
+    (here / "deep" / "loop").symlink_to(here, target_is_directory=True)
+    main(["check", *arguments])
+    assert f" in {files} file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["nope/*.md"], "quire: nope/*.md matches nothing"),
+        (["empty"], "quire: empty holds no documents"),
+        (["p.yaml"], "quire: p.yaml is a pipeline: Quire does not read that format yet"),
+        ([".ai/directives/d.md"], "quire: .ai/directives/d.md is a directive: Quire does not read that format yet"),
+        (["c.txt"], "quire: c.txt is no document that Quire knows: playbooks end in .md"),
+        (["latin.md"], "quire: latin.md is not UTF-8: byte 1 is 0xe4"),
+        (["fifo.md"], "quire: fifo.md is not a regular file"),
+    ],
+)
+def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    write(here, {"p.yaml": "pipeline: x\n", ".ai/directives/d.md": "# D\n", "c.txt": GOOD})
+    (here / "empty").mkdir()
+    (here / "latin.md").write_bytes(b"\xe4")
+    os.mkfifo(here / "fifo.md")
+    assert main(["check", *arguments]) == 2
+    assert capsys.readouterr().err.split("\n")[0] == line
+
+
+def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--explain", "pb106"]) == 0
+    assert capsys.readouterr().out.startswith("PB106 near-miss-directive (warning)\n\nA line looks like")
+    assert main(["check", "--explain", "PB16"]) == 2
+    assert capsys.readouterr().err.startswith("quire: there is no code PB16; did you mean PB")
+
+
+def test_no_path_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err == "quire: name a document, a folder or a glob (see quire check --help)\n"

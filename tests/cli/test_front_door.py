@@ -1,0 +1,123 @@
+"""The front door: short answers are cheap, failures are a line and a number."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from quire import __version__
+from quire.cli import BROKEN_PIPE, VERBS, main
+from quire.errors import BadInputs, Denied, QuireError
+
+GOOD = "# T\n\n## STEP 1: A\n\nx\n"
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(capsys: pytest.CaptureFixture[str], option: str) -> None:
+    assert main([option]) == 0
+    assert capsys.readouterr().out == f"quire {__version__}\n"
+
+
+def imported_by(code: str, tmp_path: Path) -> set[str]:
+    (tmp_path / "a.md").write_text(GOOD)
+    script = f"import sys\n{code}\nsys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    return set(done.stderr.split("\n")[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("code", "forbidden"),
+    [
+        ("import quire", ["click", "asyncio", "sqlite3", "rich", "dataclasses"]),
+        ("from quire.cli import main; main(['--version'])", ["click", "dataclasses", "asyncio"]),
+        (
+            "from quire.cli import main; main(['check', 'a.md'])",
+            ["asyncio", "sqlite3", "rich", "json", "pydantic_ai", "mcp", "xllamacpp", "quire.engine", "quire.cli.run"],
+        ),
+        ("from quire.cli import main; main(['--help'])", ["asyncio", "sqlite3", "rich", "quire.cli.check"]),
+    ],
+)
+def test_start_up_imports_nothing_it_does_not_need(tmp_path: Path, code: str, forbidden: list[str]) -> None:
+    assert imported_by(code, tmp_path).isdisjoint(forbidden)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_the_verbs_with_what_they_cost(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "check" in out and "FREE" in out
+
+
+def test_every_verb_says_what_it_costs() -> None:
+    assert all(any(word in line for word in ("FREE", "PAID", "WRITES")) for _, line in VERBS.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["chekc"], "quire: there is no verb 'chekc'; did you mean 'check'? (see quire --help)"),
+        (["zzz"], "quire: there is no verb 'zzz' (see quire --help)"),
+        (["--verison"], "quire: there is no option --verison; did you mean --version? (see quire --help)"),
+        (["check", "--stric"], "quire: there is no option --stric; did you mean --strict? (see quire check --help)"),
+        (["parse"], "quire: missing argument 'FILE' (see quire parse --help)"),
+    ],
+)
+def test_a_usage_error_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"{line}\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (Denied("no \x1b[31mway"), 6, "quire: no ␛[31mway\n"),
+        (BadInputs(["a is missing", "b is wrong"]), 2, "quire: a is missing\n  b is wrong\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (click.Abort(), 130, ""),
+        (click.ClickException("Oh."), 1, "quire: oh (see quire --help)\n"),
+    ],
+)
+def test_failures(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    text: str,
+) -> None:
+    import quire.cli.parse
+
+    def fail(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(quire.cli.parse.command, "callback", lambda *args, **named: fail())
+    assert main(["parse", "x"]) == status
+    assert capsys.readouterr().err == text
+
+
+def test_a_bug_stays_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    import quire.cli.parse
+
+    def fail(*args: object, **named: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(quire.cli.parse.command, "callback", fail)
+    with pytest.raises(ZeroDivisionError):
+        main(["parse", "x"])
+    assert not issubclass(ZeroDivisionError, QuireError)
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# T\n\n## STEP 1: A\n\n{{x}}\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    script = "import sys; from quire.cli import main; sys.exit(main(['check', 'a.md']))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (BROKEN_PIPE, b"")

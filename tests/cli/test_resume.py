@@ -1,0 +1,151 @@
+"""`quire resume`: nothing that was recorded is done again, whatever ended the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+DOCUMENT = """# Three
+
+## STEP 1: First
+
+First.
+
+@output(first)
+
+## STEP 2: Second
+
+Second after {{first}}.
+
+@output(second)
+
+## STEP 3: Third
+
+Third after {{first}} and {{second}}.
+"""
+
+Said = Callable[[], tuple[str, str]]
+
+
+@pytest.fixture
+def document(workspace: Path) -> str:
+    (workspace / "three.md").write_text(DOCUMENT)
+    return "three.md"
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
+
+
+def script(*replies: object, name: str = "replies.json") -> str:
+    Path(name).write_text(json.dumps(replies))
+    return name
+
+
+def performed(out: str) -> list[str]:
+    """The paths of the effects in a `--json` output."""
+    lines = [json.loads(line) for line in out.splitlines()]
+    return [line["path"] for line in lines if line["type"] == "effect"]
+
+
+def test_goes_on_after_a_breakpoint_with_a_value_changed(document: str, said: Said) -> None:
+    replies = script("one", {"contains": "Second after ONE.", "reply": "two"}, {"contains": "Third", "reply": "end"})
+    assert main(["run", document, "--break", "1", "-q", "--script", replies]) == 4
+    assert said()[1].splitlines()[:2] == ["paused after step 1", "  first = one"]
+    assert main(["resume", "last", "--set", "first=ONE", "--json"]) == 0
+    out, err = said()
+    assert (performed(out), err) == (["2/model", "3/model"], "")
+    assert json.loads(out.splitlines()[-1])["named"] == {"first": "ONE", "second": "two"}
+
+
+def test_a_failure_is_tried_again_and_scripts_go_on_where_they_were(document: str, said: Said) -> None:
+    replies = script("one", {"error": "busy"}, {"error": "still busy"}, "two", "end")
+    assert main(["run", document, "--json", "--script", replies]) == 3
+    assert performed(said()[0]) == ["1/model", "2/model"]
+    assert main(["resume", "last", "-q"]) == 3
+    assert said()[1].startswith("failed at step 2: still busy")
+    assert main(["resume", "last", "--json"]) == 0
+    out, _ = said()
+    assert performed(out) == ["2/model", "3/model"]
+    assert json.loads(out.splitlines()[-1])["output"] == "end"
+
+
+def test_a_process_that_was_killed_lost_nothing(document: str, said: Said) -> None:
+    replies = script("one", {"reply": "never said", "delay_ms": 60_000})
+    command = [sys.executable, "-m", "quire", "run", document, "--json", "--script", replies]
+    quire = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ)
+    assert quire.stdout is not None
+    for line in quire.stdout:
+        event = json.loads(line)
+        if event["type"] == "step_started" and event["path"] == "2":
+            break
+    quire.kill()
+    quire.wait()
+    quire.stdout.close()
+    other = script("passed over", {"contains": "Second after one.", "reply": "two"}, "end", name="other.json")
+    assert main(["resume", event["run"][:9], "--json", "--script", other]) == 0
+    out, _ = said()
+    assert performed(out) == ["2/model", "3/model"]
+    assert json.loads(out.splitlines()[-1])["named"] == {"first": "one", "second": "two"}
+
+
+def test_a_limit_is_the_one_of_now(document: str, said: Said) -> None:
+    replies = script({"reply": "one", "usage": {"cost": 0.4}}, "two", "end")
+    assert main(["run", document, "-q", "--budget", "0.3", "--script", replies]) == 5
+    assert "--budget MORE" in said()[1]
+    assert main(["resume", "last", "-q", "--budget", "0.3"]) == 5
+    said()
+    assert main(["resume", "last", "-q", "--budget", "0.5", "--out", "result"]) == 0
+    assert said() == ("", "")
+    assert Path("result.md").read_text() == "end\n"
+
+
+def test_the_model_is_said(document: str, said: Said) -> None:
+    assert main(["run", document, "--break", "1", "-q", "--script", script({"default": "x"})]) == 4
+    said()
+    assert main(["resume", "last"]) == 0
+    out, err = said()
+    assert out == "x\n"
+    assert err.splitlines()[0] == f"model: script:{Path('replies.json').resolve()} (as the run was started)"
+    assert [line.partition(" …")[0] for line in err.splitlines()[1:]] == ["[2/3] Second", "[3/3] Third"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["nothing"], "there is no run nothing"),
+        (["last"], "is completed: `quire runs "),
+        (["last", "--set", "x"], "write NAME=VALUE"),
+    ],
+)
+def test_what_cannot_be_resumed(document: str, said: Said, arguments: list[str], problem: str) -> None:
+    assert main(["run", document, "-q", "--script", script({"default": "x"})]) == 0
+    said()
+    assert main(["resume", *arguments]) == 2
+    out, err = said()
+    assert (out, len(err.splitlines())) == ("", 1) and problem in err
+
+
+def test_values_are_set_only_where_the_run_is_paused(document: str, said: Said) -> None:
+    assert main(["run", document, "-q", "--script", script({"error": "no"})]) == 3
+    said()
+    assert main(["resume", "last", "--set", "first=x"]) == 2
+    assert "values can be set only there" in said()[1]
+
+
+def test_without_any_run(workspace: Path, said: Said) -> None:
+    assert main(["resume", "last"]) == 2
+    assert said()[1] == "quire: there are no runs yet\n"

@@ -1,0 +1,37 @@
+"""Codes are stable, explained, listed in the docs, and all of them can really be found."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from quire.diagnostics import Severity
+from quire.formats import all_codes
+from quire.formats.codes_doc import codes_page
+from quire.formats.playbook.codes import codes
+
+ROOT = Path(__file__).parents[3]
+FIRST = {Severity.ERROR: "PB0", Severity.WARNING: "PB1", Severity.LINT: "PB2", Severity.NOTE: "PB3"}
+
+
+def test_ids_and_names_are_unique_and_say_how_severe() -> None:
+    found = codes()
+    assert len({code.id for code in found}) == len({code.name for code in found}) == len(found) == 51
+    assert all(re.fullmatch(r"PB[0-3]\d\d", code.id) and code.id.startswith(FIRST[code.severity]) for code in found)
+    assert set(found) <= set(all_codes())
+
+
+def test_every_page_has_the_wrong_and_the_right() -> None:
+    for code in codes():
+        what, why, *_ = code.explanation.split("\n\n")
+        assert what.endswith(".") and why.endswith("."), code.id
+        assert "\n\nWrong:\n\n    " in code.explanation and "\n\nRight:\n\n    " in code.explanation, code.id
+
+
+def test_the_docs_are_made_of_the_code() -> None:
+    assert (ROOT / "docs" / "codes.md").read_text() == codes_page()
+
+
+def test_every_code_is_expected_by_some_test() -> None:
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_playbook_*.py"))
+    assert [code.id for code in codes() if f'"{code.id}"' not in tests] == []
