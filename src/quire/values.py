@@ -60,10 +60,10 @@ def decode(text: str) -> Value:
     return value
 
 
-def decode_object(text: str, start: int) -> Value:
-    """The value that begins at a place of a text, whatever follows it; text in it may hold raw line ends."""
+def decode_object(text: str, start: int) -> Mapping[str, Value]:
+    """The object whose brace stands at a place of a text, whatever follows it; text in it may hold raw line ends."""
     try:
-        value: Value = _lenient(text, start)[0]
+        value: Mapping[str, Value] = _lenient(text, start)[0]
     except RecursionError:
         raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
     _check(value)

@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
+from quire.engine.records import Batch, Lease, Written
+from quire.errors import StoreError
+from quire.store.sqlite import SqliteStore
 
 DOCUMENT = """# Plan
 
@@ -249,7 +252,7 @@ def test_answers_given_beforehand(
     ("reply", "arguments", "code", "said"),
     [
         ({"error": "overloaded"}, [], 3, "failed at step 1: overloaded"),
-        ({"reply": "x", "usage": {"cost": 0.6}}, ["--budget", "0.5"], 5, "failed at step 2b: the budget of $0.50"),
+        ({"reply": "x", "usage": {"cost": 0.6}}, ["--budget", "0.5"], 5, "failed at step 2b: the budget of $0.5 "),
     ],
 )
 def test_a_failed_run_says_where_why_and_how_to_go_on(
@@ -367,6 +370,45 @@ def test_detach_leaves_the_run_to_another_process(
     monkeypatch.setattr(subprocess, "Popen", lambda command, **rest: started.append(command))
     assert main(["run", page(workspace, ONE), "--detach", "--budget", "2", "--script", script("later")]) == 0
     run = capsys.readouterr().out.strip()
-    assert started == [[sys.executable, "-m", "quire", "resume", run, "--quiet", "--budget", "2.0"]]
+    assert started == [[sys.executable, "-m", "quire", "resume", run, "--quiet"]]
     assert main(started[0][3:]) == 0
     assert capsys.readouterr().out == "later\n"
+
+
+def test_a_store_that_fails_in_the_middle_says_how_to_go_on(
+    workspace: Path, script: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_write = SqliteStore.write
+
+    async def full_after_the_first_step(self: SqliteStore, lease: Lease, batch: Batch) -> Written:
+        if any(effect.path == "2/case[2]/1/model" for effect in batch.effects):
+            raise StoreError("the disk is full")
+        return await store_write(self, lease, batch)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(SqliteStore, "write", full_after_the_first_step)
+        code = main(["run", page(workspace, DOCUMENT), *INPUTS, "-q", "--script", script("one", "two", "end")])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.startswith("quire: the disk is full\nnothing that was recorded is lost: quire resume ")
+    assert main(["resume", "last", "-q"]) == 0
+    assert capsys.readouterr().out == "end\n"
+
+
+def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> None:
+    page(workspace, DOCUMENT)
+    replies = script({"reply": "one", "delay_ms": 300}, {"default": "x"})
+    command = [sys.executable, "-m", "quire", "run", "page.md", *INPUTS, "--json", "--script", replies]
+    quire = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+    assert quire.stdout is not None
+    while json.loads(quire.stdout.readline())["type"] != "step_started":
+        pass
+    quire.terminate()
+    out, err = quire.communicate()
+    result = json.loads(out.splitlines()[-1])
+    assert quire.returncode == 130
+    assert (result["status"], result["steps"]["1"], result["steps"]["3"]) == ("paused", "completed", "pending")
+    assert err.decode().splitlines() == [
+        "pausing after this step … (Ctrl-C again stops at once)",
+        f"paused at step 1: quire resume {result['run']}",
+    ]

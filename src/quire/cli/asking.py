@@ -16,7 +16,7 @@ import click
 from quire.engine.progress import Progress
 from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
-from quire.render.text import one_line, visible
+from quire.render.text import one_line, wrapped
 from quire.render.view import View
 
 CONTEXT_LINES = 24
@@ -83,7 +83,7 @@ def question_text(question: Question) -> str:
     """The question as people read it, without what it is answered with."""
     title = one_line(question.title)
     head = f"step {question.label}" + (f" ({title})" if title and title != question.prompt else "") + " asks:"
-    lines = [f"{head} {visible(question.prompt).strip()}"]
+    lines = [wrapped(f"{head} {question.prompt.strip()}")]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)
 
@@ -108,11 +108,11 @@ def _prompt(question: Question) -> str:
 
 
 def _beginning(text: str) -> str:
-    lines = visible(text).strip().splitlines()
+    lines = wrapped(text.strip(), "  ").split("\n")
     cut = len(lines) - CONTEXT_LINES
     if cut > 0:
-        lines = [*lines[:CONTEXT_LINES], f"… {cut} more lines"]
-    return "\n".join(f"  {line}" for line in lines)
+        lines = [*lines[:CONTEXT_LINES], f"  … {cut} more lines"]
+    return "\n".join(lines)
 
 
 async def read_line(left: asyncio.Event) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from typing import TypeVar
 import click
 
 from quire.cli.asking import Terminal
-from quire.cli.ends import End, deliver, nobody_reads, result_line, tell
+from quire.cli.ends import EXIT_FAILED, End, nobody_reads, print_output, result_line, tell, write_output
 from quire.cli.interrupts import Interrupts
 from quire.cli.out import Target
 from quire.cli.scripts import with_script
@@ -20,7 +21,7 @@ from quire.cli.trusting import somebody_is_here
 from quire.engine.drive import Drive, Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
-from quire.errors import QuireError
+from quire.errors import Fenced, QuireError, StoreError
 from quire.render.jsonl import JsonLines
 from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
@@ -114,13 +115,17 @@ async def drive(
             raise
         _settle(progress, Status.FAILED)
         view.stop()
-        click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: quire resume {run}", err=True)
+        further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
+        click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
         return error.exit_code
     finally:
         if ended is None or ended.status is not Status.COMPLETED:
             _settle(progress, ended.status if ended else Status.PAUSED)
         view.stop()
-    row, questions = await runtime.row(run), await runtime.store.questions(run)
+    row, questions = known.row, known.questions
+    # The run has ended as it has, whether the store can be read again or not.
+    with contextlib.suppress(StoreError):
+        row, questions = await runtime.row(run), await runtime.store.questions(run)
     end = End(row, progress, questions, ended, interrupts.count > 0)
     return _conclude(end, view, manner)
 
@@ -146,8 +151,14 @@ def _conclude(end: End, view: View, manner: Manner) -> int:
         view.line(result_line(end))
         if view.broken:
             nobody_reads()
-    if end.status is Status.COMPLETED and (manner.to is not None or not manner.json):
-        code = deliver(end, manner.to, manner.quiet) or code
+    if end.status is not Status.COMPLETED:
+        return code
+    # A result is never lost because a disk is full; with --json it is in the last line already.
+    written = manner.to is not None and write_output(end, manner.to, manner.quiet)
+    if not written and not manner.json:
+        code = print_output(end)
+    if manner.to is not None and not written:
+        code = EXIT_FAILED
     return code
 
 

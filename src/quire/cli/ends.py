@@ -123,24 +123,19 @@ def tell(end: End) -> None:
             _say(f"paused at {where}: quire resume {run}")
 
 
-def deliver(end: End, to: Target | None, quiet: bool) -> int:
-    """Hands the output over, to its file or to stdout. A result is never lost because a disk is full."""
-    if to is not None:
-        artifact_type = str(end.result.get("artifact_type") or "")
-        try:
-            path, warnings = write(to, end.output, artifact_type)
-        except OSError as error:
-            _say(
-                f"{to.file(artifact_type)} could not be written ({error.strerror or error}); the output goes to stdout"
-            )
-            print_output(end)
-            return EXIT_FAILED
-        for warning in warnings:
-            _say(f"warning: {warning}")
-        if not quiet:
-            _say(f"wrote {path}")
-        return 0
-    return print_output(end)
+def write_output(end: End, to: Target, quiet: bool) -> bool:
+    """Whether the output is in its file now."""
+    artifact_type = str(end.result.get("artifact_type") or "")
+    try:
+        path, warnings = write(to, end.output, artifact_type)
+    except OSError as error:
+        _say(f"{to.file(artifact_type)} could not be written ({error.strerror or error}); the output goes to stdout")
+        return False
+    for warning in warnings:
+        _say(f"warning: {warning}")
+    if not quiet:
+        _say(f"wrote {path}")
+    return True
 
 
 def print_output(end: End) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ def command(
     read = load(document)
     _show_findings(read, quiet)
     to = target(out, document) if out else None
-    manner = Manner(as_json, quiet, unattended, budget, to)
+    manner = Manner(as_json, quiet, unattended, to=to)
     asked = f"script:{script}" if script else model
     options = RunOptions(
         model=pinned_spec(asked) if asked else None,
@@ -74,6 +73,7 @@ def command(
         answers=split_pairs(answers, "--answer"),
         unattended=unattended,
         allow=allow,
+        budget=budget,
     )
     given = given_inputs(inputs, inputs_file)
     ask = manner.interactive and not detach
@@ -118,7 +118,7 @@ async def _run(
     try:
         run = await runtime.start(read, given, options, choice)
         if detach:
-            _leave_to_itself(run, manner.budget)
+            _leave_to_itself(run)
             click.echo(run)
             click.echo(f"to see it: quire runs {run} --follow", err=True)
             return 0
@@ -127,13 +127,12 @@ async def _run(
         await runtime.close()
 
 
-def _leave_to_itself(run: str, budget: float | None) -> None:
+def _leave_to_itself(run: str) -> None:
     import subprocess
 
-    limit: Sequence[str] = () if budget is None else ("--budget", str(budget))
     nowhere = subprocess.DEVNULL
     subprocess.Popen(  # noqa: S603  # our own interpreter, a run id that we made
-        [sys.executable, "-m", "quire", "resume", run, "--quiet", *limit],
+        [sys.executable, "-m", "quire", "resume", run, "--quiet"],
         stdin=nowhere,
         stdout=nowhere,
         stderr=nowhere,

@@ -41,9 +41,7 @@ def json_objects(text: str) -> list[FoundObject]:
     found: list[FoundObject] = []
     for start, end in _spans(text):
         with contextlib.suppress(ValueError):
-            value = decode_object(text, start)
-            assert isinstance(value, Mapping)
-            found.append(FoundObject(start, end, value))
+            found.append(FoundObject(start, end, decode_object(text, start)))
     return found
 
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from quire.engine.records import EffectRecord, Event
 from quire.plan.nodes import Plan
 
+STREAM_TAIL = 10_000
+"""How much of a reply under way is held: displays show its end."""
+
 
 @dataclass(slots=True)
 class StepView:
@@ -80,7 +83,7 @@ class Progress:
             case "delta":
                 if event.path != self.streaming_path:
                     self.streaming, self.streaming_path = "", event.path
-                self.streaming += str(event.live.get("text", ""))
+                self.streaming = (self.streaming + str(event.live.get("text", "")))[-STREAM_TAIL:]
             case "effect" if step and event.record:
                 if step.status == "awaiting_input":
                     step.status = "running"

@@ -151,7 +151,7 @@ class Walker:
         if spent is None:
             raise LimitReached("the price of this model is not known, so a budget cannot be kept: run without --budget")
         if spent >= self._terms.budget:
-            raise LimitReached(f"the budget of ${self._terms.budget:.2f} is used up (${spent:.4f} spent)")
+            raise LimitReached(f"the budget of ${self._terms.budget:g} is used up (${spent:.4f} spent)")
 
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)

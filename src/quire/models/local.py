@@ -13,7 +13,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quire.engine.capture import json_objects
+from quire.engine.json_objects import json_objects
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed, QuireError

@@ -6,6 +6,9 @@ cursor, change the window's title or hide what stands beside it.
 
 from __future__ import annotations
 
+import shutil
+import textwrap
+
 from quire.render.visible import visible as shown
 
 
@@ -18,6 +21,22 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The same on a single line, for titles and messages."""
     return shown(" ".join(text.split()))
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """The visible text with its long lines broken between words, to the width of the terminal."""
+    width = max(20, shutil.get_terminal_size().columns)
+    lines: list[str] = []
+    for line in visible(text).split("\n"):
+        lines += textwrap.wrap(
+            line,
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            replace_whitespace=False,
+            drop_whitespace=False,
+        ) or [""]
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def duration(seconds: float) -> str:

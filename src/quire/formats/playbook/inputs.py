@@ -12,7 +12,7 @@ from quire.formats.playbook.types import INPUT_TYPES
 from quire.source import Span
 
 _LINE = re.compile(
-    r"\n[^\S\n]*+(?:-[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\(([^)\n]++)\)"
+    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\((?!\))([^):\n]*+)(?::([^)\n]*+))?\)"
     r"(?:|:[^\S\n]*+(\S.*+))[^\S\n]*+(?![^\n])|([-*+].*+))"
 )
 _input = quick(InputDeclaration)
@@ -23,30 +23,24 @@ def read_inputs(text: str, start: int, end: int, found: list[Diagnostic]) -> lis
     """The inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
     declared = []
     for line in _LINE.finditer(text, start, end):
-        name, spec, description, other = line.groups()
-        if other is not None:
-            _complain(other.rstrip(), line.start(4), found)
+        dash, name, kind, value, description, other = line.groups()
+        if dash is None:
+            _complain(other.rstrip(), line.start(6), found)
             continue
-        kind, _, value = spec.partition(":")
-        resolved = INPUT_TYPES.get(kind.strip().lower(), "string")
-        value = value.strip()
+        resolved = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
+        value = value.strip() if value else ""
         options: tuple[str, ...] = ()
-        if resolved == "enum":
+        if value and resolved == "enum":
             options = tuple([option for part in value.split(",") if (option := part.strip())])
             value = ""
-        at = line.start(1)
-        declared.append(
-            _input(
-                name,
-                resolved,
-                value or None,
-                options,
-                description.rstrip() if description else "",
-                not value,
-                _span(text.index("-", line.start()), line.start() + len(line[0].rstrip())),
-                _span(at, at + len(name)),
-            )
-        )
+        if description:
+            description = description.rstrip()
+            stop = line.start(5) + len(description)
+        else:
+            stop = line.start() + len(line[0].rstrip())
+        at = line.start(2)
+        spans = _span(line.start(1), stop), _span(at, at + len(name))
+        declared.append(_input(name, resolved, value or None, options, description or "", not value, *spans))
     return declared
 
 

@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import warnings
+from quire.formats.playbook.drafts import Draft
 from quire.formats.playbook.markers import Marker
-from quire.formats.playbook.steps import Draft
 from quire.formats.playbook.suggest import Suggestions
-from quire.formats.playbook.syntax import Condition, ConditionSource, InputDeclaration
+from quire.formats.playbook.syntax import Condition, ConditionSource, InputDeclaration, Step
 
 
 class Names:
     """Goes along with the steps: `after` each, what it captures may be read. `found` takes the diagnostics."""
 
     def __init__(
-        self, inputs: Mapping[str, InputDeclaration], drafts: Sequence[Draft], found: list[Diagnostic]
+        self, inputs: Mapping[str, InputDeclaration], steps: Sequence[Draft | Step], found: list[Diagnostic]
     ) -> None:
         self._inputs = inputs
         self._found = found
@@ -24,15 +24,15 @@ class Names:
         self._asked: set[str] = set()
         self._captured_by: dict[str, str] = {}
         self._suggestions = Suggestions()
-        for draft in drafts:
-            for step in draft.family():
+        for parent in steps:
+            for step in _family(parent):
                 if step.elicitation:
                     self._asked |= {f"__elicit_step_{step.number}", f"__elicit_step_{step.label}"}
                 if step.output:
                     self._captured_by.setdefault(step.output.name, step.label)
 
-    def after(self, draft: Draft) -> None:
-        for step in draft.family():
+    def after(self, parent: Draft | Step) -> None:
+        for step in _family(parent):
             if step.output:
                 self._known.add(step.output.name)
 
@@ -60,3 +60,8 @@ class Names:
                 help,
             )
         )
+
+
+def _family(step: Draft | Step) -> Sequence[Draft | Step]:
+    """Only steps without branches are finished so early."""
+    return step.family() if isinstance(step, Draft) else (step,)

@@ -8,20 +8,38 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.playbook.branches import BranchReader
+from quire.formats.playbook.build import StepBuilder
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.directives import looks_like
+from quire.formats.playbook.drafts import Draft, read_flat
+from quire.formats.playbook.flat import flat_step
 from quire.formats.playbook.inputs import read_inputs
-from quire.formats.playbook.markers import read_marker
+from quire.formats.playbook.markers import Marker, read_marker
 from quire.formats.playbook.names import Names
+from quire.formats.playbook.placeholders import Placeholders
 from quire.formats.playbook.reading import Reading
-from quire.formats.playbook.scan import AT, CAPTURE, HASH, SECTION, STEP, is_section, line_span, scan, step_number
-from quire.formats.playbook.steps import Draft, StepBuilder, StepReader
+from quire.formats.playbook.scan import (
+    AT,
+    CAPTURE,
+    FENCE,
+    HASH,
+    SECTION,
+    STEP,
+    TICKS,
+    is_section,
+    line_span,
+    scan,
+    step_number,
+)
 from quire.formats.playbook.suggest import nearest_word
-from quire.formats.playbook.syntax import ArtifactDeclaration, InputDeclaration, Playbook
+from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.plan.template import PLACEHOLDER
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
@@ -34,6 +52,14 @@ _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
 # White space of ASCII that `str.rstrip` takes besides blanks and tabs, all of it rare.
 _RARE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f"
 _HEADINGS = (STEP, SECTION)
+_TICKS = (FENCE, TICKS)
+_KNOWN = {
+    "SYSTEM": "system",
+    "SYSTEM PROMPT": "system",
+    "INPUTS": "inputs",
+    "ARTIFACTS": "artifacts",
+    "OUTPUT": "artifacts",
+}
 _in_order = attrgetter("span.start")
 
 
@@ -54,18 +80,21 @@ class _Parser:
         self._scan = scan(source.text)
         self._found: list[Diagnostic] = []
         self._inputs: dict[str, InputDeclaration] = {}
-        self._drafts: list[Draft] = []
+        self._steps: list[Draft | Step] = []
         self._system = ""
         self._system_line: Match[str] | None = None
         self._artifact: ArtifactDeclaration | None = None
         self._first_section = len(source.text)
         self._step_like: Match[str] | None = None
+        self._branches = False
+        self._tidy = _is_tidy(source.text)
+        self._places = Placeholders(source.text)
 
     def parse(self) -> Reading:
         result = self._scan
         self._read_sections()
         self._check_title()
-        if not self._drafts:
+        if not self._steps:
             self._no_steps()
         else:
             self._check_numbers()
@@ -86,35 +115,41 @@ class _Parser:
         if not heads:
             return
         self._first_section = lines[heads[0]].start()
-        size = len(self._text)
-        for index, at in enumerate(heads):
+        heads.append(len(lines))
+        for at, following in pairwise(heads):
             line = lines[at]
-            following = heads[index + 1] if index + 1 < len(heads) else len(lines)
-            end = lines[following].start() if following < len(lines) else size
-            number = step_number(line)
-            if number is not None:
-                self._read_step(number, line, lines[at + 1 : following], end)
+            end = lines[following].start() if following < len(lines) else len(self._text)
+            if line.lastindex == STEP and (number := step_number(line)) is not None:
+                self._read_step(number, line, lines[at + 1 : following] if at + 1 < following else (), end)
                 continue
-            heading = (line[SECTION] or line[0][3:]).strip()
-            match " ".join(heading.upper().split()):
-                case "SYSTEM" | "SYSTEM PROMPT":
+            heading = line[0][3:].strip()
+            match _KNOWN.get(heading) or _KNOWN.get(" ".join(heading.upper().split())):
+                case "system":
                     self._read_system(line, end)
-                case "INPUTS":
+                case "inputs":
                     self._read_inputs(line.end() - 1, end)
-                case "ARTIFACTS" | "OUTPUT":
+                case "artifacts":
                     self._read_artifact(line.end() - 1, end)
                 case _:
                     if self._step_like is None and _STEP_LIKE.match(heading):
                         self._step_like = line
 
-    def _read_step(self, number: int, line: Match[str], lines: list[Match[str]], end: int) -> None:
-        start, title = line.start(), line[2].rstrip()
-        draft = Draft(number, str(number), title, start, line.start(2) - 1 + len(title))
-        reader = StepReader(draft, line.end(), self._found)
-        for special in lines:
-            reader.read(special)
-        reader.finish(end, self._text)
-        self._drafts.append(draft)
+    def _read_step(self, number: int, line: Match[str], lines: Sequence[Match[str]], end: int) -> None:
+        step = flat_step(self._text, self._places, self._tidy, number, line, lines, end)
+        if step:
+            self._steps.append(step)
+            return
+        title = line[STEP].rstrip()
+        draft = Draft(number, str(number), title, line.start(), line.start(STEP) - 1 + len(title))
+        self._steps.append(draft)
+        if any(special.lastindex in _TICKS for special in lines):
+            reader = BranchReader(draft, line.end(), self._found)
+            for special in lines:
+                reader.read(special)
+            reader.finish(end, self._text)
+            self._branches = self._branches or draft.arms is not None
+        else:
+            read_flat(draft, lines, line.end(), end, self._found)
 
     def _read_system(self, line: Match[str], end: int) -> None:
         if self._system_line and self._system:
@@ -204,11 +239,12 @@ class _Parser:
 
     def _check_numbers(self) -> None:
         expected = 1
-        for draft in self._drafts:
-            if draft.number != expected:
-                message = f"Non-sequential step number: expected {expected}, got {draft.number}"
-                self._found.append(Diagnostic(warnings.STEP_NUMBER, message, Span(draft.start, draft.end)))
-            expected = draft.number + 1
+        for step in self._steps:
+            if step.number != expected:
+                message = f"Non-sequential step number: expected {expected}, got {step.number}"
+                span = Span(step.start, step.end) if isinstance(step, Draft) else step.span
+                self._found.append(Diagnostic(warnings.STEP_NUMBER, message, span))
+            expected = step.number + 1
 
     def _note_fences(self) -> None:
         result = self._scan
@@ -232,12 +268,13 @@ class _Parser:
 
     def _build(self) -> Playbook | None:
         text, title = self._text, self._scan.title
-        names = Names(self._inputs, self._drafts, self._found)
-        builder = StepBuilder(text, _is_tidy(text), names.condition)
-        steps = []
-        for draft in self._drafts:
-            steps.append(builder.build(draft))
-            names.after(draft)
+        names = Names(self._inputs, self._steps, self._found) if self._branches else None
+        builder = StepBuilder(text, self._places, self._tidy, names.condition if names else _no_condition)
+        steps: list[Step] = []
+        for step in self._steps:
+            steps.append(builder.build(step) if isinstance(step, Draft) else step)
+            if names:
+                names.after(step)
         if title is None or not steps:
             return None
         return Playbook(
@@ -251,9 +288,13 @@ class _Parser:
         )
 
 
+def _no_condition(marker: Marker, draft: Draft) -> Condition:
+    raise AssertionError("a document without branches has no conditions")
+
+
 def _is_tidy(text: str) -> bool:
     """Whether it is certain that no line has space at its end: then text need not be taken apart."""
-    if " \n" in text or "\t\n" in text or not text.isascii():
+    if not text.isascii() or " \n" in text or "\t\n" in text:
         return False
     return not any(space in text for space in _RARE_SPACE)
 

@@ -1,0 +1,78 @@
+"""`quire eval`: the value of one expression, to try it out before it stands in a pipeline."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from quire.errors import CannotStart
+from quire.expr import RESERVED, ExpressionError, compile, parse
+from quire.expr.codes import diagnostic
+from quire.render.diagnostics import Findings, printer
+from quire.source import Source
+from quire.values import InvalidValue, Value, decode, encode
+
+
+@click.command("eval")
+@click.argument("expression", metavar="EXPR")
+@click.option("--context", "given", metavar="JSON|@FILE", help="What the expression can read, as a JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="JSON is the only form there is; accepted for scripts.")
+@click.pass_context
+def command(context: click.Context, expression: str, given: str | None, as_json: bool) -> None:
+    """Print the value of EXPR, an expression of the R1 language of pipelines, as JSON.
+
+    The context holds ctx, pipe, item and acc as a step would see them. Other names are bindings too, and without a ctx
+    of its own they are also what ctx holds. @FILE reads a file, @- standard input. Write -- before an EXPR that begins
+    with a minus.
+
+    FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is no JSON object.
+
+    \b
+      quire eval 'sum(map(ctx.rows, r -> r.n))' --context '{"ctx": {"rows": [{"n": 1}, {"n": 2}]}}'
+      quire eval 'rows' --context '{"rows": [1, 2]}'
+    """
+    bindings = _bindings(given)
+    stores = bindings["ctx"]
+    source = Source.of(expression, "<expression>")
+    try:
+        value = compile(parse(source.text)).evaluate(bindings, stores if isinstance(stores, dict) else {})
+        click.echo(encode(value))
+    except ExpressionError as error:
+        findings = Findings(source, (diagnostic(error),))
+        click.echo(printer("full")([findings], _colour()), nl=False, err=True)
+        context.exit(1)
+
+
+def _bindings(given: str | None) -> dict[str, Value]:
+    found: Value = {} if given is None else _decoded(given)
+    if not isinstance(found, dict):
+        raise CannotStart("--context is no JSON object of names and values")
+    own = {name: value for name, value in found.items() if name not in RESERVED}
+    return {"ctx": own, "pipe": None} | found
+
+
+def _decoded(given: str) -> Value:
+    text = _read(given[1:]) if given.startswith("@") else given
+    try:
+        return decode(text)
+    except InvalidValue as error:
+        raise CannotStart(f"--context is no JSON: {error}") from None
+
+
+def _read(path: str) -> str:
+    where = f"--context @{path}"
+    try:
+        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CannotStart(f"{where} is not UTF-8 text (byte {error.start})") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotStart(f"{where} cannot be read: {reason}") from None
+
+
+def _colour() -> bool:
+    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

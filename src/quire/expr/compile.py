@@ -1,0 +1,139 @@
+"""Tree to closures. What can be decided from the tree alone (how long a path is, which operator, what a lambda costs)
+is decided here, once, and not again at each evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from quire.expr import combinators, operators, paths
+from quire.expr.errors import EvalError, ExprSyntaxError
+from quire.expr.reads import Read, reads
+from quire.expr.run import Code, Run
+from quire.expr.sizes import check_size
+from quire.expr.syntax import (
+    Arithmetic,
+    Compare,
+    Constant,
+    Each,
+    Expression,
+    Get,
+    Join,
+    ListOf,
+    Logic,
+    MapOf,
+    Negate,
+    Node,
+    Not,
+    Path,
+    Total,
+    children,
+    walk,
+)
+from quire.source import Span
+from quire.values import Value
+
+_NOTHING: Mapping[str, Value] = MappingProxyType({})
+
+# Our own limit is far below Python's: this is for a caller that stands deep already.
+_NO_ROOM = "there is no room left for the expression: it is reached through too many levels"
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """`evaluate` may be called any number of times, from any thread."""
+
+    expression: Expression
+    _code: Code = field(repr=False, compare=False)
+    _builds: bool = field(repr=False, compare=False)
+
+    def evaluate(self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING) -> Value:
+        """The value. A first segment is looked up in `bindings`, then, unless it is reserved, in `stores`.
+
+        Neither is changed; the value may share parts with them. Raises `EvalError` and nothing else.
+        """
+        try:
+            value: Value = self._code(Run(bindings, stores))
+            if self._builds:
+                check_size(value, self.expression.root.span)
+        except RecursionError:
+            raise EvalError(_NO_ROOM, self.expression.root.span) from None
+        return value
+
+    def reads(self) -> tuple[Read, ...]:
+        return reads(self.expression)
+
+
+def compile(expression: Expression) -> Compiled:
+    builds = any(isinstance(node, ListOf | MapOf | Each | Arithmetic) for node, _ in walk(expression.root))
+    try:
+        return Compiled(expression, _code(expression.root, frozenset()), builds)
+    except RecursionError:
+        raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
+
+
+def _code(node: Node, bound: frozenset[str]) -> Code:
+    match node:
+        case Constant(value=value):
+            return operators.constant(value)
+        case Path():
+            return paths.read(node, bound)
+        case ListOf(items=items):
+            return _list(tuple(_code(item, bound) for item in items))
+        case MapOf(entries=entries):
+            return _map(tuple((key, _code(part, bound)) for key, part in entries))
+        case Not(operand=operand, times=times):
+            return operators.negation(_code(operand, bound), times)
+        case Negate(operand=operand, times=times, span=span):
+            return operators.minus(_code(operand, bound), times, span)
+        case Logic(operator=operator, operands=operands):
+            parts = tuple(_code(operand, bound) for operand in operands)
+            return operators.conjunction(parts) if operator == "and" else operators.disjunction(parts)
+        case Compare(operator=sign, left=left, right=right, span=span):
+            return operators.comparison(sign, _code(left, bound), _code(right, bound), span)
+        case Arithmetic(first=first, rest=rest):
+            start = first.span.start
+            terms = tuple((sign, _code(part, bound), Span(start, part.span.end)) for sign, part in rest)
+            return operators.arithmetic(_code(first, bound), terms)
+        case Each(name=name, source=source, parameter=parameter, body=body, span=span):
+            code = _code(body, bound | {parameter})
+            return combinators.each(name, _code(source, bound), parameter, code, _cost(body), span, source.span)
+        case Total(name="count", source=source):
+            return combinators.count(_code(source, bound), source.span)
+        case Total(source=source, span=span):
+            return combinators.total(_code(source, bound), span, source.span)
+        case Join(source=source, separator=separator, span=span):
+            between = _code(separator, bound)
+            return combinators.join(_code(source, bound), between, span, source.span, separator.span)
+        case Get(base=base, keys=keys, default=default):
+            return paths.get(_code(base, bound), keys, _code(default, bound) if default is not None else None)
+
+
+def _list(items: tuple[Code, ...]) -> Code:
+    def build(run: Run) -> object:
+        return [item(run) for item in items]
+
+    return build
+
+
+def _map(entries: tuple[tuple[str, Code], ...]) -> Code:
+    def build(run: Run) -> object:
+        found: dict[str, Any] = {}
+        for key, part in entries:
+            found[key] = part(run)
+        return found
+
+    return build
+
+
+def _cost(body: Node) -> int:
+    """The nodes that one application visits; a lambda inside is charged when it is applied."""
+    cost = 1
+    stack = [body]
+    while stack:
+        node = stack.pop()
+        cost += 1
+        stack.extend((node.source,) if isinstance(node, Each) else children(node))
+    return cost

@@ -1,0 +1,185 @@
+"""Logic, comparison and arithmetic as closures."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from quire.expr.errors import EvalError
+from quire.expr.kinds import NUMBERS, ORDERED, is_list, kind
+from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_ITEMS, MAX_TEXT
+from quire.expr.run import Code, Run
+from quire.expr.sizes import equal, in_order
+from quire.expr.syntax import ArithmeticOperator, CompareOperator
+from quire.source import Span
+
+_SMALL = 1 << 1_024
+"""Integers below are handled in the time of a step."""
+
+Step: TypeAlias = Callable[[Any, Any, Run, Span], Any]
+
+
+def constant(value: None | bool | int | float | str) -> Code:
+    return lambda run: value
+
+
+def negation(operand: Code, times: int) -> Code:
+    if times % 2:
+        return lambda run: not operand(run)
+    return lambda run: bool(operand(run))
+
+
+def conjunction(operands: tuple[Code, ...]) -> Code:
+    *firsts, last = operands
+
+    def decide(run: Run) -> object:
+        for part in firsts:
+            value: object = part(run)
+            if not value:
+                return value
+        return last(run)
+
+    return decide
+
+
+def disjunction(operands: tuple[Code, ...]) -> Code:
+    *firsts, last = operands
+
+    def decide(run: Run) -> object:
+        for part in firsts:
+            value: object = part(run)
+            if value:
+                return value
+        return last(run)
+
+    return decide
+
+
+def comparison(sign: CompareOperator, left: Code, right: Code, span: Span) -> Code:
+    if sign == "==":
+        return lambda run: equal(left(run), right(run), run, span)
+    if sign == "!=":
+        return lambda run: not equal(left(run), right(run), run, span)
+    holds = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}[sign]
+
+    def compare(run: Run) -> object:
+        one, other = left(run), right(run)
+        if type(one) in ORDERED and type(other) in ORDERED:
+            return holds(one, other)
+        if isinstance(one, str) and isinstance(other, str):
+            in_order(one, other, run, span)
+            return holds(one, other)
+        raise EvalError(f"{sign} compares two numbers or two texts, not {kind(one)} and {kind(other)}", span)
+
+    return compare
+
+
+def minus(operand: Code, times: int, span: Span) -> Code:
+    odd = times % 2
+
+    def negate(run: Run) -> object:
+        value = operand(run)
+        if type(value) not in NUMBERS:
+            raise EvalError(f"- needs a number, not {kind(value)}", span)
+        return -value if odd else value
+
+    return negate
+
+
+def arithmetic(first: Code, rest: tuple[tuple[ArithmeticOperator, Code, Span], ...]) -> Code:
+    if len(rest) == 1:
+        sign, second, span = rest[0]
+        step = _STEPS[sign]
+        return lambda run: step(first(run), second(run), run, span)
+    terms = tuple((_STEPS[sign], code, span) for sign, code, span in rest)
+
+    def chain(run: Run) -> object:
+        value = first(run)
+        for step, code, span in terms:
+            value = step(value, code(run), run, span)
+        return value
+
+    return chain
+
+
+def storable(number: int | float, run: Run, span: Span) -> int | float:
+    """The number, unless it has left the range of what can be stored. Large ones cost more than a step."""
+    if isinstance(number, float):
+        # Only infinities and NaN differ from themselves by something else than zero.
+        if number - number != 0.0:
+            raise EvalError("the number is too large", span)
+    elif not -_SMALL < number < _SMALL:
+        bits = number.bit_length()
+        if bits > MAX_BITS:
+            raise EvalError(f"the number has more than {MAX_DIGITS:,} digits", span)
+        run.charge(bits >> 4, span)
+    return number
+
+
+def _add(left: Any, right: Any, run: Run, span: Span) -> object:
+    if type(left) in NUMBERS and type(right) in NUMBERS:
+        try:
+            return storable(left + right, run, span)
+        except OverflowError:
+            raise EvalError("the number is too large", span) from None
+    if isinstance(left, str) and isinstance(right, str):
+        length = len(left) + len(right)
+        if length > MAX_TEXT:
+            raise EvalError(f"the text has more than {MAX_TEXT:,} characters", span)
+        run.charge(length >> 4, span)
+        return left + right
+    if is_list(left) and is_list(right):
+        length = len(left) + len(right)
+        if length > MAX_ITEMS:
+            raise EvalError(f"the list has more than {MAX_ITEMS:,} items", span)
+        run.charge(length >> 1, span)
+        return [*left, *right]
+    message = f"+ needs two numbers, two texts or two lists, not {kind(left)} and {kind(right)}"
+    raise EvalError(message, span, _hint(left, right))
+
+
+def _subtract(left: Any, right: Any, run: Run, span: Span) -> object:
+    _numbers("-", left, right, span)
+    try:
+        return storable(left - right, run, span)
+    except OverflowError:
+        raise EvalError("the number is too large", span) from None
+
+
+def _multiply(left: Any, right: Any, run: Run, span: Span) -> object:
+    _numbers("*", left, right, span)
+    try:
+        return storable(left * right, run, span)
+    except OverflowError:
+        raise EvalError("the number is too large", span) from None
+
+
+def _divide(left: Any, right: Any, run: Run, span: Span) -> object:
+    _numbers("/", left, right, span)
+    if right == 0:
+        raise EvalError("division by zero", span)
+    storable(left, run, span)
+    try:
+        if isinstance(left, int) and isinstance(right, int):
+            whole, remainder = divmod(left, right)
+            return whole if remainder == 0 else left / right
+        return storable(left / right, run, span)
+    except OverflowError:
+        raise EvalError("the number is too large", span) from None
+
+
+def _numbers(sign: str, left: object, right: object, span: Span) -> None:
+    if type(left) not in NUMBERS or type(right) not in NUMBERS:
+        raise EvalError(f"{sign} needs two numbers, not {kind(left)} and {kind(right)}", span)
+
+
+def _hint(left: object, right: object) -> str:
+    if isinstance(left, bool) or isinstance(right, bool):
+        return "a boolean is not a number"
+    if is_list(left) or is_list(right):
+        return "to append one element, write list + [element]"
+    return ""
+
+
+_STEPS: dict[ArithmeticOperator, Step] = {"+": _add, "-": _subtract, "*": _multiply, "/": _divide}

@@ -1,0 +1,292 @@
+"""Text to tree, by precedence climbing. Depth is counted, so that a thousand brackets are a message and not a crash."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import cast
+
+from quire.diagnostics import nearest
+from quire.expr.errors import ExprSyntaxError
+from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
+from quire.expr.syntax import (
+    KEYWORDS,
+    Arithmetic,
+    ArithmeticOperator,
+    Compare,
+    CompareOperator,
+    Constant,
+    Each,
+    EachName,
+    Expression,
+    Get,
+    Join,
+    ListOf,
+    Logic,
+    MapOf,
+    Negate,
+    Node,
+    Not,
+    Path,
+    Total,
+    walk,
+)
+from quire.expr.tokens import Token, tokens, unquote
+from quire.source import Span
+
+_OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY = range(1, 7)
+_RANKS = {
+    "or": _OR,
+    "and": _AND,
+    **dict.fromkeys(("==", "!=", "<", ">", "<=", ">="), _COMPARE),
+    **dict.fromkeys("+-", _ADD),
+    **dict.fromkeys("*/", _MULTIPLY),
+}
+_CONSTANTS = {"true": True, "false": False, "null": None}
+_SIGNATURES = {
+    **{name: f"{name}(list, item -> expression)" for name in ("map", "filter", "all", "any", "find")},
+    "count": "count(list)",
+    "sum": "sum(list)",
+    "join": "join(list, separator)",
+    "get": "get(map, 'dotted.path') or get(map, 'dotted.path', default)",
+}
+_AFTER_VALUE = {
+    "->": "a lambda can only be the second argument of map, filter, all, any or find",
+    "[": "there is no indexing; find(list, item -> …) gives one element",
+    ".": "only a path has members; get(value, 'key') reads from any map",
+    "(": f"only these can be called: {', '.join(_SIGNATURES)}",
+}
+
+
+def parse(text: str) -> Expression:
+    """Raises `ExprSyntaxError`."""
+    if len(text) > MAX_LENGTH:
+        raise ExprSyntaxError(
+            f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
+        )
+    try:
+        root = _Parser(tokens(text)).whole()
+    except RecursionError:
+        # The caller stood so deep already that less than our own limit was left.
+        raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
+    for node, depth in walk(root):
+        if depth > MAX_NESTING:
+            raise ExprSyntaxError(_TOO_DEEP, node.span, _SPLIT)
+    return Expression(text, root)
+
+
+_TOO_DEEP = f"the expression is nested deeper than {MAX_NESTING} levels"
+_SPLIT = "split it into several steps"
+
+
+class _Parser:
+    def __init__(self, found: list[Token]) -> None:
+        self._tokens = found
+        self._at = 0
+        self._depth = 0
+
+    def whole(self) -> Node:
+        node = self._expression(_OR)
+        token = self._token
+        if token.kind != "end":
+            message = f"expected an operator or the end, not {_shown(token)}"
+            raise ExprSyntaxError(message, token.span, _AFTER_VALUE.get(token.text, ""))
+        return node
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[self._at]
+
+    def _take(self) -> Token:
+        token = self._tokens[self._at]
+        self._at += 1
+        return token
+
+    def _expression(self, level: int) -> Node:
+        """An expression whose operators bind at least as tightly as `level`."""
+        self._depth += 1
+        if self._depth > MAX_NESTING:
+            raise ExprSyntaxError(_TOO_DEEP, self._token.span, _SPLIT)
+        node = self._operand(level)
+        while (rank := _RANKS.get(self._token.text, 0)) >= level:
+            if rank <= _AND:
+                node = self._logic(node, rank)
+            elif rank == _COMPARE:
+                node = self._comparison(node)
+            else:
+                node = self._arithmetic(node, rank)
+        self._depth -= 1
+        return node
+
+    def _logic(self, first: Node, rank: int) -> Node:
+        word = self._token.text
+        operands = [first]
+        while self._token.text == word:
+            self._take()
+            operands.append(self._expression(rank + 1))
+        return Logic("or" if rank == _OR else "and", tuple(operands), _across(first, operands[-1]))
+
+    def _comparison(self, left: Node) -> Node:
+        operator = self._take()
+        right = self._expression(_ADD)
+        following = self._token
+        if _RANKS.get(following.text) == _COMPARE:
+            help = "write `a < b and b < c`, or put one of them in parentheses"
+            raise ExprSyntaxError("comparisons cannot be chained", following.span, help)
+        return Compare(cast(CompareOperator, operator.text), left, right, _across(left, right))
+
+    def _arithmetic(self, first: Node, rank: int) -> Node:
+        rest: list[tuple[ArithmeticOperator, Node]] = []
+        while _RANKS.get(self._token.text) == rank:
+            operator = cast(ArithmeticOperator, self._take().text)
+            rest.append((operator, self._expression(rank + 1)))
+        return Arithmetic(first, tuple(rest), _across(first, rest[-1][1]))
+
+    def _operand(self, level: int) -> Node:
+        first = self._token
+        times = 0
+        if first.text == "not" and level <= _NOT:
+            while self._token.text == "not":
+                self._take()
+                times += 1
+            operand = self._expression(_COMPARE)
+            return Not(operand, times, Span(first.start, operand.span.end))
+        while self._token.text == "-":
+            self._take()
+            times += 1
+        operand = self._primary()
+        return Negate(operand, times, Span(first.start, operand.span.end)) if times else operand
+
+    def _primary(self) -> Node:
+        token = self._take()
+        if token.kind == "number":
+            return Constant(_number(token), token.span)
+        if token.kind == "text":
+            return Constant(unquote(token), token.span)
+        if token.kind == "name":
+            return self._named(token)
+        if token.text == "(":
+            inside = self._expression(_OR)
+            return replace(inside, span=Span(token.start, self._expect(")").end))
+        if token.text == "[":
+            return self._list(token)
+        if token.text == "{":
+            return self._map(token)
+        help = "numbers have no sign +" if token.text == "+" else ""
+        raise ExprSyntaxError(f"expected a value, not {_shown(token)}", token.span, help)
+
+    def _named(self, token: Token) -> Node:
+        name = token.text
+        if name in _CONSTANTS:
+            return Constant(_CONSTANTS[name], token.span)
+        if name in KEYWORDS:
+            help = "put it in parentheses: (not …)" if name == "not" else ""
+            raise ExprSyntaxError(f"expected a value, not `{name}`", token.span, help)
+        if self._token.text == "(":
+            return self._combinator(token)
+        segments, places = [name], [token.span]
+        while self._token.text == ".":
+            self._take()
+            member = self._take()
+            if member.kind != "name":
+                help = "a list has no numbered members" if member.kind == "number" else ""
+                raise ExprSyntaxError(f"expected a name after the dot, not {_shown(member)}", member.span, help)
+            segments.append(member.text)
+            places.append(member.span)
+        return Path(tuple(segments), tuple(places), Span(token.start, places[-1].end))
+
+    def _list(self, opening: Token) -> Node:
+        items: list[Node] = []
+        if self._token.text != "]":
+            items.append(self._expression(_OR))
+            while self._token.text == ",":
+                self._take()
+                items.append(self._expression(_OR))
+        return ListOf(tuple(items), Span(opening.start, self._expect("]", "or a comma").end))
+
+    def _map(self, opening: Token) -> Node:
+        entries: list[tuple[str, Node]] = []
+        if self._token.text != "}":
+            entries.append(self._entry())
+            while self._token.text == ",":
+                self._take()
+                entries.append(self._entry())
+        return MapOf(tuple(entries), Span(opening.start, self._expect("}", "or a comma").end))
+
+    def _entry(self) -> tuple[str, Node]:
+        key = self._take()
+        if key.kind not in ("name", "text"):
+            raise ExprSyntaxError(f"expected a key, a name or a quoted text, not {_shown(key)}", key.span)
+        self._expect(":")
+        return (unquote(key) if key.kind == "text" else key.text), self._expression(_OR)
+
+    def _combinator(self, token: Token) -> Node:
+        name = token.text
+        usage = _SIGNATURES.get(name)
+        if usage is None:
+            close = nearest(name, _SIGNATURES)
+            help = f"did you mean {close}?" if close else _AFTER_VALUE["("]
+            raise ExprSyntaxError(f"there is no function {name}", token.span, help)
+        self._expect("(")
+        source = self._expression(_OR)
+        match name:
+            case "count" | "sum":
+                return Total("count" if name == "count" else "sum", source, self._closed(token, usage))
+            case "join":
+                self._expect(",", usage=usage)
+                separator = self._expression(_OR)
+                return Join(source, separator, self._closed(token, usage))
+            case "get":
+                return self._get(token, source, usage)
+        self._expect(",", usage=usage)
+        parameter = self._take()
+        if parameter.kind != "name" or parameter.text in KEYWORDS:
+            message = f"expected the parameter of a lambda, not {_shown(parameter)}"
+            raise ExprSyntaxError(message, parameter.span, f"write {usage}")
+        self._expect("->", usage=usage)
+        body = self._expression(_OR)
+        return Each(cast(EachName, name), source, parameter.text, body, self._closed(token, usage))
+
+    def _get(self, token: Token, base: Node, usage: str) -> Node:
+        self._expect(",", usage=usage)
+        keys = self._take()
+        if keys.kind != "text":
+            message = f"expected a quoted path, not {_shown(keys)}"
+            raise ExprSyntaxError(message, keys.span, f"the path cannot be computed: write {usage}")
+        default = None
+        if self._token.text == ",":
+            self._take()
+            default = self._expression(_OR)
+        return Get(base, tuple(unquote(keys).split(".")), default, self._closed(token, usage))
+
+    def _closed(self, opening: Token, usage: str) -> Span:
+        return Span(opening.start, self._expect(")", usage=usage).end)
+
+    def _expect(self, mark: str, other: str = "", usage: str = "") -> Token:
+        token = self._take()
+        if token.text == mark:
+            return token
+        wanted = f"{mark} {other}".strip()
+        help = f"write {usage}" if usage and token.text != "->" else _AFTER_VALUE.get(token.text, "")
+        raise ExprSyntaxError(f"expected {wanted}, not {_shown(token)}", token.span, help)
+
+
+def _across(first: Node, last: Node) -> Span:
+    return Span(first.span.start, last.span.end)
+
+
+def _shown(token: Token) -> str:
+    if token.kind == "end":
+        return "the end"
+    return token.text if len(token.text) <= 30 else f"{token.text[:30]}…"
+
+
+def _number(token: Token) -> int | float:
+    if "." not in token.text:
+        if len(token.text) > MAX_DIGITS:
+            raise ExprSyntaxError(f"the number has more than {MAX_DIGITS:,} digits", token.span)
+        return int(token.text)
+    number = float(token.text)
+    if math.isinf(number):
+        raise ExprSyntaxError("the number is too large", token.span)
+    return number

@@ -1,0 +1,141 @@
+"""Reading from the bindings: paths, which insist, and `get`, which does not.
+
+A path is tried with plain subscripts first. Only when one of them fails is it walked again, segment by segment, to find
+the store it may mean or to say what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+
+from quire.diagnostics import nearest
+from quire.expr.errors import EvalError
+from quire.expr.kinds import is_list, is_map, kind
+from quire.expr.run import Code, Run
+from quire.expr.syntax import RESERVED, Path
+from quire.values import Value
+
+_MISSED = (KeyError, TypeError)
+
+
+def read(path: Path, bound: frozenset[str]) -> Code:
+    """`bound` are the lambda parameters in scope."""
+    segments = path.segments
+    root = segments[0]
+
+    def carefully(run: Run) -> Value:
+        return _carefully(path, run)
+
+    if root not in RESERVED and root not in bound:
+        return carefully
+    match segments[1:]:
+        case ():
+
+            def binding(run: Run) -> object:
+                try:
+                    return run.names[root]
+                except KeyError:
+                    return _carefully(path, run)
+
+            return binding
+        case (first,):
+
+            def member(run: Run) -> object:
+                try:
+                    return run.names[root][first]
+                except _MISSED:
+                    return _carefully(path, run)
+
+            return member
+        case (first, second):
+
+            def member_of_member(run: Run) -> object:
+                try:
+                    return run.names[root][first][second]
+                except _MISSED:
+                    return _carefully(path, run)
+
+            return member_of_member
+        case rest:
+
+            def deeper(run: Run) -> object:
+                try:
+                    value = run.names[root]
+                    for segment in rest:
+                        value = value[segment]
+                except _MISSED:
+                    return _carefully(path, run)
+                return value
+
+            return deeper
+
+
+def get(base: Code, keys: tuple[str, ...], default: Code | None) -> Code:
+    def safely(run: Run) -> object:
+        value: object = base(run)
+        # A default that fails does so whether it is needed or not.
+        instead = default(run) if default is not None else None
+        for key in keys:
+            if not is_map(value) or key not in value:
+                return instead
+            value = value[key]
+        return value
+
+    return safely
+
+
+def _carefully(path: Path, run: Run) -> Value:
+    root = path.segments[0]
+    value: Value
+    if root in run.names:
+        value = run.names[root]
+    elif root not in RESERVED and root in run.stores:
+        value = run.stores[root]
+    else:
+        raise _unbound(path, run)
+    for at, segment in enumerate(path.segments[1:], 1):
+        if not is_map(value):
+            raise _no_map(path, at, value)
+        if segment not in value:
+            raise _absent(path, at, value)
+        value = value[segment]
+    return value
+
+
+def _unbound(path: Path, run: Run) -> EvalError:
+    root, whole = path.segments[0], ".".join(path.segments)
+    about = f"{whole} is absent: " if len(path.segments) > 1 else ""
+    if root in RESERVED:
+        return EvalError(f"{about}there is no {root} here", path.places[0], _WHERE[root])
+    close = nearest(root, [*_some(run.names), *_some(run.stores)])
+    help = f"did you mean {close}?" if close else ""
+    return EvalError(f"{about}nothing is called {root}", path.places[0], help)
+
+
+def _no_map(path: Path, at: int, value: Value) -> EvalError:
+    holder = ".".join(path.segments[:at])
+    message = f"{'.'.join(path.segments)} is absent: {holder} is {kind(value)}, and only a map has members"
+    counted = is_list(value) and path.segments[at] in ("length", "len", "size", "count")
+    return EvalError(message, path.places[at], f"write count({holder})" if counted else "")
+
+
+def _absent(path: Path, at: int, value: Mapping[str, Value]) -> EvalError:
+    holder, segment = ".".join(path.segments[:at]), path.segments[at]
+    close = nearest(segment, _some(value))
+    rest = ".".join(path.segments[at:])
+    help = f"did you mean {holder}.{close}?" if close else f"get({holder}, '{rest}') gives null instead of failing"
+    return EvalError(f"{'.'.join(path.segments)} is absent: {holder} has no {segment}", path.places[at], help)
+
+
+_WHERE = {
+    "item": "item exists in the do of a for_each or a fold",
+    "acc": "acc exists in the do of a fold",
+    "ctx": "",
+    "pipe": "",
+}
+
+
+def _some(names: Mapping[str, object]) -> list[str]:
+    """Enough to find a slip of the pen, few enough that failing stays cheap."""
+    return [name for name in islice(names, 200) if isinstance(name, str)]

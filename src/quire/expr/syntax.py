@@ -1,0 +1,170 @@
+"""The tree of an expression. Chains (`a + b - c`, `a or b or c`, `not not a`) are one node each, so that the height of
+a tree follows its brackets and never its length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from quire.source import Span
+
+RESERVED = frozenset({"ctx", "pipe", "item", "acc"})
+"""First segments that are only ever bindings; any other may be the name of a store."""
+
+KEYWORDS = frozenset({"true", "false", "null", "not", "and", "or"})
+
+CompareOperator = Literal["==", "!=", "<", ">", "<=", ">="]
+ArithmeticOperator = Literal["+", "-", "*", "/"]
+EachName = Literal["map", "filter", "all", "any", "find"]
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    value: None | bool | int | float | str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """`places` has the span of each segment."""
+
+    segments: tuple[str, ...]
+    places: tuple[Span, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    items: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    """A key that is written twice takes the later value."""
+
+    entries: tuple[tuple[str, Node], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Node
+    times: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Negate:
+    operand: Node
+    times: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """The value is that of the operand that decides."""
+
+    operator: Literal["and", "or"]
+    operands: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    operator: CompareOperator
+    left: Node
+    right: Node
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """From left to right; all operators of one node bind equally."""
+
+    first: Node
+    rest: tuple[tuple[ArithmeticOperator, Node], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A combinator with a lambda."""
+
+    name: EachName
+    source: Node
+    parameter: str
+    body: Node
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    name: Literal["count", "sum"]
+    source: Node
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    source: Node
+    separator: Node
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Get:
+    base: Node
+    keys: tuple[str, ...]
+    default: Node | None
+    span: Span
+
+
+Node: TypeAlias = (
+    Constant | Path | ListOf | MapOf | Not | Negate | Logic | Compare | Arithmetic | Each | Total | Join | Get
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """What `parse` gives: spans in `root` are offsets into `text`."""
+
+    text: str
+    root: Node
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The parts of a node in the order in which they are evaluated."""
+    match node:
+        case Constant() | Path():
+            return ()
+        case ListOf(items=items):
+            return items
+        case MapOf(entries=entries):
+            return tuple(part for _, part in entries)
+        case Not(operand=operand) | Negate(operand=operand):
+            return (operand,)
+        case Logic(operands=operands):
+            return operands
+        case Compare(left=left, right=right):
+            return (left, right)
+        case Arithmetic(first=first, rest=rest):
+            return (first, *(part for _, part in rest))
+        case Each(source=source, body=body):
+            return (source, body)
+        case Total(source=source):
+            return (source,)
+        case Join(source=source, separator=separator):
+            return (source, separator)
+        case Get(base=base, default=default):
+            return (base,) if default is None else (base, default)
+
+
+def walk(root: Node) -> Iterator[tuple[Node, int]]:
+    """Every node with its depth, the root's being 1; parents come first."""
+    stack = [(root, 1)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        stack.extend((part, depth + 1) for part in reversed(children(node)))

@@ -1,0 +1,87 @@
+"""The words and marks of an expression, with their places.
+
+One constant pattern does all of it. Its repetitions are possessive, so a text without an end costs one pass.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from quire.expr.errors import ExprSyntaxError
+from quire.source import Span
+
+Kind = Literal["number", "text", "name", "mark", "end"]
+
+# `\s` and not only ASCII: a no-break space from a web page is space to whoever pasted it.
+_TOKEN = re.compile(
+    r"""
+      \s++
+    | (?P<number> [0-9]++ (?: \.[0-9]++ )? )
+    | (?P<name>   [A-Za-z_][A-Za-z0-9_]*+ )
+    | (?P<text>   ' [^'\\]*+ (?: \\. [^'\\]*+ )*+ ' | " [^"\\]*+ (?: \\. [^"\\]*+ )*+ " )
+    | (?P<mark>   -> | == | != | <= | >= | [-+*/<>()\[\]{},:.] )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t"}
+_INSTEAD = {
+    "=": "two values are compared with ==",
+    "&": "write `and`",
+    "|": "write `or`",
+    "!": "write `not`",
+    "?": "write `condition and value or other`",
+    "%": "there is no remainder operator",
+    "#": "there are no comments in expressions",
+    "`": "texts stand in single or double quotes",
+    "$": "names are written without $",
+    ";": "an expression is one value; there are no statements",
+}
+
+
+class Token(NamedTuple):
+    """`text` is as written, quotes included, so that a quoted `'and'` is never taken for the word."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+
+def tokens(text: str) -> list[Token]:
+    """All tokens, with an `end` as the last one. Raises `ExprSyntaxError`."""
+    found: list[Token] = []
+    at, length, match = 0, len(text), _TOKEN.match
+    while at < length:
+        one = match(text, at)
+        if one is None:
+            raise _unexpected(text, at)
+        kind, end = one.lastgroup, one.end()
+        if kind is not None:
+            found.append(Token(kind, one[0], at, end))  # type: ignore[arg-type]
+        at = end
+    last = found[-1].end if found else 0
+    found.append(Token("end", "", last, last + 1))
+    return found
+
+
+def unquote(token: Token) -> str:
+    """What a text token stands for. `\\n` and `\\t` are line end and tab; any other escaped character is itself."""
+    inside = token.text[1:-1]
+    return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside) if "\\" in inside else inside
+
+
+def _unexpected(text: str, at: int) -> ExprSyntaxError:
+    character = text[at]
+    if character in "'\"":
+        return ExprSyntaxError(f"the text that begins with {character} has no end", Span(at, at + 1))
+    message = f"{character!r} means nothing in an expression"
+    help = _INSTEAD.get(character, "")
+    if not help and character.isalpha():
+        help = "names are ASCII letters, digits and _; read other keys with get(map, 'key')"
+    return ExprSyntaxError(message, Span(at, at + 1), help)

@@ -1,0 +1,1 @@
+"""The pipeline format: YAML documents of steps and schemas, for machines."""

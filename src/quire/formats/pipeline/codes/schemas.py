@@ -1,0 +1,88 @@
+"""PL04x and PL14x: what is wrong with `schema:` documents."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.code_pages import make
+
+_error = partial(make, Severity.ERROR)
+_warning = partial(make, Severity.WARNING)
+
+SHAPE = _error(
+    "PL040",
+    "schema-document",
+    "A schema document is not a mapping of `schema` and `fields`, or has no fields.",
+    "`schema` is the name by which steps refer to it, `fields` a mapping of field names to types with at least one\n"
+    "entry.",
+    "schema: Review\nfields: {}",
+    "schema: Review\nfields:\n  passed: {type: bool}",
+)
+NAME = _error(
+    "PL041",
+    "schema-name",
+    "The name of a schema or of a field is not a name.",
+    "A name begins with a letter or `_` and goes on with letters, digits, `_` and `-`. Names stand in expressions and\n"
+    "in paths like `o.f`, where a space or a dot would mean something else.",
+    "schema: My Review",
+    "schema: My-Review",
+)
+DUPLICATE = _error(
+    "PL042",
+    "duplicate-schema",
+    "Two schema documents of one file have the same name.",
+    "`schema: NAME` in a step could mean either.",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\nschema: Review\nfields: {notes: {type: string}}",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\nschema: Notes\nfields: {notes: {type: string}}",
+)
+TYPE = _error(
+    "PL043",
+    "field-type",
+    "A field has no type, or one that there is not.",
+    "A type is a mapping with the key `type`: `bool`, `string`, `number`, `enum` (with `values`), `list` (with `of`),\n"
+    "`object` (with `fields`) or `ref` (with `schema`).",
+    "fields:\n  count: {type: integer}\n  notes: string",
+    "fields:\n  count: {type: number}\n  notes: {type: string}",
+)
+KEY = _error(
+    "PL044",
+    "schema-key",
+    "A schema document or a field type has a key that does not belong there.",
+    "It would have no effect, and most often it is a slip. `required` is for fields only, not for the items of a list.",
+    "fields:\n  notes: {type: string, requird: false}",
+    "fields:\n  notes: {type: string, required: false}",
+)
+PART = _error(
+    "PL045",
+    "field-part",
+    "A field type lacks what its type needs, or has something else in its place.",
+    "An `enum` needs `values`, a list of at least one literal, all different; a `list` needs `of`, a type; an `object`\n"
+    "needs `fields`, with at least one; a `ref` needs `schema`, a name. `required` is true or false.",
+    "fields:\n  tags: {type: list}\n  level: {type: enum, values: low}",
+    "fields:\n  tags: {type: list, of: {type: string}}\n  level: {type: enum, values: [low, high]}",
+)
+NESTED_LIST = _error(
+    "PL046",
+    "list-of-lists",
+    "The items of a list are lists.",
+    "The format has no lists of lists. Make the inner list a field of an object.",
+    "fields:\n  rows: {type: list, of: {type: list, of: {type: number}}}",
+    "fields:\n  rows: {type: list, of: {type: object, fields: {cells: {type: list, of: {type: number}}}}}",
+)
+CYCLE = _error(
+    "PL047",
+    "schema-cycle",
+    "A schema contains itself, directly or through others.",
+    "Lists and optional fields do not make an exception: the format has no recursive types.",
+    "schema: Node\nfields:\n  children: {type: list, of: {type: ref, schema: Node}}",
+    "schema: Node\nfields:\n  children: {type: list, of: {type: string}}",
+)
+UNDEFINED = _warning(
+    "PL140",
+    "undefined-schema",
+    "A `ref` names a schema that the file does not define.",
+    "Steps see the schema documents of their own file only. A value that is held to the missing schema fails its step.",
+    "schema: Report\nfields:\n  review: {type: ref, schema: Reveiw}",
+    "schema: Report\nfields:\n  review: {type: ref, schema: Review}",
+)

@@ -1,0 +1,256 @@
+"""Reads `schema:` documents: YAML nodes in, schemas and everything that is wrong with them out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from quire.diagnostics import Code, Diagnostic, nearest
+from quire.formats.pipeline.codes import schemas as codes
+from quire.formats.pipeline.names import RULE, is_name
+from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
+from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
+from quire.source import Span
+
+_PARTS = {"bool": "", "string": "", "number": "", "enum": "values", "list": "of", "object": "fields", "ref": "schema"}
+"""Each type, and the one key that it needs besides."""
+_MEANT = {
+    **dict.fromkeys(("boolean", "flag"), "bool"),
+    **dict.fromkeys(("str", "text", "date", "datetime"), "string"),
+    **dict.fromkeys(("int", "integer", "float", "double", "decimal"), "number"),
+    **dict.fromkeys(("array", "sequence", "tuple", "set"), "list"),
+    **dict.fromkeys(("map", "mapping", "dict", "record", "struct"), "object"),
+    **dict.fromkeys(("choice", "select", "literal"), "enum"),
+}
+_OWNERS = {part: type for type, part in _PARTS.items() if part}
+_MAX_SUGGESTIONS = 50
+_MAX_CYCLES = 20
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReading:
+    """The schemas of a file by name; those with errors are left out."""
+
+    schemas: dict[str, Schema]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def read_schema(document: Node) -> tuple[Schema | None, tuple[Diagnostic, ...]]:
+    """One schema document by itself; None if there is an error in it."""
+    reader = _Reader()
+    schema = reader.document(document)
+    return (None if reader.found else schema), tuple(reader.found)
+
+
+def read_schemas(documents: Iterable[Node]) -> SchemaReading:
+    """All schema documents of a file: also duplicate names, cycles, and references that lead nowhere."""
+    reader = _Reader()
+    declared: dict[str, Schema | None] = {}
+    good: dict[str, Schema] = {}
+    found: list[Diagnostic] = []
+    for document in documents:
+        before = len(reader.found)
+        schema = reader.document(document)
+        name = schema.name if schema else _declared_name(document)
+        if name is not None and name in declared:
+            span = schema.span if schema else document.span
+            reader.report(codes.DUPLICATE, f"the schema {_quoted(name)} is declared twice", span)
+        elif name is not None:
+            declared[name] = schema
+            if schema is not None and len(reader.found) == before:
+                good[name] = schema
+    closed = cycles(good)
+    for names, ref in closed[:_MAX_CYCLES]:
+        way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
+        reader.report(codes.CYCLE, f"the schema {_quoted(names[0])} contains itself: {way}", ref.span)
+    for schema in good.values():
+        for ref in refs(schema):
+            if ref.schema not in declared:
+                help = reader.suggestion(ref.schema, declared)
+                message = f"the schema {_quoted(ref.schema)} is not defined in this file"
+                reader.report(codes.UNDEFINED, message, ref.span, help)
+    for names, _ in closed:
+        for name in names:
+            good.pop(name, None)
+    found += reader.found
+    return SchemaReading(good, tuple(found))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self._suggested = 0
+
+    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
+        self.found.append(Diagnostic(code, message, span, "", help))
+
+    def suggestion(self, name: str, known: Collection[str]) -> str:
+        """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
+        if len(name) > _LONGEST or len(known) > 200 or self._suggested == _MAX_SUGGESTIONS:
+            return ""
+        self._suggested += 1
+        meant = nearest(name, known)
+        return f"did you mean {meant}?" if meant else ""
+
+    def document(self, node: Node) -> Schema | None:
+        if not isinstance(node, Mapping):
+            self.report(codes.SHAPE, f"a schema document is a mapping, not {describe(node)}", node.span)
+            return None
+        entries = self._entries(node, ("schema", "fields"), "a schema document")
+        name = self._name(entries.get("schema"), node)
+        fields = self._fields(entries.get("fields"), node.span, "the schema", codes.SHAPE)
+        if name is None or fields is None:
+            return None
+        return Schema(name[0], fields, name[1])
+
+    def _name(self, entry: Entry | None, document: Mapping) -> tuple[str, Span] | None:
+        if entry is None:
+            self.report(codes.SHAPE, "a schema document needs the key schema, its name", document.span)
+            return None
+        return self._checked_name(entry.value, "the name of a schema")
+
+    def _checked_name(self, node: Node, what: str) -> tuple[str, Span] | None:
+        text = text_of(node)
+        if text is None:
+            self.report(codes.NAME, f"{what} must be text, not {describe(node)}", node.span, _quoting(node))
+        elif not is_name(text):
+            self.report(codes.NAME, f"{_quoted(text)} cannot be {what}", node.span, RULE)
+        else:
+            return text, node.span
+        return None
+
+    def _fields(self, entry: Entry | None, whole: Span, owner: str, missing: Code) -> tuple[Field, ...] | None:
+        """None where there are no fields to speak of; a field with an error is left out."""
+        if entry is None:
+            self.report(missing, f"{owner} needs the key fields, a mapping of field names to types", whole)
+            return None
+        node = entry.value
+        if not isinstance(node, Mapping):
+            message = f"fields must be a mapping of field names to types, not {describe(node)}"
+            self.report(missing, message, _visible(entry))
+            return None
+        if not node.entries:
+            self.report(missing, "fields is empty: at least one field is needed", node.span)
+            return None
+        fields = []
+        for name, one in named(node, self.found):
+            if not is_name(name):
+                self.report(codes.NAME, f"{_quoted(name)} cannot be the name of a field", one.key.span, RULE)
+            type, required = self._type(one, f"the field {_quoted(name)}", is_field=True)
+            if type is not None:
+                fields.append(Field(name, type, required))
+        return tuple(fields)
+
+    def _type(self, entry: Entry, what: str, *, is_field: bool) -> tuple[FieldType | None, bool]:
+        node = entry.value
+        if not isinstance(node, Mapping):
+            text = text_of(node)
+            help = f"write {{type: {text}}}" if text in ("bool", "string", "number") else ""
+            message = f"{what} needs a type, a mapping such as {{type: string}}, not {describe(node)}"
+            self.report(codes.TYPE, message, _visible(entry), help)
+            return None, True
+        of_type = node.find("type")
+        type = text_of(of_type.value) if of_type else None
+        if of_type is None or type not in _PARTS:
+            self._unknown_type(of_type, node, what)
+            return None, True
+        needed = _PARTS[type]
+        known = ("type", *([needed] if needed else []), *(["required"] if is_field else []))
+        entries = self._entries(node, known, f"a {type}" if is_field else "the items of a list")
+        required = self._required(entries.get("required"))
+        return self._of(type, entries.get(needed), node, what), required
+
+    def _of(self, type: str, part: Entry | None, node: Mapping, what: str) -> FieldType | None:
+        if type == "object":
+            fields = self._fields(part, node.span, what, codes.PART)
+            return None if fields is None else Object(fields)
+        if needed := _PARTS[type]:
+            if part is None:
+                self.report(codes.PART, f"{what} is of type {type} and needs the key {needed}", node.span)
+                return None
+            if type == "enum":
+                return self._enum(part)
+            if type == "ref":
+                name = self._checked_name(part.value, "the name of a schema")
+                return Ref(*name) if name else None
+            return self._list(part, what)
+        return Simple(Kind(type))
+
+    def _enum(self, part: Entry) -> Enum | None:
+        node = part.value
+        if not isinstance(node, Sequence) or not node.items:
+            what = "empty" if isinstance(node, Sequence) else describe(node)
+            self.report(codes.PART, f"values must be a list of at least one literal, not {what}", _visible(part))
+            return None
+        values = []
+        seen: set[tuple[type, object]] = set()
+        for item in node.items:
+            values.append(literal(item, self.found))
+            if isinstance(item, Scalar) and not item.tag:
+                key = (bool if isinstance(item.value, bool) else object, item.value)
+                if key in seen:
+                    self.report(codes.PART, f"{_quoted(item.text)} is listed twice", item.span)
+                seen.add(key)
+        return Enum(tuple(values))
+
+    def _list(self, part: Entry, what: str) -> ListOf | None:
+        of, _ = self._type(part, f"of, the type of the items of {what},", is_field=False)
+        if isinstance(of, ListOf):
+            self.report(codes.NESTED_LIST, f"the items of {what} cannot be lists (of: {{type: list}})", part.value.span)
+            return None
+        return None if of is None else ListOf(of)
+
+    def _required(self, entry: Entry | None) -> bool:
+        if entry is None:
+            return True
+        node = entry.value
+        if isinstance(node, Scalar) and isinstance(node.value, bool):
+            return node.value
+        self.report(codes.PART, f"required must be true or false, not {describe(node)}", _visible(entry))
+        return True
+
+    def _unknown_type(self, entry: Entry | None, node: Mapping, what: str) -> None:
+        if entry is None:
+            self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(_PARTS)}")
+            return
+        text = text_of(entry.value)
+        shown = _quoted(text) if text is not None else describe(entry.value)
+        meant = _MEANT.get(text.lower()) if text and len(text) <= _LONGEST else None
+        help = f"did you mean {meant}?" if meant else self.suggestion(text or "", _PARTS)
+        message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
+        self.report(codes.TYPE, message, _visible(entry), help)
+
+    def _entries(self, node: Mapping, known: tuple[str, ...], what: str) -> dict[str, Entry]:
+        entries = dict(named(node, self.found))
+        for name, entry in entries.items():
+            if name in known:
+                continue
+            owner = _OWNERS.get(name)
+            if name == "required":
+                help = "required is for fields, not for the items of a list"
+            elif owner and "type" in known:
+                help = f"{name} belongs to the type {owner}"
+            else:
+                help = self.suggestion(name, known)
+            self.report(codes.KEY, f"{_quoted(name)} is not a key of {what}", entry.key.span, help)
+        return entries
+
+
+def _declared_name(document: Node) -> str | None:
+    return text_of(document.get("schema")) if isinstance(document, Mapping) else None
+
+
+def _visible(entry: Entry) -> Span:
+    """Where to point at a value: at its key if it is empty."""
+    return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
+
+
+def _quoting(node: Node) -> str:
+    return (
+        f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text and not node.tag else ""
+    )
+
+
+def _quoted(text: str) -> str:
+    return f'"{text}"' if len(text) <= _LONGEST else f'"{text[: _LONGEST - 3]}…"'

@@ -1,0 +1,109 @@
+"""YM0xx: what is wrong with a YAML text, whatever it is about. Ids are never reused."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Code, Severity
+from quire.formats.code_pages import make
+
+_error = partial(make, Severity.ERROR)
+
+SYNTAX = _error(
+    "YM001",
+    "yaml-syntax",
+    "The text is not YAML.",
+    "Nothing of the document can be trusted from there on; reading goes on at the next `---` line. Most often a\n"
+    "text that holds `: `, ` #` or begins with one of `@ % { [ * & !` needs quotes, or a line is indented by a tab.",
+    "prompt: Review this: be short",
+    'prompt: "Review this: be short"',
+)
+TOO_LARGE = _error(
+    "YM002",
+    "yaml-too-large",
+    "The file is larger than 200,000 bytes, counted as they are stored.",
+    "Long texts belong in files of their own, large data in what a tool reads.",
+    "items: [(300 KB of records, pasted)]",
+    "over: ctx.records",
+)
+TOO_DEEP = _error(
+    "YM003",
+    "yaml-too-deep",
+    "Lists and mappings are nested deeper than 100 levels.",
+    "Nobody writes such a document by hand. Take the inner part out into a pipeline of its own.",
+    "x: [[[[[[[[ … ]]]]]]]]",
+    "x: [[1, 2], [3, 4]]",
+)
+CHARACTER = _error(
+    "YM004",
+    "yaml-character",
+    "The text holds a character that YAML does not allow: a control character, half of a surrogate pair, or a\n"
+    "second byte order mark.",
+    "It is invisible in most editors. In a double-quoted text it can be written as an escape.",
+    "bell: (the byte 07)",
+    'bell: "\\x07"',
+)
+DUPLICATE_KEY = _error(
+    "YM005",
+    "duplicate-key",
+    "A mapping has the same key twice.",
+    "Other readers silently drop one of them.",
+    "transform: {value: a, output: x, output: y}",
+    "transform: {value: a, output: x}",
+)
+KEY = _error(
+    "YM006",
+    "yaml-key",
+    "A key is not text.",
+    "Unquoted, `true`, `null` and `3` are a boolean, a null and a number; quoted they are text. A key that is itself\n"
+    "a list or a mapping is mostly a text in braces that lacks its quotes.",
+    "title: {{ctx.title}}\nfields: {3: {type: string}}",
+    'title: "{{ctx.title}}"\nfields: {"three": {type: string}}',
+)
+MERGE_KEY = _error(
+    "YM007",
+    "merge-key",
+    "A mapping has the merge key `<<`.",
+    "It is no part of YAML 1.2. Write the keys out; a key that is really called so is written in quotes.",
+    "second: {<<: *first, output: b}",
+    "second: {value: pipe, output: b}",
+)
+ALIAS = _error(
+    "YM008",
+    "anchor-or-alias",
+    "The text has an anchor (`&name`) or an alias (`*name`).",
+    "A document is read by people before it is signed and run: what stands in a place is what is meant there, and\n"
+    "nothing can grow by repetition. Text that begins with `&` or `*` needs quotes.",
+    "first: &who [ann, bob]\nsecond: *who",
+    "first: [ann, bob]\nsecond: [ann, bob]",
+)
+TAG = _error(
+    "YM009",
+    "yaml-tag",
+    "A tag that is not known, or a tag on a list, a mapping or a key.",
+    "The only tag is `!expr`, before a text. Text is made of a number by quotes, not by `!!str`.",
+    "args: {id: !!str 12, since: !date 2026-01-01}",
+    'args: {id: "12", since: "2026-01-01"}',
+)
+MISPLACED_TAG = _error(
+    "YM010",
+    "misplaced-expr",
+    "`!expr` stands where only a literal can be.",
+    "It marks the whole value of an argument of a `tool` step, or the `command` of a `shell` step. Inside a list or\n"
+    "a mapping it is refused; there an expression makes the whole list or mapping.",
+    "args: {names: [!expr ctx.first, bob]}",
+    "args: {names: !expr \"[ctx.first, 'bob']\"}",
+)
+NUMBER = _error(
+    "YM011",
+    "yaml-number",
+    "A number that JSON cannot hold: not-a-number, an infinity, or too many digits.",
+    "Values go through JSON wherever they are stored or sent. In quotes it is text.",
+    "args: {limit: .inf}",
+    'args: {limit: ".inf"}',
+)
+
+
+def codes() -> tuple[Code, ...]:
+    """All of them, in the order of their ids."""
+    return tuple(sorted((value for value in globals().values() if isinstance(value, Code)), key=lambda code: code.id))

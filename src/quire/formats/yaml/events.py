@@ -1,0 +1,131 @@
+"""The events of the YAML parser, with offsets into the source in place of its marks.
+
+Events are pulled one by one instead of composing a tree at once: the parser's own composer recurses in C, so a text of
+brackets could end the process. The C parser is used where it was built, else the one in Python.
+
+Two traps are dealt with here. YAML 1.1 ends a line at U+0085, U+2028 and U+2029, which no editor and not our `Source`
+does: stand-ins of the same length take their place while the text is parsed. And a byte order mark at the start is not
+counted by the C parser, so every offset would be wrong by one: it is refused like a control character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from quire.diagnostics import Diagnostic
+from quire.formats.yaml import codes
+from quire.source import Source, Span
+
+_LOADER: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FORBIDDEN = re.compile("\\A\ufeff|[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FOREIGN_BREAKS = "\x85\u2028\u2029"
+_NEXT_DOCUMENT = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_MAX_RESTARTS = 20
+_MAX_CHARACTERS = 20
+
+
+class Events:
+    """Iterates over the events of a source; after a syntax error over those of the next document."""
+
+    def __init__(self, source: Source) -> None:
+        self.found: list[Diagnostic] = []
+        self.broken = False
+        """Whether the document under way ended in a syntax error; whoever sees it sets it back."""
+        self._source = source
+        self._base = 0
+        self._text, self._back = _without_foreign_breaks(source.text)
+
+    def __iter__(self) -> Iterator[tuple[yaml.Event, int, int]]:
+        """Each with its start and its end."""
+        self.found += _forbidden(self._source.text)
+        if self.found:
+            return
+        for _ in range(_MAX_RESTARTS):
+            text = self._text[self._base :] if self._base else self._text
+            loader = _LOADER(text)
+            try:
+                yield from self._document_events(loader)
+                return
+            except yaml.MarkedYAMLError as error:
+                at = self._syntax(error)
+            except (ValueError, OverflowError):  # The parser in Python trips over some escapes and version numbers.
+                at = self._base + 1
+                problem = "an escape or a directive cannot be read"
+                self.found.append(Diagnostic(codes.SYNTAX, problem, Span(self._base, self._base)))
+            finally:
+                loader.dispose()
+            self.broken = True
+            following = _NEXT_DOCUMENT.search(self._text, max(at, self._base + 1))
+            if not following:
+                return
+            self._base = following.start()
+
+    def _document_events(self, loader: yaml.CSafeLoader | yaml.SafeLoader) -> Iterator[tuple[yaml.Event, int, int]]:
+        base = self._base
+        while (event := loader.get_event()) is not None:
+            start, end = event.start_mark, event.end_mark
+            if start is not None and end is not None:
+                yield event, base + start.index, base + end.index
+            if isinstance(event, yaml.StreamEndEvent):
+                return
+
+    def restored(self, text: str) -> str:
+        """The text of a scalar without stand-ins."""
+        return text.translate(self._back) if self._back else text
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> int:
+        text = self._source.text
+        mark = error.problem_mark or error.context_mark
+        at = min(self._base + (mark.index if mark else 0), len(text))
+        problem = (error.problem or "this is not YAML").replace("<block end>", "the end of the block")
+        context = ""
+        if error.context and error.context_mark:
+            line = self._source.position(min(self._base + error.context_mark.index, len(text))).line
+            context = f"{error.context} that begins on line {line}"
+        width = 1 if at < len(text) and text[at] != "\n" else 0
+        help = _help(problem, error.context or "", text[at : at + 1])
+        self.found.append(Diagnostic(codes.SYNTAX, problem, Span(at, at + width), context, help))
+        return at
+
+
+def _help(problem: str, context: str, character: str) -> str:
+    if character == "\t":
+        return "indent with spaces: YAML does not take tabs"
+    if "cannot start any token" in problem:
+        return f"put a text that begins with {character} in quotes"
+    if "mapping values are not allowed" in problem:
+        return 'a text that holds ": " needs quotes; or the line is indented too far'
+    if "quoted scalar" in context and "unexpected" in problem:
+        return "the closing quote is missing"
+    if "escape" in problem:
+        return "in double quotes a backslash is written \\\\; single quotes take text as it is"
+    if "expected key" in problem or "could not find expected ':'" in problem or "end of the block" in problem:
+        return "a key is followed by a colon and a space, and the keys of one mapping begin in one column"
+    return ""
+
+
+def _forbidden(text: str) -> list[Diagnostic]:
+    found = []
+    for match in _FORBIDDEN.finditer(text):
+        code = ord(match[0])
+        escape = f"\\x{code:02X}" if code < 0x100 else f"\\u{code:04X}"
+        help = f'in double quotes it can be written "{escape}"' if not 0xD800 <= code <= 0xDFFF else ""
+        message = f"the character U+{code:04X} is not allowed in YAML"
+        found.append(Diagnostic(codes.CHARACTER, message, Span(*match.span()), "", help))
+        if len(found) == _MAX_CHARACTERS:
+            break
+    return found
+
+
+def _without_foreign_breaks(text: str) -> tuple[str, dict[int, int]]:
+    """The text with a character of private use, one that is not in it, for each line end that is none to us."""
+    used = [one for one in _FOREIGN_BREAKS if one in text]
+    if not used:
+        return text, {}
+    present = set(text)
+    free = (code for code in range(0xE000, 0xF900) if chr(code) not in present)
+    there = {ord(one): stand_in for one, stand_in in zip(used, free, strict=False)}
+    return text.translate(there), {stand_in: one for one, stand_in in there.items()}

@@ -1,0 +1,94 @@
+"""What a YAML text is read into: three kinds of node, each with its place in the source.
+
+Plain scalars are resolved as JSON has them (see `scalars`); everything in quotes or in a block is text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from quire.source import Span
+
+EXPR = "!expr"
+"""The one tag there is."""
+
+
+class Style(StrEnum):
+    """How a scalar is written."""
+
+    PLAIN = "plain"
+    SINGLE = "'"
+    DOUBLE = '"'
+    LITERAL = "|"
+    FOLDED = ">"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """`span` covers the tag as well, `body` only what comes after it (quotes included). A tagged scalar is text."""
+
+    value: None | bool | int | float | str
+    text: str
+    span: Span
+    body: Span
+    style: Style = Style.PLAIN
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key can be any untagged scalar: whether it must be text is for the reader of the mapping to say."""
+
+    key: Scalar
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    items: tuple[Node, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys are distinct, in the order of the text."""
+
+    entries: tuple[Entry, ...]
+    span: Span
+
+    def find(self, key: str) -> Entry | None:
+        return next((entry for entry in self.entries if entry.key.value == key), None)
+
+    def get(self, key: str) -> Node | None:
+        found = self.find(key)
+        return found.value if found else None
+
+
+Node: TypeAlias = Scalar | Sequence | Mapping
+
+
+def text_of(node: Node | None) -> str | None:
+    """The text, if the node is text without a tag."""
+    return node.value if isinstance(node, Scalar) and not node.tag and isinstance(node.value, str) else None
+
+
+def label_of(key: Scalar) -> str:
+    """A key as the text that Python makes of its value: `true` is `True`, `null` is `None`, `3` is `3`."""
+    return str(key.value)
+
+
+def describe(node: Node) -> str:
+    """What a node is, for messages that say it should have been something else."""
+    if isinstance(node, Sequence):
+        return "a list"
+    if isinstance(node, Mapping):
+        return "a mapping"
+    if node.tag:
+        return f"an {node.tag}"
+    if node.value is None:
+        return "null" if node.text else "empty"
+    if isinstance(node.value, bool):
+        return f"the boolean {node.text}"
+    return "text" if isinstance(node.value, str) else f"the number {node.text}"

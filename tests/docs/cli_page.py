@@ -1,0 +1,45 @@
+"""Prints `docs/cli.md` from the verbs themselves, so that the page cannot say what the program does not.
+
+python tests/docs/cli_page.py > docs/cli.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from quire.cli.door import group
+
+WIDTH = 100
+
+
+def cli_page() -> str:
+    parts = [
+        "# Commands",
+        "Made from the program by `python tests/docs/cli_page.py > docs/cli.md`.\n"
+        "FREE calls no model and changes nothing, PAID may call a model, WRITES changes files.",
+    ]
+    for path, context in _commands(_context(group, None, "quire")):
+        parts += [f"## {path}", f"```text\n{context.command.get_help(context)}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(context: click.Context) -> Iterator[tuple[str, click.Context]]:
+    """A command with its help, then those below it, in the order of the program's own list."""
+    yield context.command_path, context
+    if isinstance(context.command, click.Group):
+        for name in context.command.list_commands(context):
+            command = context.command.get_command(context, name)
+            if command is not None:
+                yield from _commands(_context(command, context, name))
+
+
+def _context(command: click.Command, parent: click.Context | None, name: str) -> click.Context:
+    return click.Context(
+        command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=["-h", "--help"]
+    )
+
+
+if __name__ == "__main__":
+    print(cli_page(), end="")

@@ -1,0 +1,50 @@
+"""The pages of the documentation, and the fenced blocks in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    path.relative_to(ROOT)
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md"))
+)
+
+_FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\w+)\n(?P<text>.*?)^(?P=ticks)$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    page: str
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}"
+
+
+def text_of(page: Path | str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page: Path | str, language: str) -> list[Block]:
+    text = text_of(page)
+    return [
+        Block(str(page), text.count("\n", 0, found.start()) + 1, language, found["text"])
+        for found in _FENCE.finditer(text)
+        if found["language"] == language
+    ]
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every `$ …` line of every console block, without its comment, with the place where it stands."""
+    found = []
+    for page in PAGES:
+        for block in blocks(page, "console"):
+            for offset, line in enumerate(block.text.splitlines(), 1):
+                if line.startswith("$ "):
+                    found.append((f"{page}:{block.line + offset}", line[2:].split("  #")[0].strip()))
+    return found
