@@ -9,12 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from playbook_md.parser import parse_playbook
+from playbook_md.parser import parse_playbook  # type: ignore[import-untyped]
 
+from bench.rows import Row, show
 from quire.formats.playbook.parse import parse
 from quire.source import Source
-
-Row = tuple[str, float, str, bool]
 
 CORPUS = Path(__file__).parents[2] / "shared" / "conformance" / "corpus" / "playbook"
 FASTER = 4.0
@@ -127,19 +126,23 @@ def measure() -> list[Row]:
     for name, texts in sets().items():
         theirs, ours = _side_by_side(texts)
         ratio = theirs / ours
-        rows.append((f"parse {name}: times faster than playbook-md", ratio, f">= {FASTER:g}", ratio >= FASTER))
+        rows.append(Row(f"parse {name}: times faster than playbook-md", ratio, "x", f">= {FASTER:g}", ratio >= FASTER))
+    line = f"# T\n\n## STEP 1: A\n\n@elicit(input,{' ' * 5_000}x\n"
+    theirs, ours = _side_by_side([line], 3)
+    ratio = theirs / ours
+    rows.append(Row("parse a hostile line of 5 KB: times faster", ratio, "x", f">= {FASTER:g}", ratio >= FASTER))
     for name, make in hostile().items():
         once, twice = (_best(make(size)) for size in (95_000, 190_000))
         ratio = twice / max(once, 1e-6)
-        rows.append((f"hostile line, {name}: time for twice the length", ratio, "about 2", ratio < 3 or twice < 0.002))
+        ok = ratio < 3 or twice < 0.002
+        rows.append(Row(f"hostile, {name}: time for twice the length", ratio, "x", "about 2", ok))
     return rows
 
 
-def _side_by_side(texts: list[str]) -> tuple[float, float]:
+def _side_by_side(texts: list[str], rounds: int = 0) -> tuple[float, float]:
     """The best time of each, taken in turns, so that both meet the same noise."""
     theirs = ours = float("inf")
-    rounds = max(10, 400_000 // sum(map(len, texts)))
-    for _ in range(rounds):
+    for _ in range(rounds or max(10, 400_000 // sum(map(len, texts)))):
         start = time.perf_counter()
         for text in texts:
             parse_playbook(text)
@@ -161,10 +164,5 @@ def _best(line: str) -> float:
     return best
 
 
-def main() -> None:
-    for name, value, target, ok in measure():
-        print(f"{'ok  ' if ok else 'MISS'} {name:62} {value:8.2f}   {target}")
-
-
 if __name__ == "__main__":
-    main()
+    show("parse", measure())

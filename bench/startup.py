@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 from bench.parse import PAGE
-
-Row = tuple[str, float, str, bool]
+from bench.rows import Row, show
 
 ROUNDS = 21
 
@@ -37,16 +36,11 @@ def measure() -> list[Row]:
                 times[name].append(time.perf_counter() - start)
     middle = {name: statistics.median(taken) for name, taken in times.items()}
     bare = middle.pop("python -c pass")
-    rows: list[Row] = [("python -c pass: milliseconds", bare * 1000, "", True)]
+    rows = [Row("python -c pass", bare * 1000, "ms", "", True)]
     for (name, taken), limit in zip(middle.items(), (5, 10), strict=True):
-        rows.append((f"{name}: times a bare Python", taken / bare, f"<= {limit}", taken / bare <= limit))
+        rows.append(Row(f"{name}: times a bare Python", taken / bare, "x", f"<= {limit}", taken / bare <= limit))
     return rows
 
 
-def main() -> None:
-    for name, value, target, ok in measure():
-        print(f"{'ok  ' if ok else 'MISS'} {name:62} {value:8.2f}   {target}")
-
-
 if __name__ == "__main__":
-    main()
+    show("start-up", measure())

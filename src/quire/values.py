@@ -42,8 +42,12 @@ _canonical = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=("
 
 
 def encode(value: Value) -> str:
-    """Compact JSON text; keys keep their order."""
-    return _encode(_encoder, value)
+    """Compact JSON text; keys keep their order. Raises `InvalidValue`."""
+    _check(value)
+    try:
+        return clean(_encoder.encode(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(str(error)) from None
 
 
 def decode(text: str) -> Value:
@@ -77,20 +81,18 @@ def copy(value: Value) -> Value:
 
 def fingerprint(value: Value) -> str:
     """A hash that depends on the value alone, not on the order of its keys."""
-    return hashlib.sha256(_encode(_canonical, value).encode()).hexdigest()
+    _check(value)
+    return fingerprint_of_checked(value)
+
+
+def fingerprint_of_checked(value: Value) -> str:
+    """The same for a value of our own making: the walk in search of what is no JSON costs as much as the hash."""
+    return hashlib.sha256(_canonical.encode(value).encode("utf-8", "replace")).hexdigest()
 
 
 def clean(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be stored and sent."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
-
-
-def _encode(encoder: json.JSONEncoder, value: Value) -> str:
-    _check(value)
-    try:
-        return clean(encoder.encode(value))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidValue(str(error)) from None
 
 
 def _check(value: Value) -> None:

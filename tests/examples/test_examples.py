@@ -129,16 +129,25 @@ CASES = [
 ]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the examples, of which what they ask for has been confirmed."""
-    copy = tmp_path / "examples"
+@pytest.fixture(scope="session")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the examples, of which what they ask for has been confirmed.
+
+    One for all tests of the process: the Python module of an example can be loaded from one place only.
+    """
+    folder = tmp_path_factory.mktemp("examples")
+    copy = folder / "examples"
     shutil.copytree(EXAMPLES, copy, ignore=shutil.ignore_patterns(".quire", "__pycache__"))
-    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("QUIRE_PYTHON", sys.executable)
     for name in TRUSTED:
-        confirm(load_settings(find_workspace(copy / name)))
+        confirm(load_settings(find_workspace(copy / name), {"QUIRE_HOME": str(folder / "home")}))
     return copy
+
+
+@pytest.fixture
+def folder(copied: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(copied.parent / "home"))
+    monkeypatch.setenv("QUIRE_PYTHON", sys.executable)
+    return copied
 
 
 def test_check_strict_finds_nothing() -> None:

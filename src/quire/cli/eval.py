@@ -50,8 +50,8 @@ def _bindings(given: str | None) -> dict[str, Value]:
     found: Value = {} if given is None else _decoded(given)
     if not isinstance(found, dict):
         raise CannotStart("--context is no JSON object of names and values")
-    own = {name: value for name, value in found.items() if name not in RESERVED}
-    return {"ctx": own, "pipe": None} | found
+    own: dict[str, Value] = {name: value for name, value in found.items() if name not in RESERVED}
+    return {"ctx": own, "pipe": None, **found}
 
 
 def _decoded(given: str) -> Value:

@@ -15,6 +15,7 @@ from quire.engine.requests import (
     Failure,
     HumanRequest,
     Load,
+    Offer,
     ModelRequest,
     ToolRequest,
     request_hash,
@@ -39,7 +40,7 @@ class Performer:
             request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
         )
 
-    async def perform(self, request: ModelRequest | ToolRequest | Load) -> EffectRecord:
+    async def perform(self, request: ModelRequest | ToolRequest | Load | Offer) -> EffectRecord:
         started = self._ports.clock.now()
         usage: Usage | None = None
         delays: tuple[float, ...] = ()
@@ -54,6 +55,9 @@ class Performer:
                 case Load():
                     text = await self._ports.loader.load(request)
                     value = None if text is None else clean(text)
+                case Offer():
+                    offers = await self._ports.tools.offers(request.names)
+                    value = [[one.name, one.description, one.schema] for one in offers]
         except (StepFailed, Refused) as error:
             failure = Failure.of(error)
             delays = error.delays if isinstance(error, ModelFailed) else ()
@@ -73,13 +77,26 @@ class Performer:
         )
 
     async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
-        call = ModelCall(request.system, request.messages, request.closing, label=request.label)
+        call = ModelCall(
+            request.system,
+            request.messages,
+            request.closing,
+            schema=request.schema,
+            tools=request.tools,
+            label=request.label,
+        )
         reply = await self._ports.model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
-        if not reply.text.strip():
+        if not reply.text.strip() and not reply.uses:
             raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
         if len(reply.text) > MAX_REPLY_CHARACTERS:
             raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
-        value: Value = {"text": clean(reply.text), "model": reply.model, "finish_reason": reply.finish_reason}
+        value: dict[str, Value] = {
+            "text": clean(reply.text),
+            "model": reply.model,
+            "finish_reason": reply.finish_reason,
+        }
+        if reply.uses:
+            value["uses"] = [[use.id, use.name, use.arguments] for use in reply.uses]
         return value, reply.usage, reply.delays
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:

@@ -19,7 +19,7 @@ from quire.engine.records import (
     Usage,
     Written,
 )
-from quire.engine.requests import Load, Message, ToolRequest
+from quire.engine.requests import Load, Message, Offered, ToolRequest, ToolUse
 from quire.values import Value
 
 EffectClass = Literal["read", "idempotent", "write"]
@@ -36,6 +36,8 @@ class ModelCall:
     messages: tuple[Message, ...]
     closing: Mapping[str, Value] | None = None
     max_tokens: int | None = None
+    schema: Mapping[str, Value] | None = None
+    tools: tuple[Offered, ...] = ()
     label: str = ""
 
 
@@ -48,6 +50,7 @@ class ModelReply:
     usage: Usage
     finish_reason: str = "stop"
     delays: tuple[float, ...] = ()
+    uses: tuple[ToolUse, ...] = ()
 
 
 class Model(Protocol):
@@ -70,6 +73,10 @@ class Tools(Protocol):
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         """Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can deduplicate."""
+        ...
+
+    async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
+        """The tools of these names that the run may use, in order. Raises `ToolFailed` for a name that is none."""
         ...
 
     async def prompt(self, server: str, name: str) -> str:

@@ -12,23 +12,52 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from quire.errors import Refused, StepFailed
-from quire.values import Value, fingerprint
+from quire.values import Value, fingerprint_of_checked
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""
 
 
 @dataclass(frozen=True, slots=True)
+class ToolUse:
+    """A model's wish to call a tool; `id` ties the result to it."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
-    role: Literal["user", "assistant"]
+    """`uses` are the tool calls of an assistant's message; a `tool` message answers the one with the id `answers`."""
+
+    role: Literal["user", "assistant", "tool"]
     content: str
+    uses: tuple[ToolUse, ...] = ()
+    answers: str = ""
+
+    def as_value(self) -> Value:
+        if not self.uses and not self.answers:
+            return [self.role, self.content]
+        uses = [[use.id, use.name, use.arguments] for use in self.uses]
+        return [self.role, self.content, uses, self.answers]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A tool as a model is offered it: its name, what it is for, the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One model call. The answer is a mapping with at least `text`.
+    """One model call. The answer is a mapping with at least `text`, and `uses` where the model wants tools called.
 
-    `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free.
+    `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
+    is that of the whole reply. `model` is the run's own where it is empty.
     """
 
     path: str
@@ -36,18 +65,34 @@ class ModelRequest:
     system: str
     messages: tuple[Message, ...]
     closing: Mapping[str, Value] | None = None
+    schema: Mapping[str, Value] | None = None
+    tools: tuple[Offered, ...] = ()
+    model: str = ""
+    identity: str = ""
 
     def content(self) -> Value:
-        return {
+        content: dict[str, Value] = {
             "system": self.system,
-            "messages": [[message.role, message.content] for message in self.messages],
+            "messages": [message.as_value() for message in self.messages],
             "closing": self.closing,
         }
+        if self.schema is not None:
+            content["schema"] = self.schema
+        if self.tools:
+            content["tools"] = [[tool.name, tool.description, tool.schema] for tool in self.tools]
+        if self.model:
+            content["model"] = self.model
+        if self.identity:
+            content["identity"] = self.identity
+        return content
 
 
 @dataclass(slots=True)
 class ToolRequest:
-    """One tool call; `connection` is where the document says the tool lives. The answer is the tool's result."""
+    """One tool call. The answer is the tool's result.
+
+    `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
+    """
 
     path: str
     label: str
@@ -86,6 +131,19 @@ class Load:
 
     def content(self) -> Value:
         return {"scheme": self.scheme, "where": self.where}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """The tools that an agent may use, as its model is to be told of them. The answer is a list of their
+    names, descriptions and schemas, recorded once: what is offered does not change in the middle of a turn."""
+
+    path: str
+    label: str
+    names: tuple[str, ...]
+
+    def content(self) -> Value:
+        return {"names": list(self.names)}
 
 
 @dataclass(slots=True)
@@ -138,7 +196,7 @@ class Fan:
     stop_on_first_failure: bool = False
 
 
-Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Boundary
+Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary
 Request: TypeAlias = Effect | Emit | Fan
 
 
@@ -164,9 +222,10 @@ KINDS: Mapping[type[Effect], str] = {
     ToolRequest: "tool",
     HumanRequest: "ask",
     Load: "load",
+    Offer: "offer",
     Boundary: "break",
 }
 
 
 def request_hash(request: Effect) -> str:
-    return fingerprint([KINDS[type(request)], request.content()])
+    return fingerprint_of_checked([KINDS[type(request)], request.content()])

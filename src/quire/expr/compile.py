@@ -12,7 +12,7 @@ from quire.expr import combinators, operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
 from quire.expr.reads import Read, reads
 from quire.expr.run import Code, Run
-from quire.expr.sizes import check_size
+from quire.expr.sizes import measure
 from quire.expr.syntax import (
     Arithmetic,
     Compare,
@@ -57,7 +57,7 @@ class Compiled:
         try:
             value: Value = self._code(Run(bindings, stores))
             if self._builds:
-                check_size(value, self.expression.root.span)
+                measure(value, self.expression.root.span)
         except RecursionError:
             raise EvalError(_NO_ROOM, self.expression.root.span) from None
         return value

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import NUMBERS, ORDERED, is_list, kind
-from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_ITEMS, MAX_TEXT
+from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_TEXT
 from quire.expr.run import Code, Run
-from quire.expr.sizes import equal, in_order
+from quire.expr.sizes import charge_texts, concatenate, equal
 from quire.expr.syntax import ArithmeticOperator, CompareOperator
 from quire.source import Span
 
@@ -68,7 +68,7 @@ def comparison(sign: CompareOperator, left: Code, right: Code, span: Span) -> Co
         if type(one) in ORDERED and type(other) in ORDERED:
             return holds(one, other)
         if isinstance(one, str) and isinstance(other, str):
-            in_order(one, other, run, span)
+            charge_texts(one, other, run, span)
             return holds(one, other)
         raise EvalError(f"{sign} compares two numbers or two texts, not {kind(one)} and {kind(other)}", span)
 
@@ -130,11 +130,7 @@ def _add(left: Any, right: Any, run: Run, span: Span) -> object:
         run.charge(length >> 4, span)
         return left + right
     if is_list(left) and is_list(right):
-        length = len(left) + len(right)
-        if length > MAX_ITEMS:
-            raise EvalError(f"the list has more than {MAX_ITEMS:,} items", span)
-        run.charge(length >> 1, span)
-        return [*left, *right]
+        return concatenate(left, right, run, span)
     message = f"+ needs two numbers, two texts or two lists, not {kind(left)} and {kind(right)}"
     raise EvalError(message, span, _hint(left, right))
 

@@ -7,17 +7,23 @@ only looking values up.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from quire.source import NOWHERE, Span
 
+if typing.TYPE_CHECKING:
+    from quire.expr import Compiled
+    from quire.schema import Schema
+    from quire.values import Value
+
 SEMANTICS_VERSION = 1
 
-InputType = Literal["string", "text", "number", "boolean", "enum"]
-CaptureType = Literal["string", "text", "number", "boolean", "enum", "json"]
-AskKind = Literal["input", "confirm", "select"]
+InputType = typing.Literal["string", "text", "number", "boolean", "enum"]
+CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "json"]
+AskKind = typing.Literal["input", "confirm", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ class Input:
 class PromptSource:
     """A text that is fetched when its step first runs; for `variable`, `where` is the variable's name."""
 
-    scheme: Literal["library", "file", "mcp", "variable"]
+    scheme: typing.Literal["library", "file", "mcp", "variable"]
     where: str
 
 
@@ -113,7 +119,7 @@ class Ask:
 @dataclass(frozen=True, slots=True)
 class Comparison:
     variable: str
-    operator: Literal["==", "!="]
+    operator: typing.Literal["==", "!="]
     value: str
 
 
@@ -135,14 +141,122 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
+class Formula:
+    """An expression, compiled once. `span` is where its text stands in the document."""
+
+    text: str
+    compiled: Compiled
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value as the document has it, passed on untouched."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """A pure step: its value is what the expression gives."""
+
+    value: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Invoke:
+    """One call of a tool by its name. The result is held to `schema` where there is one.
+
+    `shell` is the tool whose argument `command` is a text for a shell or a list for none.
+    """
+
+    tool: str
+    arguments: tuple[tuple[str, Literal | Formula], ...] = ()
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One turn of an agent. The prompt's references are dotted paths, values only.
+
+    `tools` narrows what the agent may use: None leaves its profile's, an empty tuple leaves nothing.
+    """
+
+    prompt: Template
+    identity: str | None = None
+    tools: tuple[str, ...] | None = None
+    schema: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Another document by its static name. `passes` are all that it sees of its caller."""
+
+    document: str
+    passes: tuple[tuple[str, Formula], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """The call whose label is the text of a value."""
+
+    on: Formula
+    cases: tuple[tuple[str, Call], ...]
+    default: Call | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OnError:
+    policy: typing.Literal["continue", "abort", "retry"]
+    times: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """One step again and again, each time with the value that it gave before. `source` None is the incoming pipe."""
+
+    source: Literal | Formula | None
+    init: Formula
+    do: Step
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """One step for each item, side by side; then `collect` on the results in order."""
+
+    source: Literal | Formula | None
+    do: Step
+    collect: Step
+    on_error: OnError
+    max_parallel: int = 8
+    max_items: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Named branches side by side; then `collect` on their results by name."""
+
+    branches: tuple[tuple[str, Step], ...]
+    collect: Step
+    on_error: OnError
+
+
+Work: TypeAlias = Think | UseTool | Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
-    """A numbered place in a document: a question, then its own work, then one arm; each may be missing."""
+    """A numbered place in a document: a question, then its own work, then one arm; each may be missing.
+
+    In a pipeline the title is the kind of the step, and `capture` names the store that its value goes to.
+    """
 
     position: int
     label: str
     title: str
     ask: Ask | None = None
-    work: Think | UseTool | None = None
+    work: Work | None = None
     match: Match | None = None
     capture: Capture | None = None
     number: str = ""
@@ -164,12 +278,13 @@ class Plan:
     """A document, ready to run."""
 
     title: str
-    format: Literal["playbook", "directive", "pipeline"]
+    format: typing.Literal["playbook", "directive", "pipeline"]
     inputs: tuple[Input, ...]
     body: Sequence
     system: str = ""
     description: str = ""
     artifact: Artifact | None = None
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[str, Step]]:
         """Every step with the path of its position, parents before their sub-steps."""
@@ -178,8 +293,21 @@ class Plan:
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
     for step in sequence.steps:
-        path = f"{prefix}{step.position}"
-        yield path, step
-        if step.match:
-            for number, case in enumerate(step.match.cases, 1):
-                yield from walk(case.body, f"{path}/case[{number}]/")
+        yield from _walk_step(step, f"{prefix}{step.position}")
+
+
+def _walk_step(step: Step, path: str) -> Iterator[tuple[str, Step]]:
+    yield path, step
+    if step.match:
+        for number, case in enumerate(step.match.cases, 1):
+            yield from walk(case.body, f"{path}/case[{number}]/")
+    match step.work:
+        case Fold():
+            yield from _walk_step(step.work.do, f"{path}/fold")
+        case ForEach():
+            yield from _walk_step(step.work.do, f"{path}/for_each")
+            yield from _walk_step(step.work.collect, f"{path}/collect")
+        case Parallel():
+            for name, branch in step.work.branches:
+                yield from _walk_step(branch, f"{path}/parallel[{name}]")
+            yield from _walk_step(step.work.collect, f"{path}/collect")

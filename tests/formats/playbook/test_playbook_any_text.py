@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -99,6 +100,16 @@ def test_what_is_written_reads_the_same(body: str, description: str, system: str
     assert without_spans(again) == without_spans(playbook)
 
 
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(["plain {{m}}", "  indented ", "", " ", "@output(x)", "# {{m}}", "é\t"]), max_size=6))
+def test_the_short_way_gives_what_the_long_way_gives(body: list[str]) -> None:
+    source = Source.of("# T\n## STEP 1: {{m}}\n" + "\n".join(body) + "\n## STEP 2: B\n" + "\n".join(body))
+    short = parse(source)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("quire.formats.playbook.parse.flat_step", lambda *_: None)
+        assert parse(source) == short
+
+
 HOSTILE: dict[str, Callable[[int], str]] = {
     "elicit and spaces": lambda n: "@elicit(input," + " " * n + "x",
     "elicit and spaces, closed": lambda n: "@elicit(input," + " " * n + "x)",
@@ -124,9 +135,9 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "falling fences": lambda n: "".join("`" * (k + 3) + "a\n" for k in range(int((2 * n) ** 0.5), 0, -1)),
     "nested ifs": lambda n: '```if a == "b"```\n' * (n // 18),
     "arms": lambda n: '```if a == "b"```\n' + '```elif a == "b"```\nx\n' * (n // 22),
-    "undeclared names": lambda n: "".join(f'```if name{k} == "b"```\n```endif```\n' for k in range(n // 34)),
+    "undeclared names": lambda n: "".join(f'```if name{k} == "b"```\n```endif```\n' for k in range(n // 38)),
     "steps": lambda n: "## STEP 1: x\n" * (n // 13),
-    "steps with outputs": lambda n: "".join(f"## STEP 1: x\n{{{{b{k}}}}}\n@output(a{k})\n" for k in range(n // 38)),
+    "steps with outputs": lambda n: "".join(f"## STEP 1: x\n{{{{b{k}}}}}\n@output(a{k})\n" for k in range(n // 42)),
     "sections": lambda n: "## INPUTS\n```\n```\n" * (n // 18),
     "inputs": lambda n: "## INPUTS\n" + "".join(f"- `a{k}` (enum: a, b)\n" for k in range(n // 23)),
     "input and backticks": lambda n: "## INPUTS\n- `a` (" + "(" * n,
@@ -142,18 +153,24 @@ def test_time_is_linear(name: str) -> None:
 
     def seconds(size: int) -> float:
         source = Source.of("# T\n\n## STEP 1: A\n\n" + make(size))
+        assert source.size <= 200_000
         best = 9.0
-        for _ in range(5):
+        for _ in range(3):
             start = time.process_time()
             parse(source)
             best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(190_000) <= 3.2 * seconds(95_000) + 0.02
+    # The garbage collector looks at all that is alive, again and again: that is its time, not the reader's.
+    gc.disable()
+    try:
+        assert seconds(180_000) <= 3.2 * seconds(90_000) + 0.02
+    finally:
+        gc.enable()
 
 
 def test_a_whole_check_of_a_hostile_document_is_quick() -> None:
     for make in HOSTILE.values():
         start = time.process_time()
-        check(Source.of("# T\n\n## STEP 1: A\n\n" + make(190_000)))
+        check(Source.of("# T\n\n## STEP 1: A\n\n" + make(180_000)))
         assert time.process_time() - start < 5

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from quire.diagnostics import Severity
+from quire.formats.playbook import placeholders
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.syntax import Playbook, Step
+from quire.plan import template
 from quire.source import Source
 
 
@@ -128,7 +130,7 @@ def test_line_ends_and_the_mark_are_normalised() -> None:
         ("@output(x)\n    b", "b"),
         ("a\n@output(x)\n    b", "a\n    b"),
         (f"a\n\n{IF}\n### STEP 1a: P\np\n{ENDIF}\n\nb", "a\n\nb"),
-        ("é\u00a0\nb  ", "é\nb"),
+        ("é\u00a0\nb  ", "é\u00a0\nb"),
     ],
 )
 def test_content(body: str, content: str) -> None:
@@ -417,6 +419,10 @@ def test_the_last_system_prompt_counts_and_is_not_scanned() -> None:
     text = "# T\n## SYSTEM\none\n## system  prompt\ntwo {{x}}\n@output( y )\n## STEP 1: A\nx\n"
     assert tree(text).system == "two {{x}}\n@output( y )"
     assert codes(text) == [("PB305", 2)]
+
+
+def test_reading_and_rendering_have_one_grammar_of_placeholders() -> None:
+    assert placeholders.PLACEHOLDER.pattern == template.PLACEHOLDER.pattern
 
 
 def test_placeholders_know_their_places() -> None:

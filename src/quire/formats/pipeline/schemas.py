@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from quire.diagnostics import Code, Diagnostic, nearest
+from quire.diagnostics import Code, Diagnostic, Severity, nearest
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
@@ -40,26 +40,25 @@ def read_schema(document: Node) -> tuple[Schema | None, tuple[Diagnostic, ...]]:
     """One schema document by itself; None if there is an error in it."""
     reader = _Reader()
     schema = reader.document(document)
-    return (None if reader.found else schema), tuple(reader.found)
+    return schema, tuple(reader.found)
 
 
 def read_schemas(documents: Iterable[Node]) -> SchemaReading:
     """All schema documents of a file: also duplicate names, cycles, and references that lead nowhere."""
     reader = _Reader()
-    declared: dict[str, Schema | None] = {}
+    declared: set[str] = set()
     good: dict[str, Schema] = {}
-    found: list[Diagnostic] = []
     for document in documents:
-        before = len(reader.found)
         schema = reader.document(document)
-        name = schema.name if schema else _declared_name(document)
-        if name is not None and name in declared:
-            span = schema.span if schema else document.span
-            reader.report(codes.DUPLICATE, f"the schema {_quoted(name)} is declared twice", span)
-        elif name is not None:
-            declared[name] = schema
-            if schema is not None and len(reader.found) == before:
-                good[name] = schema
+        at = document.get("schema") if isinstance(document, Mapping) else None
+        name = text_of(at)
+        if at is None or name is None:
+            continue
+        if name in declared:
+            reader.report(codes.DUPLICATE, f"the schema {_quoted(name)} is declared twice", at.span)
+        elif schema is not None:
+            good[name] = schema
+        declared.add(name)
     closed = cycles(good)
     for names, ref in closed[:_MAX_CYCLES]:
         way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
@@ -70,11 +69,9 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
                 help = reader.suggestion(ref.schema, declared)
                 message = f"the schema {_quoted(ref.schema)} is not defined in this file"
                 reader.report(codes.UNDEFINED, message, ref.span, help)
-    for names, _ in closed:
-        for name in names:
-            good.pop(name, None)
-    found += reader.found
-    return SchemaReading(good, tuple(found))
+    in_cycles = {name for names, _ in closed for name in names}
+    left = {name: schema for name, schema in good.items() if name not in in_cycles}
+    return SchemaReading(left, tuple(reader.found))
 
 
 class _Reader:
@@ -94,6 +91,12 @@ class _Reader:
         return f"did you mean {meant}?" if meant else ""
 
     def document(self, node: Node) -> Schema | None:
+        """None if there is an error in the document."""
+        before = len(self.found)
+        schema = self._document(node)
+        return None if any(one.severity is Severity.ERROR for one in self.found[before:]) else schema
+
+    def _document(self, node: Node) -> Schema | None:
         if not isinstance(node, Mapping):
             self.report(codes.SHAPE, f"a schema document is a mapping, not {describe(node)}", node.span)
             return None
@@ -190,7 +193,7 @@ class _Reader:
             if isinstance(item, Scalar) and not item.tag:
                 key = (bool if isinstance(item.value, bool) else object, item.value)
                 if key in seen:
-                    self.report(codes.PART, f"{_quoted(item.text)} is listed twice", item.span)
+                    self.report(codes.REPEATED, f"{_quoted(item.text)} is listed twice", item.span)
                 seen.add(key)
         return Enum(tuple(values))
 
@@ -235,10 +238,6 @@ class _Reader:
                 help = self.suggestion(name, known)
             self.report(codes.KEY, f"{_quoted(name)} is not a key of {what}", entry.key.span, help)
         return entries
-
-
-def _declared_name(document: Node) -> str | None:
-    return text_of(document.get("schema")) if isinstance(document, Mapping) else None
 
 
 def _visible(entry: Entry) -> Span:

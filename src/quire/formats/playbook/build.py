@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from quire.formats.playbook.drafts import Draft
+from quire.formats.playbook.flat import tidied
 from quire.formats.playbook.making import quick
 from quire.formats.playbook.markers import Marker
 from quire.formats.playbook.placeholders import Placeholders
@@ -17,7 +18,7 @@ _span = quick(Span)
 
 
 class StepBuilder:
-    """`tidy` says that no line of the text has space at its end; `condition` what a marker of a draft compares."""
+    """`tidy` says that no line of the text ends in a blank or a tab; `condition` what a marker of a draft compares."""
 
     def __init__(
         self, text: str, places: Placeholders, tidy: bool, condition: Callable[[Marker, Draft], Condition]
@@ -73,13 +74,13 @@ class StepBuilder:
         if len(ranges) == 1:
             start, end = ranges[0]
             piece = text[start:end]
-            return (piece if self._tidy else "\n".join(map(str.rstrip, piece.split("\n")))).strip()
+            return (piece if self._tidy else tidied(piece)).strip()
         kept: list[str] = []
         blank = False
         for start, end in ranges:
             piece = text[start:end]
             if not self._tidy:
-                piece = "\n".join(map(str.rstrip, piece.split("\n")))
+                piece = tidied(piece)
             body = piece.strip("\n")
             if not body:
                 blank = blank or piece != ""

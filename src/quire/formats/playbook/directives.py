@@ -27,6 +27,9 @@ class Ignored:
 Directive = PromptReference | OutputCapture | Elicitation | ToolCall | Ignored
 
 _capture = quick(OutputCapture)
+_elicitation = quick(Elicitation)
+_reference = quick(PromptReference)
+_call = quick(ToolCall)
 _span = quick(Span)
 
 _OUTPUT = re.compile(
@@ -118,7 +121,7 @@ def _elicit(text: str, span: Span, found: list[Diagnostic]) -> Elicitation | Ign
                 )
             )
     _check_default(kind, options, default, span, found)
-    return Elicitation(cast(ElicitKind, kind), prompt, options, default, span)
+    return _elicitation(cast(ElicitKind, kind), prompt, options, default, span)
 
 
 def _check_default(
@@ -143,7 +146,7 @@ def _check_default(
 def _prompt(text: str, span: Span, found: list[Diagnostic]) -> PromptReference | Ignored | None:
     where = text[len("@prompt(") : -1]
     if _REFERENCE.fullmatch(where):
-        return PromptReference(where, span)
+        return _reference(where, span)
     scheme = _SCHEME.fullmatch(where)
     if not scheme or scheme[1] in ("library", "file", "mcp"):
         return None
@@ -183,7 +186,7 @@ def _tool(text: str, span: Span, found: list[Diagnostic]) -> ToolCall | Ignored 
     if not tool or (tool.end() != end and text[tool.end()] != ","):
         return None
     arguments = text[tool.end() + 1 : end].strip()
-    return ToolCall(connection[1] or connection[2], tool[1] or tool[2], arguments, span)
+    return _call(connection[1] or connection[2], tool[1] or tool[2], arguments, span)
 
 
 def looks_like(text: str) -> str | None:

@@ -28,6 +28,11 @@ def capture(line: Match[str]) -> OutputCapture:
     return _output(name, None, (), None, _span(at - _OPENING, end + 1), _span(at, end))
 
 
+def tidied(text: str) -> str:
+    """The text without blanks and tabs at the ends of its lines."""
+    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])
+
+
 def flat_step(
     text: str, places: Placeholders, tidy: bool, number: int, heading: Match[str], lines: Sequence[Match[str]], end: int
 ) -> Step | None:
@@ -45,7 +50,7 @@ def flat_step(
         output = capture(line)
     content = text[begin:stop]
     if not tidy:
-        content = "\n".join(map(str.rstrip, content.split("\n")))
+        content = tidied(content)
     content = content.strip()
     title = heading[STEP].rstrip()
     return _step(

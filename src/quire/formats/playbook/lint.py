@@ -9,10 +9,10 @@ from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
+from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.suggest import Suggestions
 from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
-from quire.plan.template import PLACEHOLDER
 from quire.source import Source, Span
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

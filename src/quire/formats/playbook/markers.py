@@ -40,9 +40,9 @@ _COMPARISON = re.compile(
 def read_marker(text: str, at: int) -> Marker | None:
     """Reads a line without the space around it, which stands at `at`."""
     if text == "```else```":
-        return Marker("else", Span(at, at + len(text)))
+        return _marker("else", _span(at, at + len(text)), "", "==", "", NOWHERE)
     if text == "```endif```":
-        return Marker("endif", Span(at, at + len(text)))
+        return _marker("endif", _span(at, at + len(text)), "", "==", "", NOWHERE)
     match = _CONDITION.fullmatch(text)
     if not match:
         return None

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import warnings
 from quire.formats.playbook.drafts import Draft
+from quire.formats.playbook.making import quick
 from quire.formats.playbook.markers import Marker
 from quire.formats.playbook.suggest import Suggestions
 from quire.formats.playbook.syntax import Condition, ConditionSource, InputDeclaration, Step
+
+_condition = quick(Condition)
 
 
 class Names:
@@ -43,7 +46,7 @@ class Names:
             source = "input"
         elif not (name in self._known or name in self._asked or (draft.output and draft.output.name == name)):
             self._warn(marker)
-        return Condition(name, marker.operator, marker.value, source, marker.span, marker.variable_span)
+        return _condition(name, marker.operator, marker.value, source, marker.span, marker.variable_span)
 
     def _warn(self, marker: Marker) -> None:
         name = marker.variable

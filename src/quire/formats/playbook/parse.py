@@ -21,9 +21,10 @@ from quire.formats.playbook.directives import looks_like
 from quire.formats.playbook.drafts import Draft, read_flat
 from quire.formats.playbook.flat import flat_step
 from quire.formats.playbook.inputs import read_inputs
+from quire.formats.playbook.making import quick
 from quire.formats.playbook.markers import Marker, read_marker
 from quire.formats.playbook.names import Names
-from quire.formats.playbook.placeholders import Placeholders
+from quire.formats.playbook.placeholders import PLACEHOLDER, Placeholders
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.scan import (
     AT,
@@ -41,7 +42,6 @@ from quire.formats.playbook.scan import (
 from quire.formats.playbook.suggest import nearest_word
 from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
 from quire.formats.playbook.types import ARTIFACT_TYPES
-from quire.plan.template import PLACEHOLDER
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 NO_TITLE = "No title found: document must contain a level-1 heading (# Title)"
@@ -49,8 +49,8 @@ NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 _TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
 _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
-# White space of ASCII that `str.rstrip` takes besides blanks and tabs, all of it rare.
-_RARE_SPACE = "\x0b\x0c\x1c\x1d\x1e\x1f"
+_playbook = quick(Playbook)
+_reading = quick(Reading)
 _HEADINGS = (STEP, SECTION)
 _TICKS = (FENCE, TICKS)
 _KNOWN = {
@@ -87,7 +87,7 @@ class _Parser:
         self._first_section = len(source.text)
         self._step_like: Match[str] | None = None
         self._branches = False
-        self._tidy = _is_tidy(source.text)
+        self._tidy = " \n" not in source.text and "\t\n" not in source.text
         self._places = Placeholders(source.text)
 
     def parse(self) -> Reading:
@@ -106,7 +106,7 @@ class _Parser:
             found.sort(key=_in_order)
             if any(one.severity is Severity.ERROR for one in found):
                 playbook = None
-        return Reading(self._source, playbook, tuple(found))
+        return _reading(self._source, playbook, tuple(found))
 
     def _read_sections(self) -> None:
         title, lines = self._scan.title, self._scan.lines
@@ -277,7 +277,7 @@ class _Parser:
                 names.after(step)
         if title is None or not steps:
             return None
-        return Playbook(
+        return _playbook(
             title[0][2:].strip(),
             text[title.end() : self._first_section].strip(),
             self._system,
@@ -290,13 +290,6 @@ class _Parser:
 
 def _no_condition(marker: Marker, draft: Draft) -> Condition:
     raise AssertionError("a document without branches has no conditions")
-
-
-def _is_tidy(text: str) -> bool:
-    """Whether it is certain that no line has space at its end: then text need not be taken apart."""
-    if not text.isascii() or " \n" in text or "\t\n" in text:
-        return False
-    return not any(space in text for space in _RARE_SPACE)
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:

@@ -13,6 +13,7 @@ from re import Match
 
 from quire.formats.playbook import fences
 from quire.formats.playbook.fences import Fences
+from quire.formats.playbook.making import quick
 from quire.source import Span
 
 # The groups of a special line; `lastindex` says which of them it is.
@@ -26,6 +27,7 @@ _SPECIAL = re.compile(
     # what may be a fence, other lines of backticks, other headings
     r"|(`{3,}+[^`\n]*+(?![^\n])|~~~.*+)|([`~].*+)|(#.*+)))"
 )
+_span = quick(Span)
 # A number that fits no machine is a slip, and Python refuses to read very long ones.
 _MAX_DIGITS = 18
 
@@ -63,7 +65,8 @@ def scan(text: str) -> Scan:
 def line_span(line: Match[str]) -> Span:
     """The line without the space around it, as a place in the text."""
     group = line[0]
-    return Span(line.start() + len(group) - len(group.lstrip()) - 1, line.start() + len(group.rstrip()) - 1)
+    start = line.start() - 1
+    return _span(start + len(group) - len(group.lstrip()), start + len(group.rstrip()))
 
 
 def is_section(line: Match[str]) -> bool:

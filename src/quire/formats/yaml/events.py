@@ -22,7 +22,7 @@ from quire.source import Source, Span
 _LOADER: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORBIDDEN = re.compile("\\A\ufeff|[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _FOREIGN_BREAKS = "\x85\u2028\u2029"
-_NEXT_DOCUMENT = re.compile(r"^---(?=\s|\Z)", re.MULTILINE)
+_NEXT_DOCUMENT = re.compile(r"^---(?=[ \t\n]|\Z)", re.MULTILINE)
 _MAX_RESTARTS = 20
 _MAX_CHARACTERS = 20
 

@@ -21,7 +21,11 @@ def place(source: Source, scalar: Scalar, part: Span) -> Span:
     at = _offsets(source.text, scalar)
     if at is None or not 0 <= part.start <= part.end < len(at):
         return scalar.body
-    return Span(at[part.start], max(at[part.start], at[part.end - 1] + 1) if part.end > part.start else at[part.start])
+    if part.start == part.end:
+        return Span(at[part.start], at[part.start])
+    # A part that ends with a line of a block does not reach into the indentation of the next one.
+    end = at[part.end - 1] + 1 if scalar.style is Style.LITERAL else at[part.end]
+    return Span(at[part.start], end)
 
 
 def _offsets(text: str, scalar: Scalar) -> list[int] | None:

@@ -21,7 +21,7 @@ from quire.formats.yaml.scalars import NotJson, resolve
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 MAX_DEPTH = 100
-_PROPERTIES = re.compile(r"(?:[!&]\S*+|#[^\n]*+|\s++)*+")
+_PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*+")
 _STYLES = {"": Style.PLAIN, "'": Style.SINGLE, '"': Style.DOUBLE, "|": Style.LITERAL, ">": Style.FOLDED}
 _in_order = attrgetter("span.start", "span.end")
 
@@ -121,7 +121,7 @@ class _Builder:
         text = self._events.restored(event.value)
         if event.style in ("|", ">"):
             # The parser counts the blank lines after a block to it.
-            end = start + len(self._text[start:end].rstrip())
+            end = start + len(self._text[start:end].rstrip(" \t\n"))
         span = body = Span(start, end)
         if event.tag is not None or event.anchor is not None:
             begin = _PROPERTIES.match(self._text, start, end)

@@ -57,8 +57,8 @@ PART = _error(
     "PL045",
     "field-part",
     "A field type lacks what its type needs, or has something else in its place.",
-    "An `enum` needs `values`, a list of at least one literal, all different; a `list` needs `of`, a type; an `object`\n"
-    "needs `fields`, with at least one; a `ref` needs `schema`, a name. `required` is true or false.",
+    "An `enum` needs `values`, a list of at least one literal; a `list` needs `of`, a type; an `object` needs\n"
+    "`fields`, with at least one; a `ref` needs `schema`, a name. `required` is true or false.",
     "fields:\n  tags: {type: list}\n  level: {type: enum, values: low}",
     "fields:\n  tags: {type: list, of: {type: string}}\n  level: {type: enum, values: [low, high]}",
 )
@@ -85,4 +85,12 @@ UNDEFINED = _warning(
     "Steps see the schema documents of their own file only. A value that is held to the missing schema fails its step.",
     "schema: Report\nfields:\n  review: {type: ref, schema: Reveiw}",
     "schema: Report\nfields:\n  review: {type: ref, schema: Review}",
+)
+REPEATED = _warning(
+    "PL141",
+    "repeated-value",
+    "A value of an enum is listed twice.",
+    "Both mean the same, so one of them is a slip. Numbers are compared as numbers: `1` and `1.0` are one value.",
+    "level: {type: enum, values: [low, high, low]}",
+    "level: {type: enum, values: [low, medium, high]}",
 )
