@@ -23,7 +23,7 @@ from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
 from quire.engine.replay import replay
-from quire.engine.requests import Load, ToolRequest
+from quire.engine.requests import Load, Offered, ToolRequest
 from quire.engine.walker import Terms
 from quire.plan.nodes import Plan, Sequence, Step, UseTool
 from quire.runtime.people import Nobody
@@ -47,6 +47,9 @@ class Instant:
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         return "x" * 200
+
+    async def offers(self, names: object) -> list[Offered]:
+        raise AssertionError("no agent here")
 
     async def prompt(self, server: str, name: str) -> str:
         raise AssertionError

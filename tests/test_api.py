@@ -40,6 +40,7 @@ type: markdown
 @pytest.fixture
 def playbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "tea.playbook.md"
     path.write_text(PLAYBOOK, encoding="utf-8")
     return path

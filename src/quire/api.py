@@ -64,7 +64,8 @@ def run(
     """Starts a run: await it for its `Result`, or iterate over it for its events.
 
     Without `model` it is chosen as on the command line. `answers` are by step label; a question that nobody
-    answers leaves the run waiting (`status` is `awaiting_input`). Raises `CannotStart` and its kin before
+    answers leaves the run waiting (`status` is `awaiting_input`). The workspace is that of the current folder, as on
+    the command line, or of the one that is given. Raises `CannotStart` and its kin before
     anything has run; a run that fails is a result, not an exception.
     """
     read = document if isinstance(document, Document) else load(document)
@@ -76,7 +77,7 @@ def run(
         allow=allow,
         budget=budget,
     )
-    start = Path(workspace) if workspace else Path(read.name).parent if Path(read.name).exists() else None
+    start = Path(workspace) if workspace else None
     given = model if not isinstance(model, str) else None
     return Running(read, inputs or {}, options, given, people, start)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +28,7 @@ class Document:
 
     @property
     def sha256(self) -> str:
-        return hashlib.sha256(self.source.text.encode()).hexdigest()
+        return self.source.sha256
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -52,6 +51,14 @@ def load(path: str | Path) -> Document:
 
 
 def read(source: Source) -> Document:
-    reading = formats.read(source)
-    plan = lower(reading.playbook) if reading.playbook else None
-    return Document(source, "playbook", plan, reading.diagnostics)
+    name = formats.format_of(source)
+    if name == "pipeline":
+        from quire.formats.pipeline import lower as pipeline
+        from quire.formats.pipeline.parse import parse
+
+        reading = parse(source)
+        file = reading.file
+        return Document(source, name, pipeline.lower(file, file.pipelines[0]) if file else None, reading.diagnostics)
+    playbook = formats.read(source)
+    plan = lower(playbook.playbook) if playbook.playbook else None
+    return Document(source, "playbook", plan, playbook.diagnostics)

@@ -82,7 +82,10 @@ class RunState(QuireError):
 
 
 class StepFailed(QuireError):
-    """One step could not be done. `kind` is a stable word for machines, the text is for people."""
+    """One step could not be done. `kind` is a stable word for machines, the text is for people.
+
+    `path` is that of the effect to blame, or of the step; `also` are those that failed beside it.
+    """
 
     exit_code = 3
 
@@ -91,6 +94,7 @@ class StepFailed(QuireError):
         self.message = message
         self.kind = kind
         self.path = path
+        self.also: tuple[str, ...] = ()
 
 
 class ModelFailed(StepFailed):

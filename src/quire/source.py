@@ -6,6 +6,7 @@ Every format reads a `Source` and puts a `Span` on each node it makes, so that a
 
 from __future__ import annotations
 
+import hashlib
 import stat
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -56,6 +57,11 @@ class Source:
     @classmethod
     def of(cls, text: str, name: str = "<text>") -> Source:
         return cls(name, normalise(text), len(text.encode("utf-8", "surrogatepass")))
+
+    @property
+    def sha256(self) -> str:
+        """Of the normalised text: what a run pins."""
+        return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
     def starts(self) -> list[int]:
         """The offset at which each line begins."""

@@ -79,6 +79,11 @@ def copy(value: Value) -> Value:
     return decode(encode(value))
 
 
+def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
+    """Text stays as it is, everything else is written as JSON: for people, and for documents whose values are text."""
+    return {name: value if isinstance(value, str) else encode(value) for name, value in values.items()}
+
+
 def fingerprint(value: Value) -> str:
     """A hash that depends on the value alone, not on the order of its keys."""
     _check(value)

@@ -10,6 +10,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.conformance.expr_cases import run_expr
+from tests.conformance.pipeline_cases import resume_pipeline, run_pipeline
+from tests.conformance.pipeline_static import check_gate, infer_inputs, parse_pipelines
 from tests.conformance.playbook_cases import parse_playbook, run_playbook
 
 HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
@@ -17,6 +20,12 @@ HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("playbook", "vector"): parse_playbook,
     ("playbook", "corpus"): parse_playbook,
     ("playbook", "exec"): run_playbook,
+    ("pipeline", "expr"): run_expr,
+    ("pipeline", "parse"): parse_pipelines,
+    ("pipeline", "inputs"): infer_inputs,
+    ("pipeline", "gate"): check_gate,
+    ("pipeline", "run"): run_pipeline,
+    ("pipeline", "resume"): resume_pipeline,
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from quire.documents import load
 from quire.engine.drive import Ended
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
-from quire.engine.requests import ToolRequest
+from quire.engine.requests import Offered, ToolRequest
 from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unreadable
 from quire.formats.playbook.vector import as_vector
 from quire.runtime import RunOptions, Runtime
@@ -75,6 +75,9 @@ class ScriptedTools:
             raise ToolFailed(str(result["error"]))
         value: Value = result["result"]
         return value
+
+    async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
+        raise AssertionError("no agent here")
 
     async def prompt(self, server: str, name: str) -> str:
         text = self._prompts.get(f"mcp:{server}/{name}")

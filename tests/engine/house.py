@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quire.engine.drive import Drive, Ended
 from quire.engine.journal import Journal
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status, Usage
-from quire.engine.requests import Load, ToolRequest, Walk
+from quire.engine.requests import Load, Offered, ToolRequest, Walk
 from quire.engine.walker import Terms
 from quire.errors import ModelFailed
 from quire.values import Value
@@ -78,6 +78,9 @@ class RecordingTools:
             return self.act(request)
         finally:
             self.live -= 1
+
+    async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
+        raise AssertionError("no agent here")
 
     async def prompt(self, server: str, name: str) -> str:
         return f"prompt {name} of {server}"

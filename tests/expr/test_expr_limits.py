@@ -94,6 +94,7 @@ MANY: list[Value] = list(range(100_000))
         ("map(ctx.l, x -> ctx.a == ctx.b)", {"l": MANY, "a": "x" * 10**7, "b": "x" * (10**7 - 1) + "y"}, "steps"),
         ("map(ctx.l, x -> ctx.a < ctx.b)", {"l": MANY, "a": "x" * 10**7, "b": "x" * (10**7 - 1) + "y"}, "steps"),
         ("map(ctx.l, x -> ctx.a == ctx.b)", {"l": MANY, "a": NUMBERS, "b": [*NUMBERS]}, "steps"),
+        ("map(ctx.l, x -> count(ctx.rows + ctx.rows))", {"l": NUMBERS[:50], "rows": [NUMBERS] * 400}, "steps"),
         ("*".join(["ctx"] * 5_000), 10**400, "more than 4,300 digits"),
         ("+".join(["ctx"] * 5_000), 10**4_299 * 9, "more than 4,300 digits"),
         ("map(ctx.l, x -> ctx.n + 1)", {"l": MANY, "n": 10**4_000}, "steps"),
@@ -106,7 +107,7 @@ MANY: list[Value] = list(range(100_000))
         (f"[{','.join(['ctx'] * 11)}]", MANY, f"more than {MAX_ITEMS:,} items"),
         ("join(ctx, 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')", ["x" * 100] * 200_000, f"more than {MAX_TEXT:,} characters"),
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_too_much_is_refused(text: str, ctx: Value, words: str) -> None:
     with pytest.raises(EvalError, match=words) as caught:
@@ -117,7 +118,7 @@ def test_too_much_is_refused(text: str, ctx: Value, words: str) -> None:
 def folded(text: str, times: int, acc: Value) -> Value:
     evaluate = compile(parse(text)).evaluate
     for item in range(times):
-        acc = evaluate({"acc": acc, "item": item})
+        acc = evaluate({"acc": acc, "item": item, "ctx": NUMBERS[:40]})
     return acc
 
 
@@ -131,6 +132,7 @@ def folded(text: str, times: int, acc: Value) -> Value:
         ("{a: acc, b: acc}", 1, "items"),
         ("map([1, 2], x -> acc)", 1, "items"),
         ("acc + [acc]", [], "items"),
+        ("ctx + [acc]", [], "nested deeper than 200"),
         ("acc + acc", [1], "items"),
         ("acc + acc", ["x" * 1000], "characters"),
         ("acc + acc", "x", "characters"),

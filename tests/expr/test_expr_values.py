@@ -147,6 +147,10 @@ def value_of(text: str, bindings: dict[str, Value] | None = None) -> Value:
         ("map([{n: 1}], ctx -> ctx.n)", [1]),
         ("map([10], n -> n + ctx.n)", [13]),
         ("map([1], map -> map)", [1]),
+        ("[map([1], n -> n), n]", [[1], 3]),
+        ("[filter([1], n -> n), n]", [[1], 3]),
+        ("[any([1], n -> n), n, all([1], n -> n), n]", [True, 3, True, 3]),
+        ("[find([1], pipe -> pipe), pipe]", [1, "P"]),
         ("map([1, 2], x -> x > 1 and 'big' or 'small')", ["small", "big"]),
         # get
         ("get(ctx, 'obj.a.b')", 7),

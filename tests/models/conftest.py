@@ -49,6 +49,36 @@ class Stub:
 
         return behave
 
+    @staticmethod
+    def use(
+        *calls: tuple[str | None, str, str], text: str = "", finish: str = "tool_calls", piece: int = 4
+    ) -> Behaviour:
+        """Calls of tools (id, name, arguments), the arguments in pieces, after a text."""
+
+        def behave(exchange: Exchange) -> None:
+            exchange.begin()
+            exchange.event({"role": "assistant", "content": text or None})
+            for index, (id_, name, arguments) in enumerate(calls):
+                head = {"index": index, "id": id_, "type": "function", "function": {"name": name, "arguments": ""}}
+                exchange.event({"tool_calls": [head]})
+                for at in range(0, len(arguments), piece):
+                    part = {"index": index, "function": {"arguments": arguments[at : at + piece]}}
+                    exchange.event({"tool_calls": [part]})
+            exchange.event({}, finish, {"prompt_tokens": 9, "completion_tokens": 5, "total_tokens": 14})
+            exchange.end()
+
+        return behave
+
+    @staticmethod
+    def by_format(forced: Behaviour, free: Behaviour) -> Behaviour:
+        """One for requests with a `response_format`, the other for those without."""
+
+        def behave(exchange: Exchange) -> None:
+            wanted = exchange.stub.requests[-1].get("response_format")
+            (forced if wanted else free)(exchange)
+
+        return behave
+
     def hang(self, exchange: Exchange) -> None:
         self.release.wait(5)
         exchange.drop()

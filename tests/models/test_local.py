@@ -9,21 +9,23 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 pytest.importorskip("xllamacpp", reason='needs the extra "local"')
 
-from quire.engine.capture import json_objects
+from quire.engine.json_objects import json_objects
 from quire.engine.ports import ModelCall
-from quire.engine.requests import Message
+from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import CannotStart, ModelFailed
 from quire.models import ModelSettings, open_model
-from quire.models.local import LocalModel, _bounded, _loops, closes
+from quire.models.local import LocalModel, _loops, closes
 from quire.models.runtime import Callback, Runtime, runtime_for
-from quire.values import Value
+from quire.values import Value, decode
 
 SCHEMA: dict[str, Value] = {
     "type": "object",
@@ -69,11 +71,164 @@ async def test_only_the_closing_object_is_forced(smollm2: Path) -> None:
     assert last.value["mood"] in ("good", "bad")
 
 
+IMPOSSIBLE: dict[str, Value] = {
+    "type": "object",
+    "properties": {"a": {"type": "string", "pattern": "(?=x)y"}},
+    "required": ["a"],
+}
+"""Beyond the runtime's grammars, which it does not say: it just generates freely."""
+
+
 async def test_a_schema_beyond_the_runtime_leaves_the_prose(smollm2: Path) -> None:
-    impossible: dict[str, Value] = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}, "required": ["a"]}
-    call = user("Say hello.", closing=impossible, max_tokens=8)
-    reply = await LocalModel(smollm2, name="x").complete(call, lambda piece: None)
+    pieces: list[str] = []
+    call = user("Say hello.", closing=IMPOSSIBLE, max_tokens=8)
+    reply = await LocalModel(smollm2, name="x").complete(call, pieces.append)
     assert reply.text.strip()
+    assert "".join(pieces) == reply.text
+    assert reply.usage.output_tokens <= 8 + 4, "what was not forced was not stopped at once"
+
+
+async def test_the_whole_reply_is_forced(smollm2: Path) -> None:
+    pieces: list[str] = []
+    reply = await LocalModel(smollm2, name="x").complete(user("How are you?", schema=SCHEMA), pieces.append)
+    assert "".join(pieces) == reply.text
+    assert len(pieces) > 1
+    assert jsonschema_rs.is_valid(SCHEMA, decode(reply.text))
+    assert reply.finish_reason == "stop"
+
+
+async def test_a_forced_reply_that_is_cut_is_no_reply(smollm2: Path) -> None:
+    with pytest.raises(ModelFailed, match="cut off by the token limit") as caught:
+        call = user("How are you?", schema=SCHEMA, max_tokens=4)
+        await LocalModel(smollm2, name="x").complete(call, lambda piece: None)
+    assert caught.value.kind == "bad_reply"
+
+
+@pytest.mark.parametrize("schema", [IMPOSSIBLE, {"type": "array"}, {}])
+async def test_where_nothing_can_be_forced_the_model_just_answers(smollm2: Path, schema: dict[str, Value]) -> None:
+    pieces: list[str] = []
+    call = user("Say hello.", schema=schema, max_tokens=8)
+    reply = await LocalModel(smollm2, name="x").complete(call, pieces.append)
+    assert "".join(pieces) == reply.text
+    assert reply.text.strip()
+
+
+LOOK: dict[str, Value] = {
+    "type": "object",
+    "properties": {"city": {"enum": ["Rome", "Oslo"]}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+TOOL = Offered("look", "Looks up a city.", LOOK)
+ODD = Offered("odd", "Odd.", IMPOSSIBLE)
+
+
+@pytest.mark.parametrize("tools", [(TOOL,), (TOOL, ODD)], ids=["exact", "loose"])
+async def test_tools_are_called_or_an_answer_is_given(smollm2: Path, tools: tuple[Offered, ...]) -> None:
+    model = LocalModel(smollm2, name="x")
+    messages: tuple[Message, ...] = (Message("user", "Look up Rome."),)
+    for turn in range(1, 3):
+        pieces: list[str] = []
+        call = ModelCall("You look up cities.", messages, tools=tools, max_tokens=120)
+        try:
+            reply = await model.complete(call, pieces.append)
+        except ModelFailed as error:
+            assert error.kind == "bad_reply"  # so small a model may go on for ever, but not unseen
+            return
+        assert "".join(pieces) == reply.text
+        assert reply.usage.input_tokens > 100
+        if not reply.uses:
+            assert reply.text.strip()
+            assert not reply.text.startswith("{")
+            return
+        [use] = reply.uses
+        assert (reply.text, reply.finish_reason, use.id) == ("", "tool_call", f"call_{turn}")
+        assert use.name in {tool.name for tool in tools}
+        if tools == (TOOL,):
+            assert jsonschema_rs.is_valid(LOOK, use.arguments)
+        messages += (Message("assistant", "", (use,)), Message("tool", "It rains.", answers=use.id))
+
+
+async def test_a_call_that_is_cut_is_none(smollm2: Path) -> None:
+    call = ModelCall("", (Message("user", "Look up Rome."),), tools=(TOOL,), max_tokens=2)
+    with pytest.raises(ModelFailed, match="cut off by the token limit") as caught:
+        await LocalModel(smollm2, name="x").complete(call, lambda piece: None)
+    assert caught.value.kind == "bad_reply"
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the runtime is made to say, and what comes of it."""
+
+    said: str
+    finish: str
+    text: str
+    uses: tuple[ToolUse, ...] = ()
+    fails: str = ""
+
+
+TOLD = {
+    "call": Told(
+        '{"tool": "look", "args": {"city": "Rome"}}', "stop", "", (ToolUse("call_1", "look", {"city": "Rome"}),)
+    ),
+    "answer": Told('{"answer": "It \\"rains\\" \\ud83d\\ude00."}', "stop", 'It "rains" 😀.'),
+    "answer in the shape of a schema": Told('{"answer": {"mood": "good"}}', "stop", '{"mood":"good"}'),
+    "a text that is cut is kept": Told('{"answer": "It is going to', "length", "It is going to"),
+    "an object that is cut is not": Told('{"answer": {"mood": "go', "length", "", fails="cut off by the token limit"),
+    "a call that is cut is not": Told(
+        '{"tool": "look", "args": {"ci', "length", "", fails="cut off by the token limit"
+    ),
+    "another shape": Told('{"other": 1}', "stop", "", fails="no call of a tool and no answer"),
+    "nothing": Told('{"answer": " "}', "stop", "", fails="answered nothing"),
+    "never forced": Told("Well, it rains.", "stop", "", fails="no call of a tool and no answer"),
+}
+
+
+@pytest.fixture
+def told_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., LocalModel]]:
+    """A model that says these things (text, finish) one after the other, three characters at a time."""
+    path = tmp_path / "x.gguf"
+    path.write_bytes(b"GGUF")
+    model = LocalModel(path, name="x")
+
+    def saying(*texts: tuple[str, str]) -> LocalModel:
+        left = list(texts)
+
+        def generate(runtime: Runtime, request: Mapping[str, object], callback: Callback) -> None:
+            said, finish = left.pop(0)
+            for at in range(0, len(said), 3):
+                if callback({"choices": [{"delta": {"content": said[at : at + 3]}}]}):
+                    return
+            callback({"choices": [{"delta": {}, "finish_reason": finish}]})
+
+        monkeypatch.setattr(Runtime, "generate", generate)
+        return model
+
+    yield saying
+    model._runtime.worker.shutdown()
+
+
+@pytest.mark.parametrize("name", TOLD)
+async def test_what_a_forced_reply_means(name: str, told_model: Callable[..., LocalModel]) -> None:
+    told, pieces = TOLD[name], list[str]()
+    model = told_model(*[(told.said, told.finish)] * 2)
+    call = user("Look.", tools=(TOOL,))
+    if told.fails:
+        with pytest.raises(ModelFailed, match=told.fails):
+            await model.complete(call, pieces.append)
+        return
+    reply = await model.complete(call, pieces.append)
+    assert (reply.text, reply.uses) == (told.text, told.uses)
+    assert "".join(pieces) == reply.text
+    assert reply.finish_reason == ("tool_call" if told.uses else told.finish)
+
+
+async def test_what_cannot_be_forced_exactly_is_forced_loosely(told_model: Callable[..., LocalModel]) -> None:
+    pieces: list[str] = []
+    model = told_model((" \n Well, it rains.", "stop"), ('{"answer": "It rains."}', "stop"))
+    reply = await model.complete(user("Look.", tools=(ODD,)), pieces.append)
+    assert (reply.text, "".join(pieces)) == ("It rains.", "It rains.")
+    assert reply.usage.output_tokens > len('{"answer": "It rains."}') / 3, "the first try is counted too"
 
 
 async def test_a_prompt_that_is_too_long(smollm2: Path) -> None:
@@ -227,27 +382,6 @@ def test_threads_do_not_pile_up(smollm2: Path) -> None:
 )
 def test_closes(text: str, fits: bool) -> None:
     assert closes(text, SCHEMA) is fits
-
-
-def test_bounds_are_added_where_there_are_none() -> None:
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": {
-            "a": {"type": "string"},
-            "b": {"type": "string", "maxLength": 5},
-            "c": {"type": "array", "items": {"type": "string"}},
-            "d": {"type": "string", "enum": ["x"]},
-        },
-    }
-    assert _bounded(schema) == {
-        "type": "object",
-        "properties": {
-            "a": {"type": "string", "maxLength": 300},
-            "b": {"type": "string", "maxLength": 5},
-            "c": {"type": "array", "maxItems": 20, "items": {"type": "string", "maxLength": 300}},
-            "d": {"type": "string", "enum": ["x"]},
-        },
-    }
 
 
 @pytest.mark.parametrize(

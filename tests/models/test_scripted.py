@@ -7,7 +7,7 @@ import pytest
 
 from quire.engine.ports import ModelCall
 from quire.engine.records import Usage
-from quire.engine.requests import Message
+from quire.engine.requests import Message, ToolUse
 from quire.errors import CannotStart, ModelFailed
 from quire.models import ModelSettings, open_model
 from quire.models.scripted import ScriptedModel
@@ -93,6 +93,32 @@ async def test_delays_and_usage() -> None:
     assert waited == [0.075]
 
 
+async def test_tool_calls() -> None:
+    entries: list[Value] = [
+        {"tool_calls": [{"name": "read", "input": {"path": "a"}}, {"name": "now"}], "text": "Two at once."},
+        {"step": "2", "tool_calls": [{"name": "read"}], "usage": {"cost": 0.25}},
+        {"contains": "what was read", "reply": "done"},
+    ]
+    model, pieces = ScriptedModel(entries), list[str]()
+    first = await model.complete(call("go"), pieces.append)
+    assert first.uses == (ToolUse("call_1", "read", {"path": "a"}), ToolUse("call_2", "now", {}))
+    assert ("".join(pieces), first.text, first.finish_reason) == ("Two at once.", "Two at once.", "tool_call")
+    history: tuple[Message, ...] = (Message("user", "go"), Message("assistant", "", first.uses))
+    second = await model.complete(ModelCall("", history, label="2"), pieces.append)
+    assert (second.text, second.uses, second.usage.cost) == ("", (ToolUse("call_3", "read", {}),), 0.25)
+    history += (Message("tool", "what was read", answers="call_1"),)
+    last = await model.complete(ModelCall("", history), pieces.append)
+    assert (last.text, last.uses, last.finish_reason) == ("done", (), "stop")
+
+
+async def test_tool_calls_in_yaml(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    path = tmp_path / "x.yaml"
+    path.write_text("- tool_calls:\n  - {name: read, input: {lines: 3, all: true}}\n  text: no\n")
+    reply = await ScriptedModel.from_file(path).complete(call(), lambda piece: None)
+    assert (reply.text, reply.uses) == ("no", (ToolUse("call_1", "read", {"lines": 3, "all": True}),))
+
+
 YAML = """\
 # a comment
 model:
@@ -142,6 +168,13 @@ async def test_json_needs_no_yaml(tmp_path: Path, name: str, monkeypatch: pytest
         ("x.json", '[{"default": "a", "step": "1"}]', "it cannot have step or contains"),
         ("x.json", "[[]]", "is neither a text nor a mapping"),
         ("x.json", '[{"reply": "a", "usage": {"tokens": 1}}]', "has a usage that is no mapping"),
+        ("x.json", '[{"reply": "a", "tool_calls": [{"name": "x"}]}]', "has both reply and tool_calls"),
+        ("x.json", '[{"reply": "a", "text": "b"}]', "has a text beside no tool_calls"),
+        ("x.json", '[{"tool_calls": []}]', "has tool_calls that are no list"),
+        ("x.json", '[{"tool_calls": [{"name": "x", "args": {}}]}]', "a tool call that is no mapping of name and input"),
+        ("x.json", '[{"tool_calls": [{"input": {}}]}]', "a tool call that is no mapping of name and input"),
+        ("x.json", '[{"tool_calls": [{"name": "x", "input": "y"}]}]', "calls x with an input that is no mapping"),
+        ("x.yaml", "- tool_calls: [{name: x, input: {a: 2026-01-01}}]\n", "calls x with an input that is no JSON"),
         ("x.yaml", "- a\n- {step: 1}\n", "x.yaml:2: the entry needs a reply"),
         ("x.yaml", "- a\n- {step: 1\n", "x.yaml:3: not YAML"),
         ("x.yaml", "", "x.yaml:1: a script is a list of replies"),

@@ -47,7 +47,7 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     folder = Path(view.pins.folder) if view.pins.folder else None
     found = preview(
         plan,
-        view.pins.inputs,
+        as_texts(view.pins.inputs),
         path,
         texts_of(settings, folder),
         records=view.effects,

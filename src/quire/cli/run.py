@@ -77,7 +77,7 @@ def command(
     )
     given = given_inputs(inputs, inputs_file)
     ask = manner.interactive and not detach
-    runtime, choice = with_trust(lambda: _open(options), ask=ask)
+    runtime, choice = with_trust(lambda: _open(options, script is not None), ask=ask)
     if ask:
         given = _completed(runtime, read, choice, given)
 
@@ -89,10 +89,10 @@ def command(
     context.exit(with_trust(work, ask=ask))
 
 
-def _open(options: RunOptions) -> tuple[Runtime, Choice]:
+def _open(options: RunOptions, scripted: bool) -> tuple[Runtime, Choice]:
     runtime = Runtime.open()
     choice = runtime.choose_model(options.model)
-    return runtime, replace(choice, reason="--script") if choice.spec.startswith("script:") else choice
+    return runtime, replace(choice, reason="--script") if scripted else choice
 
 
 def _completed(runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value]) -> dict[str, Value]:

@@ -130,6 +130,7 @@ class Fanning:
         self._children = children
         self._start = start
         self._slots = Slots(limit, self._draw)
+        self.failed: tuple[str, ...] = ()
         self._outcomes: dict[int, Outcome] = {}
         self._drawn = 0
         self._exhausted = False

@@ -92,7 +92,7 @@ class Drive:
         try:
             result = main.result()
         except StepFailed as error:
-            return await self._fail(Failure.of(error), (error.path,) if error.path else ())
+            return await self._fail(Failure.of(error), (error.path, *error.also) if error.path else ())
         except LimitReached as error:
             return await self._fail(Failure("limit", str(error)), ())
         except JournalMismatch as error:

@@ -8,6 +8,9 @@ from quire.engine.records import EffectRecord
 from quire.engine.requests import Effect, request_hash
 from quire.errors import JournalMismatch
 
+REFUSED = "too_many_calls"
+"""The kind of the failure of a model call that the run was not allowed to make."""
+
 
 class Journal:
     """Looks up what was recorded, by path, and notices a request that is not the one that was recorded."""
@@ -30,6 +33,13 @@ class Journal:
 
     def add(self, record: EffectRecord) -> None:
         self._records[record.path] = record
+
+    def model_calls(self) -> int:
+        """How many were performed: one that was refused was not."""
+        return sum(
+            record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
+            for record in self._records.values()
+        )
 
     def cost(self) -> float | None:
         """What all records together cost; None once one of them has an unknown price."""

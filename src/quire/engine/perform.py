@@ -6,6 +6,7 @@ import hashlib
 
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.events import Feed
+from quire.engine.journal import REFUSED
 from quire.engine.ports import ModelCall, Ports
 from quire.engine.records import EffectRecord, Question, Usage
 from quire.engine.requests import (
@@ -15,8 +16,8 @@ from quire.engine.requests import (
     Failure,
     HumanRequest,
     Load,
-    Offer,
     ModelRequest,
+    Offer,
     ToolRequest,
     request_hash,
 )
@@ -84,8 +85,13 @@ class Performer:
             schema=request.schema,
             tools=request.tools,
             label=request.label,
+            identity=request.identity,
+            allow=request.allow,
         )
-        reply = await self._ports.model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
+        model = self._ports.model
+        if request.model and self._ports.other_model is not None:
+            model = self._ports.other_model(request.model)
+        reply = await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
         if not reply.text.strip() and not reply.uses:
             raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
         if len(reply.text) > MAX_REPLY_CHARACTERS:
@@ -129,6 +135,12 @@ class Performer:
         """The record of what a person decided. Waiting for people takes no time that counts."""
         return EffectRecord(
             request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
+        )
+
+    def refused(self, request: ModelRequest, message: str) -> EffectRecord:
+        now = self._ports.clock.now()
+        return EffectRecord(
+            request.path, "model", "failed", request_hash(request), now, failure=Failure(REFUSED, message)
         )
 
     def _effect_id(self, path: str) -> str:

@@ -29,7 +29,7 @@ EffectClass = Literal["read", "idempotent", "write"]
 class ModelCall:
     """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
 
-    `label` names the step for scripted replies; no provider ever sees it.
+    `label`, `identity` and `allow` say which step of which agent asks, for scripted replies: no provider sees them.
     """
 
     system: str
@@ -39,6 +39,8 @@ class ModelCall:
     schema: Mapping[str, Value] | None = None
     tools: tuple[Offered, ...] = ()
     label: str = ""
+    identity: str = ""
+    allow: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ class Store(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """All the doors of one drive."""
+    """All the doors of one drive. `other_model` opens the model that an agent's profile names."""
 
     store: Store
     model: Model
@@ -173,3 +175,4 @@ class Ports:
     loader: Loader
     people: People
     clock: Clock
+    other_model: Callable[[str], Model] | None = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from quire.engine.records import EffectRecord, Event
 from quire.plan.nodes import Plan
+from quire.values import Value, encode
 
 STREAM_TAIL = 10_000
 """How much of a reply under way is held: displays show its end."""
@@ -65,8 +66,8 @@ class Progress:
                 self.streaming = ""
             case "step_completed" if step:
                 step.status = "completed"
-                step.output = str(event.live.get("output", step.output or ""))
-                step.displayed = str(event.live.get("displayed", step.displayed))
+                step.output = _as_text(event.live.get("output", step.output or ""))
+                step.displayed = _as_text(event.live.get("displayed", step.output))
                 self.streaming = ""
                 step.skip_the_rest()
             case "step_skipped" if step:
@@ -108,3 +109,7 @@ class Progress:
                 return self.steps[path]
             path = path.rpartition("/")[0]
         return None
+
+
+def _as_text(value: Value) -> str:
+    return value if isinstance(value, str) else encode(value)

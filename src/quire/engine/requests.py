@@ -39,7 +39,7 @@ class Message:
     def as_value(self) -> Value:
         if not self.uses and not self.answers:
             return [self.role, self.content]
-        uses = [[use.id, use.name, use.arguments] for use in self.uses]
+        uses: list[Value] = [[use.id, use.name, use.arguments] for use in self.uses]
         return [self.role, self.content, uses, self.answers]
 
 
@@ -57,7 +57,8 @@ class ModelRequest:
     """One model call. The answer is a mapping with at least `text`, and `uses` where the model wants tools called.
 
     `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
-    is that of the whole reply. `model` is the run's own where it is empty.
+    is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
+    leaves to the agent, None where it says nothing.
     """
 
     path: str
@@ -69,6 +70,7 @@ class ModelRequest:
     tools: tuple[Offered, ...] = ()
     model: str = ""
     identity: str = ""
+    allow: tuple[str, ...] | None = None
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -92,6 +94,7 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
+    `stdin` is what a command reads.
     """
 
     path: str
@@ -99,9 +102,17 @@ class ToolRequest:
     connection: str
     tool: str
     arguments: Mapping[str, Value]
+    stdin: str | None = None
 
     def content(self) -> Value:
-        return {"connection": self.connection, "tool": self.tool, "arguments": self.arguments}
+        content: dict[str, Value] = {
+            "connection": self.connection,
+            "tool": self.tool,
+            "arguments": self.arguments,
+        }
+        if self.stdin is not None:
+            content["stdin"] = self.stdin
+        return content
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ class Terms:
     expiry: float | None = 24 * 3600.0
     budget: float | None = None
     on_uncertain: str = "rerun"
+    max_model_calls: int | None = None
 
 
 @dataclass(slots=True)
@@ -55,6 +56,7 @@ class Walker:
         self._answers = answers
         self._waiting: dict[str, _Waiting] = {}
         self._tasks: dict[asyncio.Task[None], Branch] = {}
+        self._model_calls = ledger.journal.model_calls()
 
     async def walk(self, walk: Walk, branch: Branch) -> Value:
         answer: Any = None
@@ -96,6 +98,8 @@ class Walker:
                 return await self._ask(request, branch)
             case ModelRequest():
                 self._check_budget()
+                if (refused := self._refused(request)) is not None:
+                    return await self._finish(refused)
             case ToolRequest() if self._performer.changes_the_world(request):
                 if record is not None:
                     await self._settle_uncertain(request, branch)
@@ -152,6 +156,14 @@ class Walker:
             raise LimitReached("the price of this model is not known, so a budget cannot be kept: run without --budget")
         if spent >= self._terms.budget:
             raise LimitReached(f"the budget of ${self._terms.budget:g} is used up (${spent:.4f} spent)")
+
+    def _refused(self, request: ModelRequest) -> EffectRecord | None:
+        """An ordinary failure of its step, and recorded like one: the run may not make that many calls."""
+        most = self._terms.max_model_calls
+        if most is not None and self._model_calls >= most:
+            return self._performer.refused(request, f"the run has made the {most} model calls that it may make")
+        self._model_calls += 1
+        return None
 
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)
@@ -218,6 +230,11 @@ class Walker:
         fanning.begin()
         try:
             await fanning.done
+        except StepFailed as error:
+            await self._stop_below(branch)
+            # All of them ended the run, if this one does: a resume performs each of them again.
+            error.also += tuple(path for path in fanning.failed if path != error.path)
+            raise
         except BaseException:
             await self._stop_below(branch)
             raise
@@ -228,6 +245,7 @@ class Walker:
             outcome = Outcome(await self.walk(walk, child))
         except StepFailed as error:
             if stop:
+                fanning.failed += (error.path, *error.also)
                 fanning.fail(error)
                 child.rest()
                 return

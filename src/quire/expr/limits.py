@@ -1,5 +1,5 @@
 """How deep, how long and how much work an expression may be. They are far from what people write, and near enough
-that a hostile document costs a fraction of a second and some megabytes, not the process."""
+that a hostile document costs a second or two and some hundred megabytes, not the process."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from quire.source import Source
 if TYPE_CHECKING:
     from quire.formats.playbook.reading import Reading
 
-__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "read", "sniff"]
+__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff"]
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
@@ -42,7 +42,7 @@ class Format:
 FORMATS = {
     "playbook": Format("playbook", "quire.formats.playbook.document"),
     "directive": Format("directive", None),
-    "pipeline": Format("pipeline", None),
+    "pipeline": Format("pipeline", "quire.formats.pipeline.document"),
 }
 
 
@@ -61,7 +61,7 @@ def sniff(name: str, text: str) -> str | None:
 
 def read(source: Source) -> Reading:
     """Reads a document of a format that has landed; raises `CannotStart` for any other."""
-    name = _format(source)
+    name = format_of(source)
     if name != "playbook":
         raise CannotStart(f"{source.name} is a {name}: Quire does not read that format yet")
     from quire.formats.playbook.parse import parse
@@ -71,7 +71,7 @@ def read(source: Source) -> Reading:
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
     """Everything there is to say about a document: what its reader says, and the lints."""
-    return _landed(_format(source), source.name).check(source)
+    return _landed(format_of(source), source.name).check(source)
 
 
 def all_codes() -> tuple[Code, ...]:
@@ -80,7 +80,7 @@ def all_codes() -> tuple[Code, ...]:
     return tuple(sorted((code for module in modules for code in module.codes()), key=lambda code: code.id))
 
 
-def _format(source: Source) -> str:
+def format_of(source: Source) -> str:
     name = sniff(source.name, source.text)
     if name is None and PurePath(source.name).suffix == "":
         name = "playbook"

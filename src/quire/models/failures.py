@@ -53,6 +53,15 @@ def failure_of(error: Exception, model: str, secrets: Iterable[str] = ()) -> Mod
     return ModelFailed(f"{model}: the reply could not be read{said or ': ' + type(error).__name__}", kind="bad_reply")
 
 
+def refuses_request(error: Exception) -> bool:
+    """Whether the service, or the library before it, rejects what was asked for; not who asks, and not the prompt."""
+    if isinstance(error, pai.ModelContextWindowExceededError | pai.ModelAuthenticationError | pai.ModelNotFoundError):
+        return False
+    if isinstance(error, pai.ModelHTTPError):
+        return error.status_code in (400, 422, 501)
+    return isinstance(error, pai.ModelRequestRejectedError | pai.UserError)
+
+
 def _said(error: Exception, secrets: Iterable[str]) -> str:
     """The server's or library's own words, on one line, shortened, without secrets."""
     body = error.body if isinstance(error, pai.ModelAPIError) else None

@@ -2,6 +2,7 @@
 
 Where a reply has to close with a JSON object the prose is generated freely first; only when it does not
 already end with an object that fits is the object generated after it, begun by the prose and bound by the schema.
+With tools, or a schema for the whole reply, all of it is bound from the first token on.
 """
 
 from __future__ import annotations
@@ -16,17 +17,27 @@ from pathlib import Path
 from quire.engine.json_objects import json_objects
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
+from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed, QuireError
 from quire.models.runtime import Runtime, runtime_for
-from quire.values import Value, clean
+from quire.models.shapes import choice, forcible, shaped
+from quire.models.talk import Turn, answer_so_far, decided, turns
+from quire.values import InvalidValue, Value, clean, encode
 
 PROSE_TOKENS = 1024
 OBJECT_TOKENS = 256
+FORCED_TOKENS = 1536
+CLOSING_TEXT, REPLY_TEXT = 300, 2000
 
 SAMPLING: Mapping[str, object] = {"temperature": 0.4, "dry_multiplier": 0.5, "dry_allowed_length": 8}
 """Calm, and with a penalty on repeating long passages word by word."""
 
+FORCED_SAMPLING: Mapping[str, object] = {"temperature": 0.2}
+"""Calmer. Not 0: a try after a failed one would fail in the same way."""
+
 _LOOP_WINDOW, _LOOP_TAIL, _LOOP_TIMES = 1200, 60, 6
+
+OnDelta = Callable[[str], None]
 
 
 class LocalModel:
@@ -40,21 +51,64 @@ class LocalModel:
     def name(self) -> str:
         return self._name
 
-    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        messages = [{"role": message.role, "content": message.content} for message in call.messages]
-        if call.system:
-            messages.insert(0, {"role": "system", "content": call.system})
-        limit = call.max_tokens or PROSE_TOKENS
-        prose = await self._say({"messages": messages, "max_tokens": limit, **SAMPLING}, on_delta)
-        if call.closing is not None and not closes(prose.text, call.closing):
-            prose = await self._close(call.closing, messages, prose, on_delta)
-        if not prose.text.strip():
+    async def complete(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
+        if call.tools:
+            return await self._choose(call, on_delta)
+        messages = turns(call)
+        said = _Said()
+        if call.schema is not None and forcible(call.schema):
+            shape = shaped(call.schema, texts=REPLY_TEXT)
+            said = await self._force(messages, shape, call.max_tokens or FORCED_TOKENS, FORCED_SAMPLING, on_delta)
+            self._check_whole(said)
+        if not said.text:
+            limit = call.max_tokens or PROSE_TOKENS
+            said = said.then(await self._say({"messages": messages, "max_tokens": limit, **SAMPLING}, on_delta))
+        if call.closing is not None and not closes(said.text, call.closing):
+            said = await self._close(call.closing, messages, said, on_delta)
+        if not said.text.strip():
             raise ModelFailed(f"{self._name} answered nothing", kind="empty")
-        return ModelReply(prose.text, self._name, Usage(prose.read, prose.written, 0.0), prose.finish)
+        return self._reply(said, said.text)
 
-    async def _close(
-        self, schema: Mapping[str, Value], messages: list[dict[str, str]], prose: _Said, on_delta: Callable[[str], None]
-    ) -> _Said:
+    async def _choose(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
+        """A call of a tool, or the answer, by a forced choice between them."""
+        messages, limit = turns(call), call.max_tokens or FORCED_TOKENS
+        answer = call.schema if forcible(call.schema) else None
+        raw = shown = ""
+
+        def show(piece: str) -> None:
+            nonlocal raw, shown
+            raw += piece
+            if len(new := answer_so_far(raw)) > len(shown):
+                on_delta(new[len(shown) :])
+                shown = new
+
+        said = _Said()
+        for loose in (False, True):
+            shape = choice(call.tools, answer, texts=REPLY_TEXT, loose=loose)
+            tried = await self._force(messages, shape, limit, FORCED_SAMPLING, show)
+            said = said.then(tried)
+            if said.text:
+                break
+        if shown and said.finish != "stop":
+            # A text that was cut, not an object: as it would be without tools.
+            return self._reply(said, shown)
+        self._check_whole(said)
+        try:
+            decision = decided(said.text, call)
+        except InvalidValue as error:
+            raise ModelFailed(
+                f"{self._name}: the reply is no call of a tool and no answer: {error}", kind="bad_reply"
+            ) from None
+        if isinstance(decision, ToolUse):
+            return self._reply(said, "", decision)
+        text = clean(decision if isinstance(decision, str) else encode(decision))
+        if not text.strip():
+            raise ModelFailed(f"{self._name} answered nothing", kind="empty")
+        if len(text) > len(shown):
+            on_delta(text[len(shown) :])
+        return self._reply(said, text)
+
+    async def _close(self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, on_delta: OnDelta) -> _Said:
         """The prose and the object after it; the prose alone where the schema is beyond the runtime's grammars."""
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages
@@ -66,30 +120,57 @@ class LocalModel:
             pending = ""
 
         try:
-            grammar = self._runtime.grammar(_bounded(schema))
-            said = await self._say(
-                {"messages": begun, "max_tokens": OBJECT_TOKENS, "grammar": grammar, "temperature": 0}, object_delta
-            )
-        except (ModelFailed, RuntimeError):
+            shape = shaped(schema, texts=CLOSING_TEXT)
+            said = await self._force(begun, shape, OBJECT_TOKENS, {"temperature": 0}, object_delta)
+        except ModelFailed:
             return prose
-        return _Said(
-            prose.text + (gap if said.text else "") + said.text,
-            prose.finish if said.finish == "stop" else said.finish,
-            prose.read + said.read,
-            prose.written + said.written,
-        )
+        if said.text:
+            said.text = gap + said.text
+        return prose.then(said)
 
-    async def _say(self, request: dict[str, object], on_delta: Callable[[str], None]) -> _Said:
-        said = _Said()
+    async def _force(
+        self,
+        messages: list[Turn],
+        shape: Mapping[str, Value],
+        limit: int,
+        sampling: Mapping[str, object],
+        on_delta: OnDelta,
+    ) -> _Said:
+        """An object of that shape; no text where the runtime could not force it (which it does not say)."""
+        try:
+            grammar = self._runtime.grammar(shape)
+        except RuntimeError:
+            return _Said()
+        request = {"messages": messages, "max_tokens": limit, "grammar": grammar, **sampling}
+        return await self._say(request, on_delta, begins="{")
+
+    async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Said:
+        """With `begins`, no text at all unless it begins so; nothing is passed on before that is known."""
+        said, held = _Said(), ""
         async with aclosing(_chunks(self._runtime, request)) as chunks:
             async for chunk in chunks:
-                piece = said.take(chunk, self._name)
-                if piece:
-                    on_delta(piece)
+                held += said.take(chunk, self._name)
+                start = said.text.lstrip()[: len(begins)]
+                if start != begins[: len(start)]:
+                    return _Said(read=said.read, written=said.written)
+                if held and start == begins:
+                    on_delta(held)
+                    held = ""
                 if _loops(said.text):
                     said.finish = "repetition"
                     break
-        return said
+        return said if not held else _Said(read=said.read, written=said.written)
+
+    def _check_whole(self, said: _Said) -> None:
+        if said.text and said.finish != "stop":
+            why = "cut off by the token limit" if said.finish == "length" else "a loop"
+            raise ModelFailed(f"{self._name}: the JSON object of the reply is {why}", kind="bad_reply")
+
+    def _reply(self, said: _Said, text: str, use: ToolUse | None = None) -> ModelReply:
+        usage = Usage(said.read, said.written, 0.0)
+        if use is not None:
+            return ModelReply(text, self._name, usage, "tool_call", uses=(use,))
+        return ModelReply(text, self._name, usage, said.finish)
 
 
 @dataclass(slots=True)
@@ -101,6 +182,11 @@ class _Said:
     read: int = 0
     written: int = 0
     _counted: bool = field(default=False, repr=False)
+
+    def then(self, next_: _Said) -> _Said:
+        """Both, as one reply."""
+        finish = self.finish if next_.finish == "stop" else next_.finish
+        return _Said(self.text + next_.text, finish, self.read + next_.read, self.written + next_.written)
 
     def take(self, chunk: Mapping[str, object], model: str) -> str:
         error = chunk.get("error")
@@ -188,20 +274,3 @@ def _loops(text: str) -> bool:
         return False
     window = text[-_LOOP_WINDOW:]
     return window.count(window[-_LOOP_TAIL:]) >= _LOOP_TIMES
-
-
-def _bounded(schema: Mapping[str, Value]) -> dict[str, Value]:
-    """The schema with an end to every text and list: a grammar alone does not keep a model from going on."""
-    bounded: dict[str, Value] = dict(schema)
-    if bounded.get("type") == "string" and "enum" not in bounded:
-        bounded.setdefault("maxLength", 300)
-    if bounded.get("type") == "array":
-        bounded.setdefault("maxItems", 20)
-    items, properties = bounded.get("items"), bounded.get("properties")
-    if isinstance(items, Mapping):
-        bounded["items"] = _bounded(items)
-    if isinstance(properties, Mapping):
-        bounded["properties"] = {
-            key: _bounded(part) if isinstance(part, Mapping) else part for key, part in properties.items()
-        }
-    return bounded

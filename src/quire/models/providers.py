@@ -6,22 +6,20 @@ Importing this module imports pydantic-ai, which takes seconds: only `open_model
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import httpx2
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
     ModelResponse,
+    ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
-    SystemPromptPart,
     TextPart,
     TextPartDelta,
-    UserPromptPart,
+    ToolCallPartDelta,
 )
 from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
@@ -30,8 +28,10 @@ from pydantic_ai.settings import ModelSettings as RequestSettings
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.failures import failure_of
-from quire.values import clean
+from quire.models.conversation import BadArguments, Conversation
+from quire.models.failures import failure_of, refuses_request
+from quire.models.shapes import forcible
+from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
@@ -39,7 +39,12 @@ MAX_REPLY = 4_000_000
 """Characters; a reply beyond it is a server gone wrong."""
 
 Price = Literal["free", "listed", "unknown"]
+Event: TypeAlias = ModelResponseStreamEvent | ModelResponse
 Build = Callable[[httpx2.AsyncClient], ProviderModel]
+
+
+class SchemaRefused(ModelFailed):
+    """The service rejected a request that asked for a forced reply: perhaps without it."""
 
 
 class HostedModel:
@@ -61,6 +66,7 @@ class HostedModel:
         self._read_seconds = read_seconds
         self._model = self._built()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._refused_schemas: set[str] = set()
 
     def __repr__(self) -> str:
         return f"HostedModel({self._name!r})"
@@ -70,52 +76,80 @@ class HostedModel:
         return self._name
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        model = self._model_of_this_loop()
+        schema = self._forced(call)
+        try:
+            return await self._complete(call, schema, on_delta)
+        except SchemaRefused:
+            pass
+        reply = await self._complete(call, None, on_delta)
+        # It was the schema: the same one is not tried again.
+        self._refused_schemas.add(fingerprint(schema))
+        return reply
+
+    def _forced(self, call: ModelCall) -> Mapping[str, Value] | None:
+        """The schema that the service is to force the reply to. Where it cannot, the caller looks for itself."""
+        able = self._model.profile.get("supports_json_schema_output", False)
+        if not able or call.schema is None or not forcible(call.schema):
+            return None
+        return None if fingerprint(call.schema) in self._refused_schemas else call.schema
+
+    async def _complete(
+        self, call: ModelCall, schema: Mapping[str, Value] | None, on_delta: Callable[[str], None]
+    ) -> ModelReply:
+        model, conversation = self._model_of_this_loop(), Conversation.of(call)
         text: list[str] = []
         size = 0
         response: ModelResponse | None = None
-        async with aclosing(self._stream(model, call)) as pieces:
-            async for piece in pieces:
-                if isinstance(piece, ModelResponse):
-                    response = piece
+        async with aclosing(self._stream(model, conversation, schema)) as events:
+            async for event in events:
+                if isinstance(event, ModelResponse):
+                    response = event
                     continue
-                text.append(piece)
-                on_delta(piece)
-                size += len(piece)
+                piece, unseen = _written(event)
+                if piece:
+                    text.append(piece)
+                    on_delta(piece)
+                size += len(piece) + unseen
                 if size > MAX_REPLY:
                     raise ModelFailed(
                         f"{self._name}: the reply is longer than {MAX_REPLY} characters", kind="bad_reply"
                     )
-        return self._reply("".join(text), response)
+        return self._reply("".join(text), conversation, response)
 
-    def _reply(self, text: str, response: ModelResponse | None) -> ModelReply:
+    def _reply(self, text: str, conversation: Conversation, response: ModelResponse | None) -> ModelReply:
         finish = (response.finish_reason if response else None) or "stop"
         if finish == "content_filter":
             raise ModelFailed(f"{self._name}: the provider's content filter stopped the reply", kind="refused")
         if finish == "error":
             raise ModelFailed(f"{self._name}: the provider broke the reply off", kind="bad_reply")
-        if not text.strip():
+        try:
+            uses = conversation.uses(response, cut=finish == "length") if response else ()
+        except BadArguments as error:
+            raise ModelFailed(f"{self._name}: {error}", kind="bad_reply") from None
+        if not text.strip() and not uses:
             cut = " before the token limit" if finish == "length" else ""
             raise ModelFailed(f"{self._name} answered nothing{cut}", kind="empty")
-        return ModelReply(text, self._name, self._usage(response), finish)
+        return ModelReply(text, self._name, self._usage(response), finish, uses=uses)
 
-    async def _stream(self, model: ProviderModel, call: ModelCall) -> AsyncGenerator[str | ModelResponse]:
-        """The pieces of the text and, last, the whole response. Everything a library raises ends here."""
+    async def _stream(
+        self, model: ProviderModel, conversation: Conversation, schema: Mapping[str, Value] | None
+    ) -> AsyncGenerator[Event]:
+        """What the service sends and, last, the whole response. Everything a library raises ends here."""
+        messages, parameters = conversation.messages(), conversation.parameters(schema)
+        settings = self._settings(conversation.call)
         failure: ModelFailed
         try:
-            async with model_request_stream(model, _messages(call), model_settings=self._settings(call)) as stream:
+            async with model_request_stream(
+                model, messages, model_settings=settings, model_request_parameters=parameters
+            ) as stream:
                 async for event in stream:
-                    piece = ""
-                    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-                        piece = event.part.content
-                    elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-                        piece = event.delta.content_delta
-                    if piece:
-                        yield clean(piece)
+                    yield event
                 yield stream.get()
             return
         except Exception as error:
             failure = failure_of(error, self._name, self._secrets)
+            if schema is not None and refuses_request(error):
+                failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised out here so that the library's exception, which holds the request, is not its context.
         raise failure
 
@@ -154,13 +188,13 @@ class HostedModel:
         return self._build(create_async_httpx2_client(timeout=timeout))
 
 
-def _messages(call: ModelCall) -> list[ModelMessage]:
-    messages: list[ModelMessage] = []
-    if call.system:
-        messages.append(ModelRequest(parts=[SystemPromptPart(call.system)]))
-    for message in call.messages:
-        if message.role == "user":
-            messages.append(ModelRequest(parts=[UserPromptPart(message.content)]))
-        else:
-            messages.append(ModelResponse(parts=[TextPart(message.content)]))
-    return messages
+def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
+    """The text that an event brings, and how many characters besides it."""
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return clean(text), 0
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return clean(text), 0
+        case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(arguments))):
+            return "", len(arguments)
+    return "", 0

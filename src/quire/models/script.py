@@ -11,17 +11,18 @@ from quire.engine.records import Usage
 from quire.errors import CannotStart
 from quire.values import InvalidValue, Value, encode
 
-KEYS = ("step", "contains", "reply", "default", "error", "delay_ms", "usage")
-_TEXTS = ("step", "contains", "reply", "default")
+KEYS = ("step", "contains", "reply", "default", "error", "tool_calls", "text", "delay_ms", "usage")
+_TEXTS = ("step", "contains", "reply", "default", "text")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """Compared by identity: two entries that say the same are still two."""
+    """Compared by identity: two entries that say the same are still two. `calls` are names and arguments of tools."""
 
     step: str | None = None
     contains: str | None = None
     reply: str = ""
+    calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
     error: tuple[str, str, bool] | None = None
     delay_ms: float = 0.0
     usage: Usage = field(default_factory=Usage)
@@ -64,9 +65,11 @@ def entry_of(value: Value) -> Entry:
     unknown = [key for key in value if key not in KEYS]
     if unknown:
         raise EntryError(f"does not know {unknown[0]!r}; it can have {', '.join(KEYS)}")
-    answers = [key for key in ("reply", "default", "error") if key in value]
+    answers = [key for key in ("reply", "default", "error", "tool_calls") if key in value]
     if len(answers) > 1:
         raise EntryError(f"has both {answers[0]} and {answers[1]}")
+    if "text" in value and "tool_calls" not in value:
+        raise EntryError("has a text beside no tool_calls; what is said alone is a reply")
     if not answers and "delay_ms" not in value:
         raise EntryError("needs a reply, a default or an error")
     if not answers and len(value) > 1:
@@ -77,7 +80,8 @@ def entry_of(value: Value) -> Entry:
     return Entry(
         step=step,
         contains=contains,
-        reply=_text(value.get("reply", value.get("default", ""))),
+        reply=_text(next((value[key] for key in ("reply", "default", "text") if key in value), "")),
+        calls=_calls(value["tool_calls"]) if "tool_calls" in value else (),
         error=_error(value["error"]) if "error" in value else None,
         delay_ms=_number(value.get("delay_ms", 0), "delay_ms"),
         usage=_usage(value.get("usage", {})),
@@ -171,6 +175,26 @@ def _text(value: Value) -> str:
         return encode(value)
     except InvalidValue as error:
         raise EntryError(f"has a reply that is no JSON: {error}") from None
+
+
+def _calls(value: Value) -> tuple[tuple[str, Mapping[str, Value]], ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence) or not value:
+        raise EntryError("has tool_calls that are no list")
+    calls = []
+    for one in value:
+        match one:
+            case {"name": str(name), **rest} if not rest.keys() - {"input"}:
+                given = rest.get("input", {})
+            case _:
+                raise EntryError("has a tool call that is no mapping of name and input")
+        if not isinstance(given, Mapping):
+            raise EntryError(f"calls {name} with an input that is no mapping")
+        try:
+            encode(given)
+        except InvalidValue as error:
+            raise EntryError(f"calls {name} with an input that is no JSON: {error}") from None
+        calls.append((name, given))
+    return tuple(calls)
 
 
 def _error(value: Value) -> tuple[str, str, bool]:

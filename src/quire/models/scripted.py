@@ -1,6 +1,7 @@
 """A model that says what a script says: for `--script FILE`, for document tests, for trying a run without a key.
 
-An entry is a text, or a mapping with `reply`, `error` or `default`. For each call the first of these answers:
+An entry is a text, or a mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and `input`, and
+beside them the `text` that the model says with them). For each call the first of these answers:
 an entry whose `step` is the call's label; one whose `contains` stands in the prompt; the next entry in order
 that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
 last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
@@ -18,6 +19,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed
 from quire.models.script import Entry, entries_of, read_script
 from quire.values import Value
@@ -65,7 +67,9 @@ class ScriptedModel:
         for piece in _pieces(entry.reply):
             on_delta(piece)
             await asyncio.sleep(0)
-        return ModelReply(entry.reply, self._name, entry.usage)
+        earlier = sum(len(message.uses) for message in call.messages)
+        uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(entry.calls, 1))
+        return ModelReply(entry.reply, self._name, entry.usage, "tool_call" if uses else "stop", uses=uses)
 
     def _next(self, call: ModelCall) -> tuple[Entry, float]:
         prompt = "\n".join((call.system, *(message.content for message in call.messages)))

@@ -1,14 +1,25 @@
-"""What a plan will ask for from outside, known before it runs."""
+"""What plans will ask for from outside, known before they run."""
 
 from __future__ import annotations
 
-from quire.plan.nodes import Plan, Think, UseTool
+from collections.abc import Iterable
+
+from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+
+OWN_TOOLS = ("ask",)
+"""Tools that the engine itself answers for."""
 
 
-def tool_calls(plan: Plan) -> list[tuple[str, str]]:
-    """Each (connection, tool) once, in document order."""
-    calls = ((step.work.connection, step.work.tool) for _, step in plan.steps() if isinstance(step.work, UseTool))
-    return list(dict.fromkeys(calls))
+def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
+    """Each (connection, tool) once, in document order; a tool that is only named has no connection."""
+    calls: dict[tuple[str, str], None] = {}
+    for plan in plans:
+        for _, step in plan.steps():
+            if isinstance(step.work, UseTool):
+                calls[(step.work.connection, step.work.tool)] = None
+            elif isinstance(step.work, Invoke) and step.work.tool not in OWN_TOOLS:
+                calls[("", step.work.tool)] = None
+    return list(calls)
 
 
 def prompt_schemes(plan: Plan) -> set[str]:
@@ -17,3 +28,7 @@ def prompt_schemes(plan: Plan) -> set[str]:
         for _, step in plan.steps()
         if isinstance(step.work, Think) and step.work.preamble is not None
     }
+
+
+def asks_a_model(plans: Iterable[Plan]) -> bool:
+    return any(isinstance(step.work, Think | Agent) for plan in plans for _, step in plan.steps())

@@ -11,6 +11,7 @@ from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.render.tables import Style, age, short, status_colour, table, tokens
 from quire.render.text import duration, money, one_line, visible
+from quire.values import as_texts
 from quire.runtime.view import RunView
 from quire.values import Value
 
@@ -40,7 +41,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     """Paragraphs of lines, from what one wants to know first to what came out."""
     yield from run_header(view.row, now, view.pins.model)
     if view.pins.inputs:
-        yield from _paragraph("inputs", _values(view.pins.inputs))
+        yield from _paragraph("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
     yield from _paragraph("steps", table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1)))
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}

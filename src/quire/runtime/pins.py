@@ -15,13 +15,14 @@ class Pins:
     """`document` is the sha256 of the text; `folder` is where its files are looked for.
 
     `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` holds
-    until a resume names another.
+    until a resume names another. `callees` are the documents that this one can call, by name, with their hashes;
+    `profiles` the identities that its agents can have. `model` is empty where no step asks one.
     """
 
     document: str
     folder: str | None
     model: str
-    inputs: Mapping[str, str]
+    inputs: Mapping[str, Value]
     breakpoints: tuple[str, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
@@ -29,6 +30,9 @@ class Pins:
     grants: tuple[str, ...] = ()
     budget: float | None = None
     context_budget: int | None = None
+    callees: Mapping[str, Value] = field(default_factory=dict)
+    identity: str = "default"
+    profiles: Mapping[str, Value] = field(default_factory=dict)
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

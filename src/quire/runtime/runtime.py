@@ -7,9 +7,10 @@ import contextlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from quire.documents import Document, read
 from quire.engine.ask import WrongAnswer, checked_answer
@@ -18,6 +19,7 @@ from quire.engine.events import Listener
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpret import interpret
 from quire.engine.journal import Journal
+from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, EffectRecord, NewRun, Question, RunRow, RunUpdate, Status
@@ -27,7 +29,9 @@ from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice, choose_model, open_model
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
-from quire.plan.uses import prompt_schemes, tool_calls
+from quire.plan.uses import asks_a_model, prompt_schemes, tool_calls
+from quire.runtime.callees import pinned, reachable, unpinned
+from quire.runtime.models import NoModelHere
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pins import Pins
 from quire.runtime.view import RunView
@@ -41,9 +45,11 @@ from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 from quire.workspace.grants import default_grants
+from quire.workspace.pipelines import Registry as Pipelines
+from quire.workspace.pipelines import load_registry
 from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
-from quire.workspace.settings import Settings
+from quire.workspace.settings import AgentSettings, Settings
 
 LOCAL_CONTEXT_CHARACTERS = 12_000
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -81,10 +87,14 @@ class Runtime:
         model: Model | None = None,
         tools: Tools | None = None,
         clock: Clock | None = None,
+        identity: str = "default",
+        repairs: int = 2,
     ) -> None:
         self.settings = settings
         self.store = store
         self.clock = clock or WallClock()
+        self.identity = identity
+        self.repairs = repairs
         self._environ = os.environ if environ is None else environ
         self._model = model
         self._tools = tools
@@ -125,16 +135,21 @@ class Runtime:
     ) -> str:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
         plan = document.runnable()
-        values = complete_inputs(plan, inputs)
+        callees = reachable(plan, self.registry().pipelines) if plan.format == "pipeline" else {}
+        plans = (plan, *(callee.plan for callee in callees.values()))
+        values: Mapping[str, Value] = dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
         self._check_labels(plan, options)
-        choice = choice or self.choose_model(options.model)
-        if self._model is None:
-            open_model(choice.spec, self.settings.models, self._environ)
+        model = ""
+        if choice is not None or asks_a_model(plans):
+            choice = choice or self.choose_model(options.model)
+            model = choice.spec
+            if self._model is None:
+                open_model(model, self.settings.models, self._environ)
         await self._preflight(plan, options)
         pins = Pins(
             document=document.sha256,
             folder=_folder_of(document),
-            model=choice.spec,
+            model=model,
             inputs=values,
             breakpoints=options.breakpoints,
             answers=dict(options.answers),
@@ -142,10 +157,13 @@ class Runtime:
             allow=options.allow,
             grants=tuple(sorted(default_grants(self.settings, options.allow).patterns)),
             budget=options.budget,
-            context_budget=self._context_budget(choice.spec),
+            context_budget=self._context_budget(model),
+            callees=pinned(callees),
+            identity=self.identity,
+            profiles={name: [one.model or "", one.system, list(one.tools)] for name, one in self._agents().items()},
         )
         run = new_run_id(self.clock.now())
-        texts = {document.sha256: document.source.text}
+        texts = {source.sha256: source.text for source in (document.source, *(one.source for one in callees.values()))}
         await self.store.create(
             NewRun(run, plan.title, document.format, document.name, self.clock.now(), pins.as_json(), texts)
         )
@@ -165,14 +183,18 @@ class Runtime:
         row = await self.row(run)
         pins, document = await self._pinned(row)
         plan = document.runnable()
-        model = self._model or open_model(pins.model, self.settings.models, self._environ)
+        setting = await self._setting(pins)
+        plans = (plan, *setting.documents.values())
         async with contextlib.AsyncExitStack() as stack:
-            gate = self._gate(plan, default_grants(self.settings, pins.allow).narrow(Grants.of(pins.grants)))
+            gate = self._gate(plans, default_grants(self.settings, pins.allow).narrow(Grants.of(pins.grants)))
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
             loader = PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
-            ports = Ports(self.store, model, gate, loader, GivenAnswers(pins.answers, somebody), self.clock)
+            answering = GivenAnswers(pins.answers, somebody)
+            ports = Ports(
+                self.store, self._open(pins.model), gate, loader, answering, self.clock, other_model=self._open
+            )
             lease = await self.store.acquire(run)
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
@@ -183,12 +205,12 @@ class Runtime:
                 lease,
                 Journal([*records, *opening.effects]),
                 ports,
-                self._terms(pins, budget),
+                self._terms(plan, pins, budget),
                 listen,
                 await self.store.answers(run),
             )
             began(drive)
-            return await drive.until_rest(self._walk(plan, pins), opening)
+            return await drive.until_rest(self._walk(plan, pins, setting), opening)
 
     async def answer(self, run: str, label: str | None, value: str) -> Question:
         """Checks and stores an answer to the open question of a run (of that step, where there are several)."""
@@ -237,7 +259,7 @@ class Runtime:
         questions = await self.store.questions(run)
         stands = row.ended_by if row.status is Status.PAUSED else ()
         replayed = replay(
-            self._walk(plan, pins),
+            self._walk(plan, pins, await self._setting(pins)),
             effects,
             Progress.of(plan),
             lambda boundary: boundary.path in stands or boundary.label in pins.breakpoints,
@@ -260,13 +282,42 @@ class Runtime:
         text = await self.store.text(pins.document)
         return pins, read(Source.of(text, row.document))
 
-    def _walk(self, plan: Plan, pins: Pins) -> Walk:
-        return interpret(plan, pins.inputs, context_budget=pins.context_budget)
+    async def _setting(self, pins: Pins) -> Setting:
+        documents: dict[str, Plan] = {}
+        for name, stored in pins.callees.items():
+            callee = cast("Mapping[str, str]", stored)
+            source = Source.of(await self.store.text(callee["sha256"]), callee["document"])
+            documents[name] = unpinned(name, callee["declared"], callee["key"], source)
+        stored_profiles = cast("Mapping[str, tuple[str, str, list[str]]]", pins.profiles)
+        profiles = {
+            name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored_profiles.items()
+        }
+        spawn = self.settings.spawn
+        return Setting(documents, pins.identity, profiles, self.repairs, spawn.max_pipeline_fan_out_depth)
 
-    def _terms(self, pins: Pins, budget: float | None) -> Terms:
+    def _walk(self, plan: Plan, pins: Pins, setting: Setting) -> Walk:
+        if plan.format == "pipeline":
+            return interpret_pipeline(plan, pins.inputs, setting)
+        return interpret(plan, cast("Mapping[str, str]", pins.inputs), context_budget=pins.context_budget)
+
+    def _terms(self, plan: Plan, pins: Pins, budget: float | None) -> Terms:
         runs = self.settings.runs
         limit = pins.budget if budget is None else budget
-        return Terms(frozenset(pins.breakpoints), runs.expiry, limit, runs.on_uncertain)
+        calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
+        return Terms(frozenset(pins.breakpoints), runs.expiry, limit, runs.on_uncertain, calls or None)
+
+    def _open(self, spec: str) -> Model:
+        """A model by its name. A run that asks none has none to open."""
+        if self._model is not None:
+            return self._model
+        return open_model(spec, self.settings.models, self._environ) if spec else NoModelHere()
+
+    def _agents(self) -> Mapping[str, AgentSettings]:
+        return {"default": AgentSettings(), **self.settings.agents}
+
+    def registry(self) -> Pipelines:
+        """The registered pipelines of the workspace, as its files are now."""
+        return load_registry(self.settings)
 
     def _opening(self, row: RunRow, overrides: Mapping[str, str] | None) -> Batch:
         """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
@@ -283,16 +334,18 @@ class Runtime:
             )
         return Batch(supersede=row.ended_by, update=update)
 
-    def _gate(self, plan: Plan, grants: Grants) -> Tools:
+    def _gate(self, plans: Sequence[Plan], grants: Grants) -> Tools:
         if self._tools is not None:
             return self._tools
-        if not tool_calls(plan) and "mcp" not in prompt_schemes(plan):
+        agents = any(profile.tools for profile in self._agents().values())
+        if not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents:
             return Gate(Registry({}), Grants.of(()), Redactor({}))
         return open_gate(self.settings, grants, self._environ)
 
     async def _preflight(self, plan: Plan, options: RunOptions) -> None:
-        calls = tool_calls(plan)
-        gate = self._gate(plan, default_grants(self.settings, options.allow))
+        """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
+        calls = tool_calls([plan]) if plan.format == "playbook" else []
+        gate = self._gate([plan], default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
             async with gate:
                 problems = await gate.preflight(calls)

@@ -1,24 +1,26 @@
 """The one gate: every tool call of every format goes through `Gate.call`, and nothing reaches a tool beside it.
 
 What is checked is what is dispatched: the arguments are copied first, and the copy is what the schema is
-held against and what the tool gets. What comes back is capped, then redacted, then returned.
+held against and what the tool gets. A request without a connection is resolved by its name first, and what the
+name was found to mean is then checked and dispatched. What comes back is capped, then redacted, then returned.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire import values
 from quire.engine.ports import EffectClass
-from quire.engine.requests import ToolRequest
+from quire.engine.requests import Offered, ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
+from quire.tools.names import Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
-from quire.tools.registry import Arguments, Connection, Registry
+from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
 from quire.trust.capabilities import Grants, mcp_tool
 from quire.values import Value
-from quire.workspace.mcp_config import RESERVED
+from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
 
 if TYPE_CHECKING:
@@ -43,9 +45,11 @@ class Gate:
         self._redactor = redactor
         self._max_result = max_result
         self._arguments = Arguments()
+        self._names = Names(registry, grants)
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
-        spec = self._registry.known(request.connection, request.tool)
+        target = (request.connection, request.tool) if request.connection else self._names.known(request.tool)
+        spec = self._registry.known(*target) if target else None
         return spec.effect if spec else "write"
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
@@ -54,8 +58,25 @@ class Gate:
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind, path=request.path) from None
 
-    async def preflight(self, calls: Iterable[tuple[str, str]]) -> list[str]:
-        """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need."""
+    async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
+        """Those of the named tools that the run may use, under the names given; one with `*` stands for all that fit.
+
+        Raises `ToolFailed` for a name that means no tool, or several.
+        """
+        offered: dict[str, Offered] = {}
+        try:
+            for name in names:
+                for called, spec in await self._offered(name):
+                    offered.setdefault(called, Offered(called, spec.description, spec.schema))
+        except ToolFailed as error:
+            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
+        return list(offered.values())
+
+    async def preflight(self, calls: Iterable[Target]) -> list[str]:
+        """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
+
+        The connection may be empty, as in a request.
+        """
         import asyncio
 
         wanted = dict.fromkeys(calls)
@@ -81,9 +102,7 @@ class Gate:
         await self.close()
 
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
-        connection = self._registry.connection(request.connection)
-        self._require(connection, request.tool)
-        spec = await self._registry.spec(request.connection, request.tool)
+        connection, spec = await self._granted(request.connection, request.tool)
         arguments = _copied(spec.id, request.arguments)
         if problems := self._arguments.problems(spec, arguments):
             listed = "\n".join(f"  {problem}" for problem in problems)
@@ -100,14 +119,27 @@ class Gate:
             raise ToolFailed(f"{tool} returned {size:,} bytes; {self._max_result:,} are allowed", kind="result")
         return self._redactor.value(values.decode(text))
 
-    def _require(self, connection: Connection, tool: str) -> None:
-        self._grants.require("execute", "tool", connection.tool_id(tool))
+    async def _granted(self, place: str, tool: str) -> tuple[Connection, ToolSpec]:
+        """The tool, once it is clear that the run may use it: nothing is started for one that it may not."""
+        if not place:
+            place, tool = await self._names.resolve(tool)
+        connection = self._registry.connection(place)
+        identity = connection.tool_id(tool)
+        if not may_use(self._grants, identity):
+            self._grants.require("execute", "tool", identity)
+        return connection, await self._registry.spec(place, tool)
+
+    async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
+        if "*" in name:
+            return await self._names.matching(name)
+        try:
+            return [(name, (await self._granted("", name))[1])]
+        except Denied:
+            return []
 
     async def _problem(self, name: str, tool: str) -> str:
         try:
-            connection = self._registry.connection(name)
-            self._require(connection, tool)
-            await self._registry.spec(name, tool)
+            await self._granted(name, tool)
         except ToolFailed as error:
             return self._redactor.text(error.message)
         except Denied as error:
@@ -124,6 +156,7 @@ def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
 
 def open_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:
     """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`."""
+    from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.mcp import McpConnection
     from quire.tools.python import PythonConnection
 
@@ -133,5 +166,16 @@ def open_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | N
     connections: dict[str, Connection] = {
         name: McpConnection(server, folder, environ) for name, server in settings.servers.items()
     }
-    connections[RESERVED] = PythonConnection(settings.tools.modules, folder)
+    connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
+    connections[BUILT_IN] = BuiltInConnection(
+        folder, grants, environ, private=[settings.user], asking=_documents(settings)
+    )
     return Gate(Registry(connections), grants, Redactor(find_secrets(environ, settings.servers.values())))
+
+
+def _documents(settings: Settings) -> list[str]:
+    """Where documents live besides the usual folders: what is written there runs later."""
+    folder = settings.workspace.folder.resolve()
+    entries = (folder / entry.path for entry in settings.pipelines.values())
+    places = [place.resolve() for place in (*settings.prompt_folders, *settings.knowledge_folders, *entries)]
+    return [place.relative_to(folder).as_posix() for place in places if folder in place.parents]

@@ -1,7 +1,8 @@
 """Python functions as tools: the `@tool` decorator, and the connection named `python`.
 
 Functions come from the modules named under `[tools] modules`, never from scanning a folder; they are imported
-when the first of them is needed, and only in a workspace that is trusted.
+when the first of them is needed, and only in a workspace that is trusted. Packages that the user installed bring
+theirs by the entry point group `quire.tools`.
 """
 
 from __future__ import annotations
@@ -16,16 +17,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, overload
+from typing import TYPE_CHECKING, TypeVar, overload
 
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.tools.registry import ToolSpec
 from quire.tools.signature import EFFECT_ID, input_schema
+from quire.tools.threads import OutOfTime, in_thread, within
 from quire.trust.capabilities import python_tool
 from quire.values import Value
 
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
 F = TypeVar("F", bound=Callable[..., object])
+
+GROUP = "quire.tools"
+SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,7 @@ class PythonTool:
     name: str
     function: Callable[..., object]
     effect: EffectClass
+    timeout: float | None = SECONDS
 
     @property
     def origin(self) -> str:
@@ -47,37 +56,50 @@ def tool(function: F, /) -> F: ...
 
 
 @overload
-def tool(*, name: str | None = None, effect: EffectClass = "write") -> Callable[[F], F]: ...
+def tool(
+    *, name: str | None = None, effect: EffectClass = "write", timeout: float | None = SECONDS
+) -> Callable[[F], F]: ...
 
 
 def tool(
-    function: F | None = None, /, *, name: str | None = None, effect: EffectClass = "write"
+    function: F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    effect: EffectClass = "write",
+    timeout: float | None = SECONDS,
 ) -> F | Callable[[F], F]:
     """Makes a function callable from documents: `@tool(python, NAME, {…})`.
 
     Its annotations become the schema of its arguments, its docstring the description. `effect` says what a crash
     in the middle may leave behind: nothing ("read"), nothing that a second call would not repair
     ("idempotent"), or anything ("write"). A parameter named `effect_id` gets an id that is the same
-    when the same step runs again after a crash. The function itself is returned unchanged.
+    when the same step runs again after a crash. A call that takes longer than `timeout` seconds fails; a function
+    that is not `async` cannot be stopped then, and is left behind in its thread. The function itself is
+    returned unchanged.
     """
 
     def declare(decorated: F) -> F:
-        added = PythonTool(name or decorated.__name__, decorated, effect)
-        before = _declared.get(added.name)
-        if before is not None and before.origin != added.origin:
-            raise ValueError(f'the tool "{added.name}" is declared twice: by {before.origin} and by {added.origin}')
-        _declared[added.name] = added
+        _declare(PythonTool(name or decorated.__name__, decorated, effect, timeout))
         return decorated
 
     return declare if function is None else declare(function)
 
 
-class PythonConnection:
-    """The functions that are declared once the modules are imported."""
+def _declare(added: PythonTool) -> None:
+    before = _declared.get(added.name)
+    if before is not None and before.origin != added.origin:
+        raise ValueError(f'the tool "{added.name}" is declared twice: by {before.origin} and by {added.origin}')
+    _declared[added.name] = added
 
-    def __init__(self, modules: Sequence[str], folder: Path) -> None:
+
+class PythonConnection:
+    """The functions that are declared once the modules are imported; with `installed`, those of packages too."""
+
+    def __init__(self, modules: Sequence[str], folder: Path, *, installed: bool = False) -> None:
         self._modules = tuple(modules)
         self._folder = folder
+        self._installed = installed
         self._specs: dict[str, ToolSpec] | None = None
 
     def tool_id(self, tool: str) -> str:
@@ -94,19 +116,20 @@ class PythonConnection:
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         """The result is whatever the function returned: the gate refuses what is no value."""
-        import asyncio
-
-        function = _declared[tool.name].function
+        declared = _declared[tool.name]
+        function = declared.function
         given: dict[str, object] = dict(arguments)
         if EFFECT_ID in inspect.signature(function).parameters:
             given[EFFECT_ID] = effect_id
         try:
             if inspect.iscoroutinefunction(function):
-                result = await function(**given)
+                result = await within(function(**given), declared.timeout)
             else:
-                result = await asyncio.to_thread(function, **given)
+                result = await in_thread(lambda: function(**given), seconds=declared.timeout)
         except ToolFailed:
             raise
+        except OutOfTime:
+            raise ToolFailed(f"{tool.id} took longer than {declared.timeout:g} s", kind="timeout") from None
         except (Exception, SystemExit) as error:
             raise ToolFailed(f"{tool.id} raised {type(error).__name__}: {error}") from None
         return result  # type: ignore[no-any-return]
@@ -121,6 +144,8 @@ class PythonConnection:
         if self._specs is None:
             for module in self._modules:
                 _import(module, self._folder)
+            if self._installed:
+                _load_installed()
             try:
                 self._specs = {name: _spec(declared) for name, declared in _declared.items()}
             except TypeError as error:
@@ -136,6 +161,35 @@ def _spec(declared: PythonTool) -> ToolSpec:
         schema=input_schema(declared.function),
         effect=declared.effect,
     )
+
+
+def _load_installed() -> None:
+    """The tools of installed packages. An entry point names a module full of tools, or one function.
+
+    Only the folders that packages are installed into are searched: a distribution that lies in a workspace, or
+    anywhere else on the path, was not installed by anybody.
+    """
+    import site
+    import sysconfig
+    from importlib.metadata import distributions
+
+    folders = [*(sysconfig.get_path(kind) for kind in ("purelib", "platlib")), site.getusersitepackages()]
+    for distribution in distributions(path=list(dict.fromkeys(folders))):
+        for point in distribution.entry_points:
+            if point.group == GROUP:
+                _load_point(point, distribution.metadata["Name"])
+
+
+def _load_point(point: EntryPoint, package: str) -> None:
+    try:
+        found: object = point.load()
+        known = any(declared.function is found for declared in _declared.values())
+        if callable(found) and not known:
+            _declare(PythonTool(point.name, found, "write"))
+    except (Exception, SystemExit) as error:
+        raise ToolFailed(
+            f"the tool {point.name} of the package {package} cannot be loaded: {type(error).__name__}: {error}"
+        ) from None
 
 
 def _import(name: str, folder: Path) -> None:

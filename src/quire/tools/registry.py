@@ -1,6 +1,7 @@
 """What tools there are and where they live, in one shape for all kinds.
 
-A connection is the first name in `@tool(CONNECTION, TOOL, …)`: an MCP server, or `python` for functions.
+A connection is the first name in `@tool(CONNECTION, TOOL, …)`: an MCP server, `python` for functions, or `quire` for
+the built-in tools. What a name without a connection means is said in `quire.tools.names`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class ToolSpec:
 
 
 class Connection(Protocol):
-    """Where tools live. Everything raises `ToolFailed` and nothing else."""
+    """Where tools live. Everything raises `ToolFailed`, a call also `Denied`, and nothing else."""
 
     def tool_id(self, tool: str) -> str:
         """The canonical id that a tool of this name has, whether or not it exists."""
@@ -51,6 +52,12 @@ class Registry:
 
     def __init__(self, connections: Mapping[str, Connection]) -> None:
         self._connections = dict(connections)
+
+    def names(self) -> list[str]:
+        return list(self._connections)
+
+    def has(self, name: str) -> bool:
+        return name in self._connections
 
     def connection(self, name: str) -> Connection:
         found = self._connections.get(name)

@@ -18,8 +18,14 @@ from quire.errors import Denied
 Primary = Literal["execute", "fetch", "sign"]
 
 ALIASES = {
+    "file__read": "rye/file-system/read",
     "file__write": "rye/file-system/write",
+    "file__edit": "rye/file-system/edit",
+    "file__list": "rye/file-system/list",
+    "file__glob": "rye/file-system/glob",
+    "file__grep": "rye/file-system/grep",
     "rye/file-system/fs_write": "rye/file-system/write",
+    "http__get": "rye/web/fetch",
     "shell": "rye/bash",
     "thread_directive": "rye/agent/threads/thread_directive",
     "spawn_thread": "rye/agent/threads/thread_directive",

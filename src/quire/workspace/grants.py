@@ -1,26 +1,109 @@
-"""What a run may use when nobody says more: the tools of a trusted workspace and what the user granted."""
+"""What a run may use when nobody says more: the file tools, the tools of a trusted workspace, what the user granted.
+
+`--allow` and `[tools] allow` take the name of a tool. Three built-in tools take more, after a `=`: how far they
+may go. That is kept beside the capabilities, under `rye.reach`, and is always read literally: no wildcard and no
+document can ask for it.
+
+    http__get=HOST[:PORT]    that host, also where its address is a private one; other hosts need `http__get`
+    file__write=FOLDER       `prompts`, `pipelines`, `.ai` or a folder in them, which are closed to tools otherwise
+    shell=network            the shell may use the network (so may it with `rye/web/*`)
+    shell=unsandboxed        the shell runs without a sandbox; only the user can say so, not a workspace
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
 
-from quire.trust.capabilities import Grants, escape, grant_for, mcp_tool
+from quire.errors import BadConfiguration
+from quire.trust.capabilities import Grants, canonical, capability, escape, grant_for, mcp_tool
 from quire.workspace.requests import is_trusted
 from quire.workspace.settings import Settings
+
+FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "list", "glob", "grep"))
+FETCH = "rye/web/fetch"
+SHELL = "rye/bash"
+ASK = "ask"
+BUILT_IN_IDS = frozenset({*FILE_TOOLS, FETCH, SHELL, ASK})
+
+_WRITING = ("rye/file-system/write", "rye/file-system/edit")
+_HOST = "rye.reach.host."
+_FOLDER = "rye.reach.folder."
+_UNSANDBOXED = "rye.reach.shell.unsandboxed"
+_NETWORK = "rye.reach.shell.network"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the built-in tools may go. `hosts` are `name` or `name:port`, `folders` are relative paths."""
+
+    hosts: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+    unsandboxed: bool = False
+    network: bool = False
+
+
+def reach_of(grants: Grants) -> Reach:
+    patterns = grants.patterns
+    return Reach(
+        hosts=frozenset(unquote(one.removeprefix(_HOST)) for one in patterns if one.startswith(_HOST)),
+        folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
+        unsandboxed=_UNSANDBOXED in patterns,
+        # A grant of all of `rye/web/*`, not of `http__get` alone, which keeps away from private addresses.
+        network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
+    )
 
 
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     """`allow` are the values of `--allow`. Files of a workspace count only once they are confirmed."""
-    names = [*settings.granted, *allow]
-    patterns: list[str] = []
+    patterns = [capability("execute", "tool", ASK)]
+    if not is_everything(settings.workspace.folder):
+        patterns += [capability("execute", "tool", name) for name in FILE_TOOLS]
+    for name in (*settings.granted, *allow):
+        patterns += _grants(settings, name)
     if is_trusted(settings):
         for server in settings.servers:
             patterns.append(f"rye.execute.tool.mcp.{escape(server)}.*")
             patterns.append(f"rye.fetch.prompt.mcp.{escape(server)}.*")
         if settings.tools.modules:
             patterns.append("rye.execute.tool.python.*")
-        names += settings.tools.allow
-    return Grants.of([*patterns, *(_grant(settings, name) for name in names)])
+        for name in settings.tools.allow:
+            patterns += (one for one in _grants(settings, name) if one != _UNSANDBOXED)
+    return Grants.of(patterns)
+
+
+def is_everything(folder: Path) -> bool:
+    """Whether a folder without limits of its own: the home folder, or one above it."""
+    try:
+        home = Path.home().resolve()
+    except (RuntimeError, OSError):
+        return folder == Path(folder.anchor)
+    return home.is_relative_to(folder.resolve())
+
+
+def _grants(settings: Settings, name: str) -> Iterator[str]:
+    tool, equals, detail = name.partition("=")
+    identity = canonical(tool)
+    if identity not in BUILT_IN_IDS:
+        yield _grant(settings, name)
+        return
+    if not equals:
+        yield grant_for(tool)
+    elif identity == FETCH and detail and not set(detail) & set("/*@ "):
+        yield _HOST + escape(detail.lower())
+    elif identity in _WRITING and detail.strip("/") and "*" not in detail and ".." not in detail.split("/"):
+        yield from (capability("execute", "tool", one) for one in _WRITING)
+        yield _FOLDER + escape(detail.strip("/"))
+    elif identity == SHELL and detail in ("unsandboxed", "network"):
+        yield grant_for(tool)
+        yield _UNSANDBOXED if detail == "unsandboxed" else _NETWORK
+    else:
+        raise BadConfiguration(
+            f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get, the folder of file__write, "
+            "or unsandboxed or network for shell"
+        )
 
 
 def _grant(settings: Settings, name: str) -> str:

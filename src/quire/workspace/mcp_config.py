@@ -16,6 +16,7 @@ from quire.diagnostics import nearest
 
 FILE = ".mcp.json"
 RESERVED = "python"
+BUILT_IN = "quire"
 DEFAULT_TIMEOUT = 120.0
 
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
@@ -115,6 +116,8 @@ class _Entry:
             self._problem("a server needs a name")
         if self.name == RESERVED:
             self._problem(f'"{RESERVED}" stands for Python functions; give the server another name')
+        if self.name == BUILT_IN:
+            self._problem(f'"{BUILT_IN}" stands for the built-in tools; give the server another name')
         for key in data:
             if key not in _KEYS:
                 close = nearest(key, _KEYS)

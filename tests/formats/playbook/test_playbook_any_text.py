@@ -100,16 +100,6 @@ def test_what_is_written_reads_the_same(body: str, description: str, system: str
     assert without_spans(again) == without_spans(playbook)
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.sampled_from(["plain {{m}}", "  indented ", "", " ", "@output(x)", "# {{m}}", "é\t"]), max_size=6))
-def test_the_short_way_gives_what_the_long_way_gives(body: list[str]) -> None:
-    source = Source.of("# T\n## STEP 1: {{m}}\n" + "\n".join(body) + "\n## STEP 2: B\n" + "\n".join(body))
-    short = parse(source)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("quire.formats.playbook.parse.flat_step", lambda *_: None)
-        assert parse(source) == short
-
-
 HOSTILE: dict[str, Callable[[int], str]] = {
     "elicit and spaces": lambda n: "@elicit(input," + " " * n + "x",
     "elicit and spaces, closed": lambda n: "@elicit(input," + " " * n + "x)",

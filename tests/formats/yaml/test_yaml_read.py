@@ -410,26 +410,19 @@ def test_json_is_yaml(value: Value) -> None:
     assert value_of(text) == value
 
 
+# Text like `0E0` needs quotes in YAML 1.2 but not in 1.1, which is what is dumped here.
+WORDS = st.text(st.characters(exclude_categories=["Nd", "Cs"]), max_size=8)
+DUMPED = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | WORDS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
 @settings(max_examples=200, deadline=None)
-@given(value=JSON)
+@given(value=DUMPED)
 def test_dumped_yaml_comes_back(value: Value) -> None:
-    text = yaml.safe_dump(value, allow_unicode=False)
-    found: list[Diagnostic] = []
-    reading = read(text)
-    if reading.diagnostics or not reading.documents:
-        # Python writes text like `.inf` and floats like `1.0e+16` in ways of YAML 1.1.
-        assert {one.code.id for one in reading.diagnostics} <= {"YM011"}
-        return
-    assert without_numbers(literal(reading.documents[0], found)) == without_numbers(value)
-
-
-def without_numbers(value: object) -> object:
-    """YAML 1.1 and 1.2 write some numbers in different ways."""
-    if isinstance(value, dict):
-        return {key: without_numbers(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [without_numbers(part) for part in value]
-    return None if isinstance(value, float) else value
+    assert value_of(yaml.safe_dump(value, allow_unicode=False)) == value
 
 
 ILLUSTRATED = {"YM002", "YM003", "YM004"}

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from quire.expr import Expression
+from quire.formats.yaml import Scalar, place
+from quire.plan.nodes import OnError
 from quire.schema import Schema
-from quire.source import NOWHERE, Span
+from quire.source import NOWHERE, Source, Span
 from quire.values import Value
 
 
 @dataclass(frozen=True, slots=True)
-class ExpressionText:
-    """An R1 expression with the place of its first character, so that a span inside it can be placed in the file.
-
-    `exact` is false where the YAML writes the text in another way than it reads (escapes, folded lines): then
-    only the whole can be pointed at.
-    """
+class Text:
+    """A text that other things stand in. `scalar` leads from a place in the text to the place in the file."""
 
     text: str
-    expression: Expression
     span: Span = NOWHERE
-    exact: bool = True
+    scalar: Scalar | None = field(default=None, repr=False, compare=False)
+
+    def place(self, source: Source, part: Span) -> Span:
+        """Where a part of the text stands in the file, as exactly as the way it is written allows."""
+        return self.span if self.scalar is None else place(source, self.scalar, part)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionText(Text):
+    """An R1 expression, read but not compiled; its own spans count from the start of the text."""
+
+    expression: Expression = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +49,6 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Retry:
-    """`on_error`: `continue`, `abort`, or `retry(times)`."""
-
-    policy: str
-    times: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Pass:
     """One name that a callee sees. `value` is None in the list form: the caller's store of that name."""
 
@@ -58,6 +58,8 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Target:
+    """A static name: that of a pipeline, or `KEY.NAME` for one of a file with several."""
+
     pipeline: Name
     passes: tuple[Pass, ...] = ()
 
@@ -84,8 +86,7 @@ class ShellBody:
 class AgentBody:
     """`tools` is None where `capabilities` are not given; an empty tuple grants nothing."""
 
-    prompt: str
-    prompt_span: Span = NOWHERE
+    prompt: Text
     identity: Name | None = None
     tools: tuple[Name, ...] | None = None
     schema: Name | None = None
@@ -116,7 +117,7 @@ class FoldBody:
 @dataclass(frozen=True, slots=True)
 class ForEachBody:
     source: Argument | None
-    on_error: Retry
+    on_error: OnError
     do: Step
     collect: Step
     max_parallel: int | None = None
@@ -127,7 +128,7 @@ class ForEachBody:
 class ParallelBody:
     branches: tuple[tuple[Name, Step], ...]
     collect: Step
-    on_error: Retry | None = None
+    on_error: OnError | None = None
 
 
 Body: TypeAlias = (

@@ -11,11 +11,10 @@ from typing import cast
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, warnings
-from quire.formats.playbook.making import quick
-from quire.formats.playbook.quoted import Row, read_row
+from quire.formats.playbook.quoted import read_escaped
 from quire.formats.playbook.suggest import nearest_word
-from quire.formats.playbook.syntax import Elicitation, ElicitKind, OutputCapture, PromptReference, ToolCall
-from quire.formats.playbook.types import DIRECTIVES, ELICIT_KINDS, OUTPUT_TYPES
+from quire.formats.playbook.syntax import Elicitation, ElicitKind, PromptReference, ToolCall
+from quire.formats.playbook.types import DIRECTIVES, ELICIT_KINDS
 from quire.source import Span
 
 
@@ -24,20 +23,7 @@ class Ignored:
     """A line that is a directive and yet does nothing; the warning says why."""
 
 
-Directive = PromptReference | OutputCapture | Elicitation | ToolCall | Ignored
-
-_capture = quick(OutputCapture)
-_elicitation = quick(Elicitation)
-_reference = quick(PromptReference)
-_call = quick(ToolCall)
-_span = quick(Span)
-
-_OUTPUT = re.compile(
-    r"@output\(([A-Za-z0-9_]++)(?:\s*+:\s*+([A-Za-z0-9_]++))?"
-    r'((?:,\s*+"[^"]*+")*+)(?:,\s*+extract:"([A-Za-z0-9_]++)")?\)'
-)
-_OPTION = re.compile(r'"([^"]*+)"')
-_ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++)(,)?")
+_ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++),")
 _REFERENCE = re.compile(r"(?:library:[A-Za-z0-9-]++|file:\S(?:.*+)|mcp:[^/\s]++/\S++|\{\{[A-Za-z0-9_]++\}\})")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):.*+")
 _NAME = re.compile(r'\s*+(?:"([^"]++)"|([A-Za-z0-9_.-]++))\s*+')
@@ -51,102 +37,103 @@ _FORMS = {
 }
 
 
-def read_directive(text: str, at: int, found: list[Diagnostic]) -> Directive | None:
-    """Reads a line without the space around it, which stands at `at`; None when it is text."""
-    span = _span(at, at + len(text))
-    directive: Directive | None = None
+def read_directive(
+    text: str, at: int, found: list[Diagnostic]
+) -> Elicitation | PromptReference | ToolCall | Ignored | None:
+    """Reads a line without the space around it, which stands at `at`; None when it is text.
+
+    The scan has read every `@output`, and every `@elicit` without escapes.
+    """
+    directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
     if text[-1] == ")":
-        if text.startswith("@output("):
-            directive = _output(text, span)
-        elif text.startswith("@elicit("):
-            directive = _elicit(text, span, found)
+        if text.startswith("@elicit("):
+            directive = _escaped_elicit(text, at, found)
         elif text.startswith("@prompt("):
-            directive = _prompt(text, span, found)
+            directive = _prompt(text, at, found)
         elif text.startswith("@tool("):
-            directive = _tool(text, span, found)
+            directive = _tool(text, at, found)
     if directive is None:
-        _look_alike(text, span, found)
+        _look_alike(text, at, found)
     return directive
 
 
-def _output(text: str, span: Span) -> OutputCapture | None:
-    match = _OUTPUT.fullmatch(text)
+def elicitation(
+    kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
+) -> Elicitation | Ignored:
+    """The question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
+    known = kind if kind in ELICIT_KINDS else kind.lower()
+    if known not in ELICIT_KINDS:
+        return _unknown_kind(kind, at, found)
+    prompt = texts[0] if texts else ""
+    asked = Elicitation(cast(ElicitKind, known), prompt, tuple(texts[1:]), default, at, end)
+    if known == "confirm":
+        _check_confirm(asked, found)
+    if asked.default is not None:
+        _check_default(asked, asked.default, found)
+    return asked
+
+
+def _escaped_elicit(text: str, at: int, found: list[Diagnostic]) -> Elicitation | Ignored | None:
+    match = _ELICIT.match(text)
     if not match:
         return None
-    name, kind, options, field = match.groups()
-    at = span.start + len("@output(")
-    return _capture(
-        name,
-        OUTPUT_TYPES.get(kind.lower(), "string") if kind else None,
-        tuple(_OPTION.findall(options)) if options else (),
-        field,
-        span,
-        _span(at, at + len(name)),
+    if match[1].lower() not in ELICIT_KINDS:
+        return _unknown_kind(match[1], at, found)
+    row = read_escaped(text, match.end(), len(text) - 1)
+    return elicitation(match[1], *row, at, at + len(text), found) if row else None
+
+
+def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
+    known = nearest_word(kind.lower(), ELICIT_KINDS)
+    at += len("@elicit(")
+    found.append(
+        Diagnostic(
+            warnings.ELICIT_TYPE,
+            f'Invalid elicit type: "{kind}"',
+            Span(at, at + len(kind)),
+            "nobody is asked here",
+            f'did you mean "{known}"?' if known else "the types are input, confirm and select",
+        )
     )
+    return Ignored()
 
 
-def _elicit(text: str, span: Span, found: list[Diagnostic]) -> Elicitation | Ignored | None:
-    match = _ELICIT.match(text)
-    end = len(text) - 1
-    if not match or (not match[2] and match.end() != end):
-        return None
-    kind = match[1].lower()
-    if kind not in ELICIT_KINDS:
-        known = nearest_word(kind, ELICIT_KINDS)
+def _check_confirm(asked: Elicitation, found: list[Diagnostic]) -> None:
+    if asked.default is not None and asked.default.lower() in ("yes", "no"):
+        asked.default = asked.default.lower()
+    if asked.options:
         found.append(
             Diagnostic(
-                warnings.ELICIT_TYPE,
-                f'Invalid elicit type: "{match[1]}"',
-                Span(span.start + match.start(1), span.start + match.end(1)),
-                "nobody is asked here",
-                f'did you mean "{known}"?' if known else "the types are input, confirm and select",
+                warnings.CONFIRM_OPTION,
+                f'Option on a confirm: "{asked.options[0]}"',
+                asked.span,
+                "a confirm is answered with yes or no",
+                "use @elicit(select, …) to offer other answers",
             )
         )
-        return Ignored()
-    row = read_row(text, match.end(), end) if match[2] else Row((), None, False)
-    if row is None:
-        return None
-    prompt, options = (row.texts[0], row.texts[1:]) if row.texts else ("", ())
-    default = row.default
-    if kind == "confirm":
-        default = default.lower() if default is not None and default.lower() in ("yes", "no") else default
-        if options:
-            found.append(
-                Diagnostic(
-                    warnings.CONFIRM_OPTION,
-                    f'Option on a confirm: "{options[0]}"',
-                    span,
-                    "a confirm is answered with yes or no",
-                    "use @elicit(select, …) to offer other answers",
-                )
-            )
-    _check_default(kind, options, default, span, found)
-    return _elicitation(cast(ElicitKind, kind), prompt, options, default, span)
 
 
-def _check_default(
-    kind: str, options: tuple[str, ...], default: str | None, span: Span, found: list[Diagnostic]
-) -> None:
-    if default is None or kind == "input" or "{{" in default:
+def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) -> None:
+    if asked.kind == "input" or "{{" in default:
         return
-    allowed = ("yes", "no") if kind == "confirm" else options
+    allowed = ("yes", "no") if asked.kind == "confirm" else asked.options
     if default in allowed or any("{{" in option for option in allowed):
         return
     found.append(
         Diagnostic(
             errors.BAD_DEFAULT,
-            f'The default "{default}" is not an answer that this {kind} accepts',
-            span,
+            f'The default "{default}" is not an answer that this {asked.kind} accepts',
+            asked.span,
             "unattended, this would be the answer",
             "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none"),
         )
     )
 
 
-def _prompt(text: str, span: Span, found: list[Diagnostic]) -> PromptReference | Ignored | None:
+def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ignored | None:
     where = text[len("@prompt(") : -1]
     if _REFERENCE.fullmatch(where):
-        return _reference(where, span)
+        return PromptReference(where, at, at + len(text))
     scheme = _SCHEME.fullmatch(where)
     if not scheme or scheme[1] in ("library", "file", "mcp"):
         return None
@@ -155,7 +142,7 @@ def _prompt(text: str, span: Span, found: list[Diagnostic]) -> PromptReference |
         Diagnostic(
             warnings.PROMPT_SCHEME,
             f'Unknown prompt scheme: "{scheme[1]}"',
-            Span(span.start + len("@prompt("), span.end - 1),
+            Span(at + len("@prompt("), at + len(text) - 1),
             "this reference is ignored",
             f'did you mean "{known}:"?' if known else "the schemes are library:, file: and mcp:, or one {{variable}}",
         )
@@ -163,7 +150,7 @@ def _prompt(text: str, span: Span, found: list[Diagnostic]) -> PromptReference |
     return Ignored()
 
 
-def _tool(text: str, span: Span, found: list[Diagnostic]) -> ToolCall | Ignored | None:
+def _tool(text: str, at: int, found: list[Diagnostic]) -> ToolCall | Ignored | None:
     end = len(text) - 1
     connection = _NAME.match(text, len("@tool("), end)
     if not connection:
@@ -174,7 +161,7 @@ def _tool(text: str, span: Span, found: list[Diagnostic]) -> ToolCall | Ignored 
             Diagnostic(
                 warnings.TOOL_ARGUMENTS,
                 "@tool needs a connection and a tool, and has one argument",
-                span,
+                Span(at, at + len(text)),
                 "this directive is ignored",
                 f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)",
             )
@@ -186,7 +173,7 @@ def _tool(text: str, span: Span, found: list[Diagnostic]) -> ToolCall | Ignored 
     if not tool or (tool.end() != end and text[tool.end()] != ","):
         return None
     arguments = text[tool.end() + 1 : end].strip()
-    return _call(connection[1] or connection[2], tool[1] or tool[2], arguments, span)
+    return ToolCall(connection[1] or connection[2], tool[1] or tool[2], arguments, at, at + len(text))
 
 
 def looks_like(text: str) -> str | None:
@@ -201,7 +188,7 @@ def looks_like(text: str) -> str | None:
     return nearest_word(word, DIRECTIVES) if text[match.end() - 1] == "(" else None
 
 
-def _look_alike(text: str, span: Span, found: list[Diagnostic]) -> None:
+def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
     kind = looks_like(text)
     if kind:
         shown = text if len(text) <= 60 else f"{text[:60]}…"
@@ -209,7 +196,7 @@ def _look_alike(text: str, span: Span, found: list[Diagnostic]) -> None:
             Diagnostic(
                 warnings.DIRECTIVE,
                 f"Looks like @{kind} but is none: {shown}",
-                span,
+                Span(at, at + len(text)),
                 "sent to the model as text",
                 f"the form is {_FORMS[kind]}",
             )

@@ -5,43 +5,54 @@ from __future__ import annotations
 import re
 
 from quire.diagnostics import Diagnostic
-from quire.formats.playbook.codes import warnings
-from quire.formats.playbook.making import quick
+from quire.formats.playbook.codes import errors, warnings
 from quire.formats.playbook.syntax import InputDeclaration
 from quire.formats.playbook.types import INPUT_TYPES
-from quire.source import Span
+from quire.source import Source, Span
 
 _LINE = re.compile(
-    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\((?!\))([^):\n]*+)(?::([^)\n]*+))?\)"
-    r"(?:|:[^\S\n]*+(\S.*+))[^\S\n]*+(?![^\n])|([-*+].*+))"
+    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\((?!\))([^):\n]*+)(?::([^)\n]*+))?(\))"
+    r"(?::[^\S\n]*+(\S.*+)|[^\S\n]*+(?![^\n]))|([-*+].*+))"
 )
-_input = quick(InputDeclaration)
-_span = quick(Span)
+_DASH, _NAME, _TYPE, _VALUE, _CLOSE, _DESCRIPTION, _OTHER = range(1, 8)
 
 
-def read_inputs(text: str, start: int, end: int, found: list[Diagnostic]) -> list[InputDeclaration]:
-    """The inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
-    declared = []
-    for line in _LINE.finditer(text, start, end):
-        dash, name, kind, value, description, other = line.groups()
-        if dash is None:
-            _complain(other.rstrip(), line.start(6), found)
+def read_inputs(
+    source: Source, start: int, end: int, declared: dict[str, InputDeclaration], found: list[Diagnostic]
+) -> None:
+    """Adds the inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
+    for line in _LINE.finditer(source.text, start, end):
+        if line.lastindex == _OTHER:
+            _complain(line[_OTHER].rstrip(), line.start(_OTHER), found)
             continue
+        name, kind, value, description = line.group(_NAME, _TYPE, _VALUE, _DESCRIPTION)
         resolved = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
-        value = value.strip() if value else ""
+        default: str | None = None
         options: tuple[str, ...] = ()
-        if value and resolved == "enum":
-            options = tuple([option for part in value.split(",") if (option := part.strip())])
-            value = ""
+        if value and (value := value.strip()):
+            if resolved == "enum":
+                options = tuple([option for part in value.split(",") if (option := part.strip())])
+            else:
+                default = value
         if description:
             description = description.rstrip()
-            stop = line.start(5) + len(description)
+            stop = line.start(_DESCRIPTION) + len(description)
         else:
-            stop = line.start() + len(line[0].rstrip())
-        at = line.start(2)
-        spans = _span(line.start(1), stop), _span(at, at + len(name))
-        declared.append(_input(name, resolved, value or None, options, description or "", not value, *spans))
-    return declared
+            description, stop = "", line.end(_CLOSE)
+        this = InputDeclaration(
+            name, resolved, default, options, description, default is None, line.start(_DASH), stop, line.start(_NAME)
+        )
+        twin = declared.setdefault(name, this)
+        if twin is not this:
+            found.append(
+                Diagnostic(
+                    errors.DUPLICATE_INPUT,
+                    f'Duplicate input name: "{name}"',
+                    this.name_span,
+                    "declared again here",
+                    f"it is declared on line {source.position(twin.start).line} already",
+                )
+            )
 
 
 def _complain(text: str, at: int, found: list[Diagnostic]) -> None:

@@ -9,12 +9,11 @@ from re import Match
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.reading import Reading
-from quire.formats.playbook.scan import HASH, SECTION, is_section, line_span, scan, step_number
+from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, is_section, line_span, scan, step_number
 from quire.formats.playbook.suggest import nearest_word
 from quire.source import Span
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
-_SUBSTEP = re.compile(r"###\s++STEP\s++[0-9]++[a-z]:\s++\S")
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
@@ -32,7 +31,7 @@ def lint_text(reading: Reading) -> Iterator[Diagnostic]:
                 yield from _section(line)
                 if _known(line) in ("ARTIFACTS", "OUTPUT"):
                     artifacts = line
-        elif line.lastindex == HASH:
+        elif line.lastindex in (HASH, SUBSTEP, TITLE):
             yield from _heading(line, in_step, branching)
         elif line[0].lstrip().startswith("```if"):
             branching = True
@@ -55,14 +54,14 @@ def lint_text(reading: Reading) -> Iterator[Diagnostic]:
 
 
 def _known(line: Match[str]) -> str:
-    return " ".join((line[SECTION] or "").upper().split())
+    return " ".join(line[SECTION].upper().split())
 
 
 def _section(line: Match[str]) -> Iterator[Diagnostic]:
     heading = _known(line)
     if heading in _SECTIONS:
         return
-    message = f"Skipped: ## {(line[SECTION] or line[0][3:]).strip()}"
+    message = f"Skipped: ## {line[SECTION].rstrip()}"
     if _STEP_LIKE.match(line[0]):
         help = "a step begins with ## STEP 1: Title"
         yield Diagnostic(lints.HEADING, message, line_span(line), "not read as a step", help)
@@ -74,11 +73,13 @@ def _section(line: Match[str]) -> Iterator[Diagnostic]:
 
 def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagnostic]:
     text = line[0].strip()
-    if in_step and not branching and _SUBSTEP.match(text):
+    if line.lastindex == SUBSTEP:
+        if not in_step or branching:
+            return
         message = "A sub-step outside of a branch is text"
         help = 'sub-steps stand between ```if NAME == "value"``` and ```endif```'
         yield Diagnostic(lints.SUBSTEP_OUTSIDE, message, line_span(line), "", help)
-    elif _STEP_LIKE.match(line[0]) and not _SUBSTEP.match(text) and text[:4].count("#") != 1:
+    elif _STEP_LIKE.match(line[0]) and text[:4].count("#") != 1:
         help = "a step begins with ## STEP 1: Title at the start of a line"
         yield Diagnostic(lints.HEADING, f"Read as text: {text[:60]}", line_span(line), "not read as a step", help)
 

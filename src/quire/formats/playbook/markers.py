@@ -1,59 +1,18 @@
-"""One-line branch markers, and lines that look like one."""
+"""Lines that look like a branch marker and are none."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal, cast
 
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.playbook.codes import warnings
-from quire.formats.playbook.making import quick
-from quire.formats.playbook.syntax import Operator
-from quire.source import NOWHERE, Span
+from quire.source import Span
 
-MarkerKind = Literal["if", "elif", "else", "endif"]
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """`variable`, `operator` and `value` are those of `if` and `elif`."""
-
-    kind: MarkerKind
-    span: Span
-    variable: str = ""
-    operator: Operator = "=="
-    value: str = ""
-    variable_span: Span = NOWHERE
-
-
-_marker = quick(Marker)
-_span = quick(Span)
-_CONDITION = re.compile(r'```(if|elif)\s++([A-Za-z0-9_]++)\s*+(==|!=)\s*+"([^"]*+)"\s*+```')
 _WORD = re.compile(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
 _COMPARISON = re.compile(
     r"\s*+[A-Za-z0-9_]++\s*+(?:(===|=>|=<|==|!=|<=|>=|<>|=|<|>|~)|(contains|in|is|not|matches|startswith|endswith|like)\b)",
     re.IGNORECASE,
 )
-
-
-def read_marker(text: str, at: int) -> Marker | None:
-    """Reads a line without the space around it, which stands at `at`."""
-    if text == "```else```":
-        return _marker("else", _span(at, at + len(text)), "", "==", "", NOWHERE)
-    if text == "```endif```":
-        return _marker("endif", _span(at, at + len(text)), "", "==", "", NOWHERE)
-    match = _CONDITION.fullmatch(text)
-    if not match:
-        return None
-    return _marker(
-        cast(MarkerKind, match[1]),
-        _span(at, at + len(text)),
-        match[2],
-        cast(Operator, match[3]),
-        match[4],
-        _span(at + match.start(2), at + match.end(2)),
-    )
 
 
 def marker_word(text: str) -> str | None:

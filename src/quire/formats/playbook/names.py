@@ -1,4 +1,4 @@
-"""Which names a condition may read, step by step."""
+"""Which names a condition may read, step by step. Known only when all is read: a section may declare inputs later."""
 
 from __future__ import annotations
 
@@ -6,22 +6,30 @@ from collections.abc import Mapping, Sequence
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import warnings
-from quire.formats.playbook.drafts import Draft
-from quire.formats.playbook.making import quick
-from quire.formats.playbook.markers import Marker
 from quire.formats.playbook.suggest import Suggestions
-from quire.formats.playbook.syntax import Condition, ConditionSource, InputDeclaration, Step
-
-_condition = quick(Condition)
+from quire.formats.playbook.syntax import Condition, InputDeclaration, Step
 
 
-class Names:
-    """Goes along with the steps: `after` each, what it captures may be read. `found` takes the diagnostics."""
+def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:
+    """Says of each condition where its value comes from, and warns of those that nothing sets before."""
+    if all(arm.condition is None or arm.condition.variable in inputs for step in steps for arm in step.arms):
+        return
+    names = _Names(inputs, steps, found)
+    for step in steps:
+        for arm in step.arms:
+            if arm.condition and arm.condition.variable not in inputs:
+                names.settle(arm.condition, step)
+        names.after(step)
 
-    def __init__(
-        self, inputs: Mapping[str, InputDeclaration], steps: Sequence[Draft | Step], found: list[Diagnostic]
-    ) -> None:
-        self._inputs = inputs
+
+def _family(step: Step) -> list[Step]:
+    return [step, *(sub for arm in step.arms for sub in arm.steps)]
+
+
+class _Names:
+    """Goes along with the steps: `after` each, what it captures may be read."""
+
+    def __init__(self, inputs: Mapping[str, InputDeclaration], steps: Sequence[Step], found: list[Diagnostic]) -> None:
         self._found = found
         self._known = set(inputs)
         self._asked: set[str] = set()
@@ -34,22 +42,18 @@ class Names:
                 if step.output:
                     self._captured_by.setdefault(step.output.name, step.label)
 
-    def after(self, parent: Draft | Step) -> None:
-        for step in _family(parent):
-            if step.output:
-                self._known.add(step.output.name)
+    def after(self, parent: Step) -> None:
+        self._known.update(step.output.name for step in _family(parent) if step.output)
 
-    def condition(self, marker: Marker, draft: Draft) -> Condition:
-        name = marker.variable
-        source: ConditionSource = "step_output" if name in self._captured_by or name in self._asked else "input"
-        if name in self._inputs:
-            source = "input"
-        elif not (name in self._known or name in self._asked or (draft.output and draft.output.name == name)):
-            self._warn(marker)
-        return _condition(name, marker.operator, marker.value, source, marker.span, marker.variable_span)
+    def settle(self, condition: Condition, step: Step) -> None:
+        name = condition.variable
+        if name in self._captured_by or name in self._asked:
+            condition.source = "step_output"
+        if not (name in self._known or name in self._asked or (step.output and step.output.name == name)):
+            self._warn(condition)
 
-    def _warn(self, marker: Marker) -> None:
-        name = marker.variable
+    def _warn(self, condition: Condition) -> None:
+        name = condition.variable
         close = self._suggestions.nearest(name, self._known)
         help = f'did you mean "{close}"?' if close else "declare it in ## INPUTS or capture it with @output before"
         if name in self._captured_by:
@@ -58,13 +62,8 @@ class Names:
             Diagnostic(
                 warnings.UNDECLARED_VARIABLE,
                 f'Undeclared branch variable: "{name}"',
-                marker.variable_span,
+                condition.variable_span,
                 "neither an input nor captured before",
                 help,
             )
         )
-
-
-def _family(step: Draft | Step) -> Sequence[Draft | Step]:
-    """Only steps without branches are finished so early."""
-    return step.family() if isinstance(step, Draft) else (step,)

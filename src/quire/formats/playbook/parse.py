@@ -8,39 +8,34 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
 from operator import attrgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.playbook.branches import BranchReader
-from quire.formats.playbook.build import StepBuilder
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.directives import looks_like
-from quire.formats.playbook.drafts import Draft, read_flat
-from quire.formats.playbook.flat import flat_step
 from quire.formats.playbook.inputs import read_inputs
-from quire.formats.playbook.making import quick
-from quire.formats.playbook.markers import Marker, read_marker
-from quire.formats.playbook.names import Names
-from quire.formats.playbook.placeholders import PLACEHOLDER, Placeholders
+from quire.formats.playbook.names import settle_conditions
+from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.scan import (
     AT,
-    CAPTURE,
-    FENCE,
-    HASH,
+    CONDITION,
+    ELICIT,
+    MARKER,
+    OUTPUT,
     SECTION,
     STEP,
-    TICKS,
+    SUBSTEP,
+    TITLE,
     is_section,
     line_span,
     scan,
     step_number,
 )
+from quire.formats.playbook.steps import StepReader
 from quire.formats.playbook.suggest import nearest_word
-from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
+from quire.formats.playbook.syntax import ArtifactDeclaration, InputDeclaration, Playbook
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
@@ -49,10 +44,6 @@ NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 _TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
 _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
-_playbook = quick(Playbook)
-_reading = quick(Reading)
-_HEADINGS = (STEP, SECTION)
-_TICKS = (FENCE, TICKS)
 _KNOWN = {
     "SYSTEM": "system",
     "SYSTEM PROMPT": "system",
@@ -60,6 +51,7 @@ _KNOWN = {
     "ARTIFACTS": "artifacts",
     "OUTPUT": "artifacts",
 }
+_MEANT = (OUTPUT, ELICIT, SUBSTEP, CONDITION, MARKER)
 _in_order = attrgetter("span.start")
 
 
@@ -79,77 +71,70 @@ class _Parser:
         self._text = source.text
         self._scan = scan(source.text)
         self._found: list[Diagnostic] = []
+        self._steps = StepReader(source.text, self._found)
         self._inputs: dict[str, InputDeclaration] = {}
-        self._steps: list[Draft | Step] = []
         self._system = ""
         self._system_line: Match[str] | None = None
         self._artifact: ArtifactDeclaration | None = None
         self._first_section = len(source.text)
         self._step_like: Match[str] | None = None
-        self._branches = False
-        self._tidy = " \n" not in source.text and "\t\n" not in source.text
-        self._places = Placeholders(source.text)
 
     def parse(self) -> Reading:
-        result = self._scan
-        self._read_sections()
+        result, found, steps = self._scan, self._found, self._steps
         self._check_title()
-        if not self._steps:
+        self._read_sections()
+        if not steps.steps:
             self._no_steps()
-        else:
-            self._check_numbers()
         if result.blocks or result.unclosed:
             self._note_fences()
-        playbook = self._build()
-        found = self._found
+        if steps.branching:
+            settle_conditions(steps.steps, self._inputs, found)
         if found:
             found.sort(key=_in_order)
             if any(one.severity is Severity.ERROR for one in found):
-                playbook = None
-        return _reading(self._source, playbook, tuple(found))
+                return Reading(self._source, None, tuple(found))
+        return Reading(self._source, self._playbook(), tuple(found))
 
     def _read_sections(self) -> None:
-        title, lines = self._scan.title, self._scan.lines
-        after = title.start() if title else -1
-        heads = [at for at, line in enumerate(lines) if line.lastindex in _HEADINGS and line.start() > after]
-        if not heads:
-            return
-        self._first_section = lines[heads[0]].start()
-        heads.append(len(lines))
-        for at, following in pairwise(heads):
-            line = lines[at]
-            end = lines[following].start() if following < len(lines) else len(self._text)
-            if line.lastindex == STEP and (number := step_number(line)) is not None:
-                self._read_step(number, line, lines[at + 1 : following] if at + 1 < following else (), end)
+        """Each section ends where the next begins, so it is read when that comes by."""
+        steps = self._steps
+        open: Match[str] | None = None
+        in_step = False
+        for line in self._scan.lines:
+            kind = line.lastindex or 0
+            if kind > SECTION:
+                if in_step:
+                    steps.read(kind, line)
                 continue
-            heading = line[0][3:].strip()
-            match _KNOWN.get(heading) or _KNOWN.get(" ".join(heading.upper().split())):
-                case "system":
-                    self._read_system(line, end)
-                case "inputs":
-                    self._read_inputs(line.end() - 1, end)
-                case "artifacts":
-                    self._read_artifact(line.end() - 1, end)
-                case _:
-                    if self._step_like is None and _STEP_LIKE.match(heading):
-                        self._step_like = line
+            start = line.start()
+            if in_step:
+                steps.end(start)
+            elif open:
+                self._read_section(open, start)
+            else:
+                self._first_section = start
+            open = line
+            in_step = kind == STEP
+            if in_step:
+                steps.begin(line)
+        if in_step:
+            steps.end(len(self._text))
+        elif open:
+            self._read_section(open, len(self._text))
 
-    def _read_step(self, number: int, line: Match[str], lines: Sequence[Match[str]], end: int) -> None:
-        step = flat_step(self._text, self._places, self._tidy, number, line, lines, end)
-        if step:
-            self._steps.append(step)
-            return
-        title = line[STEP].rstrip()
-        draft = Draft(number, str(number), title, line.start(), line.start(STEP) - 1 + len(title))
-        self._steps.append(draft)
-        if any(special.lastindex in _TICKS for special in lines):
-            reader = BranchReader(draft, line.end(), self._found)
-            for special in lines:
-                reader.read(special)
-            reader.finish(end, self._text)
-            self._branches = self._branches or draft.arms is not None
-        else:
-            read_flat(draft, lines, line.end(), end, self._found)
+    def _read_section(self, line: Match[str], end: int) -> None:
+        heading = line[SECTION].rstrip()
+        match _KNOWN.get(heading) or _KNOWN.get(" ".join(heading.upper().split())):
+            case "system":
+                self._read_system(line, end)
+            case "inputs":
+                for first, last in self._gaps(line.end() - 1, end):
+                    read_inputs(self._source, first, last, self._inputs, self._found)
+            case "artifacts":
+                self._read_artifact(line.end() - 1, end)
+            case _:
+                if self._step_like is None and _STEP_LIKE.match(heading):
+                    self._step_like = line
 
     def _read_system(self, line: Match[str], end: int) -> None:
         if self._system_line and self._system:
@@ -171,47 +156,29 @@ class _Parser:
             index += 1
         return [*gaps, (start, end)]
 
-    def _read_inputs(self, start: int, end: int) -> None:
-        declarations: list[InputDeclaration] = []
-        for first, last in self._gaps(start, end):
-            declarations += read_inputs(self._text, first, last, self._found)
-        for declared in declarations:
-            twin = self._inputs.setdefault(declared.name, declared)
-            if twin is not declared:
-                line = self._source.position(twin.span.start).line
-                self._found.append(
-                    Diagnostic(
-                        errors.DUPLICATE_INPUT,
-                        f'Duplicate input name: "{declared.name}"',
-                        declared.name_span,
-                        "declared again here",
-                        f"it is declared on line {line} already",
-                    )
-                )
-
     def _read_artifact(self, start: int, end: int) -> None:
         for first, last in self._gaps(start, end):
             match = _TYPE.search(self._text, first, last)
-            if not match:
-                continue
-            span = Span(match.start(1), match.end(1))
-            if PLACEHOLDER.fullmatch(match[1]):
-                self._artifact = ArtifactDeclaration(match[1], span)
+            if match:
+                kind = match[1].lower()
+                known = kind in ARTIFACT_TYPES
+                written = match[1] if not known and PLACEHOLDER.fullmatch(match[1]) else kind
+                self._artifact = ArtifactDeclaration(written, match.start(1), match.end(1))
+                if not known and written is kind:
+                    self._warn_of_type(self._artifact)
                 return
-            kind = match[1].lower()
-            self._artifact = ArtifactDeclaration(kind, span)
-            if kind not in ARTIFACT_TYPES:
-                close = nearest_word(kind, ARTIFACT_TYPES)
-                self._found.append(
-                    Diagnostic(
-                        warnings.ARTIFACT_TYPE,
-                        f'Unknown artifact type: "{kind}"',
-                        span,
-                        "",
-                        f'did you mean "{close}"?' if close else f"the types are {', '.join(ARTIFACT_TYPES)}",
-                    )
-                )
-            return
+
+    def _warn_of_type(self, artifact: ArtifactDeclaration) -> None:
+        close = nearest_word(artifact.type, ARTIFACT_TYPES)
+        self._found.append(
+            Diagnostic(
+                warnings.ARTIFACT_TYPE,
+                f'Unknown artifact type: "{artifact.type}"',
+                artifact.span,
+                "",
+                f'did you mean "{close}"?' if close else f"the types are {', '.join(ARTIFACT_TYPES)}",
+            )
+        )
 
     def _check_title(self) -> None:
         result = self._scan
@@ -237,15 +204,6 @@ class _Parser:
         span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
         self._found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title"))
 
-    def _check_numbers(self) -> None:
-        expected = 1
-        for step in self._steps:
-            if step.number != expected:
-                message = f"Non-sequential step number: expected {expected}, got {step.number}"
-                span = Span(step.start, step.end) if isinstance(step, Draft) else step.span
-                self._found.append(Diagnostic(warnings.STEP_NUMBER, message, span))
-            expected = step.number + 1
-
     def _note_fences(self) -> None:
         result = self._scan
         heads = [line for line in result.lines if is_section(line)]
@@ -266,41 +224,27 @@ class _Parser:
             message = "This code fence is never closed: read as a line of text"
             self._found.append(Diagnostic(notes.UNCLOSED_FENCE, message, line_span(line)))
 
-    def _build(self) -> Playbook | None:
+    def _playbook(self) -> Playbook | None:
         text, title = self._text, self._scan.title
-        names = Names(self._inputs, self._steps, self._found) if self._branches else None
-        builder = StepBuilder(text, self._places, self._tidy, names.condition if names else _no_condition)
-        steps: list[Step] = []
-        for step in self._steps:
-            steps.append(builder.build(step) if isinstance(step, Draft) else step)
-            if names:
-                names.after(step)
-        if title is None or not steps:
+        if title is None:
             return None
-        return _playbook(
-            title[0][2:].strip(),
+        name = title[TITLE].rstrip()
+        return Playbook(
+            name,
             text[title.end() : self._first_section].strip(),
             self._system,
             tuple(self._inputs.values()),
-            tuple(steps),
+            tuple(self._steps.steps),
             self._artifact,
-            line_span(title),
+            title.start(),
+            title.start(TITLE) - 1 + len(name),
         )
-
-
-def _no_condition(marker: Marker, draft: Draft) -> Condition:
-    raise AssertionError("a document without branches has no conditions")
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:
     """Whether a line inside a fence would have been more than text outside of it."""
     if is_section(line):
         return True
-    text = line[0].strip()
-    if not in_step or line.lastindex == CAPTURE:
-        return in_step
-    if line.lastindex == AT:
-        return looks_like(text) is not None
-    if line.lastindex == HASH:
-        return text.startswith("### STEP ")
-    return read_marker(text, 0) is not None
+    if in_step and line.lastindex == AT:
+        return looks_like(line[0].strip()) is not None
+    return in_step and line.lastindex in _MEANT

@@ -7,35 +7,36 @@ plan would be a tenth of its time.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from quire.formats.playbook.making import quick
-from quire.formats.playbook.syntax import Placeholder
 from quire.source import Span
 
 # Every repetition is over a class that excludes what follows it, so matching is linear.
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
-_placeholder = quick(Placeholder)
-_span = quick(Span)
 
 
-class Placeholders:
-    """All placeholders of a text, found in one go: a search for each stretch would cost more than the stretch."""
+@dataclass(slots=True)
+class Placeholder:
+    """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
 
-    def __init__(self, text: str) -> None:
-        self._found = list(PLACEHOLDER.finditer(text)) if "{{" in text else []
-        self._starts = [match.start() for match in self._found]
+    name: str
+    type: str | None
+    default: str | None
+    start: int
+    end: int
 
-    def between(self, start: int, end: int) -> tuple[Placeholder, ...]:
-        """Those of a stretch of the text, in order."""
-        starts = self._starts
-        first = bisect_left(starts, start)
-        last = bisect_left(starts, end, first)
-        if first == last:
-            return ()
-        return tuple(
-            [
-                _placeholder(match[1], match[2], match[3], _span(match.start(), match.end()))
-                for match in self._found[first:last]
-            ]
-        )
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+
+def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...]:
+    """The placeholders in these stretches of the text, in order."""
+    return tuple(
+        [
+            Placeholder(found[1], found[2], found[3], found.start(), found.end())
+            for start, end in places
+            for found in PLACEHOLDER.finditer(text, start, end)
+        ]
+    )

@@ -1,8 +1,8 @@
 """Finds the lines of a playbook that can mean anything, and what is inside fences.
 
 Most lines are plain text. One pattern goes over the whole text and stops only at lines that begin with `#`, `@`, a
-backtick or a tilde; everything after it looks at these and takes the text between them as it is. The pattern is
-possessive, so its time is linear whatever the text.
+backtick or a tilde; everything after it looks at these and takes the text between them as it is. What is well formed
+is taken apart by the pattern itself. It is possessive, so its time is linear whatever the text.
 """
 
 from __future__ import annotations
@@ -13,34 +13,62 @@ from re import Match
 
 from quire.formats.playbook import fences
 from quire.formats.playbook.fences import Fences
-from quire.formats.playbook.making import quick
 from quire.source import Span
 
-# The groups of a special line; `lastindex` says which of them it is.
-NUMBER, STEP, SECTION, CAPTURE, AT, FENCE, TICKS, HASH = 1, 2, 3, 4, 5, 6, 7, 8
-
+# Alternatives begin with a plain character wherever they can: those that do are passed over without a try.
 _SPECIAL = re.compile(
-    # `## STEP 1: Title`, any other `##` section
-    r"\n(?:##[^\S\n]++(?:STEP[^\S\n]++([0-9]++):[^\S\n]++(\S.*+)|(\S.*+))"
-    # the plain `@output(name)`, any other line that begins with `@`
-    r"|[^\S\n]*+(?:@output\(([A-Za-z0-9_]++)\)[^\S\n]*+(?![^\n])|(@.*+)"
-    # what may be a fence, other lines of backticks, other headings
-    r"|(`{3,}+[^`\n]*+(?![^\n])|~~~.*+)|([`~].*+)|(#.*+)))"
+    r"""\n(?:
+    # ## STEP 1: Title (a number that fits no machine is a slip), any other section, a title
+      \#\#[^\S\n]++(?:STEP[^\S\n]++(?=[0-9])0*+([0-9]{0,18}+):[^\S\n]++(\S.*+)|(\S.*+))
+    | \#[^\S\n]++(\S.*+)
+    | [^\S\n]*+(?:
+        @(?:
+        # @output(name: type, "option", extract:"field")
+          output\(([A-Za-z0-9_]++)(?:[^\S\n]*+:[^\S\n]*+([A-Za-z0-9_]++))?
+            ((?:,[^\S\n]*+"[^"\n]*+")*+)(?:,[^\S\n]*+extract:"([A-Za-z0-9_]++)")?\)()[^\S\n]*+(?![^\n])
+        # @elicit(kind, "question", "option", default:"answer")
+        | elicit\(([A-Za-z0-9_]++)(?:,(?![^\S\n]*+\))
+            ((?:[^\S\n]*+"[^"\n]*+"[^\S\n]*+(?:,(?![^\S\n]*+\))|(?=\))))*+)
+            (?:[^\S\n]*+default:"([^"\n]*+)"[^\S\n]*+)?)?\)()[^\S\n]*+(?![^\n])
+        # any other line that begins with @
+        | (.*+)
+        )
+      # ### STEP 1a: Title, any other heading
+      | \#(?:\#\#[^\S\n]++STEP[^\S\n]++([0-9]++[a-z]):[^\S\n]++(\S.*+)|(.*+))
+      | `(?:
+        # ```if name == "value"```, ```else```
+          ``(?:
+            (if|elif)[^\S\n]++([A-Za-z0-9_]++)[^\S\n]*+(==|!=)[^\S\n]*+"([^"\n]*+)"[^\S\n]*+```()
+          | (else|endif)```
+          )[^\S\n]*+(?![^\n])
+        # what may be a fence, any other line that begins with a backtick
+        | (`{2,}+[^`\n]*+(?![^\n]))
+        | (.*+)
+        )
+      | ~(~~.*+)
+      )
+    )""",
+    re.VERBOSE,
 )
-_span = quick(Span)
-# A number that fits no machine is a slip, and Python refuses to read very long ones.
-_MAX_DIGITS = 18
+# What a special line can be: the `lastindex` of its match. Whatever comes after MARKER is a line of ticks.
+STEP, SECTION, TITLE, OUTPUT, ELICIT, AT, SUBSTEP, HASH, CONDITION, MARKER = 2, 3, 4, 9, 13, 14, 16, 17, 22, 23
+BACKTICK_FENCE, BACKTICKS, TILDE_FENCE = 24, 25, 26
+# The other groups: parts of a step's heading, of @output, of @elicit, of a sub-step's heading, of a condition.
+NUMBER = 1
+NAME, TYPE, OPTIONS, FIELD = 5, 6, 7, 8
+KIND, TEXTS, DEFAULT = 10, 11, 12
+LABEL = 15
+WORD, VARIABLE, OPERATOR, VALUE = 18, 19, 20, 21
 
 
 @dataclass(slots=True)
 class Scan:
     """`lines` are the special lines outside of fences, as matches in `"\\n" + text`: the start of a match is the
-    offset of its line in the text, the end of a match is one more than the end of its line.
+    offset of its line in the text, the end of a match is the offset of the next line.
 
     `fenced` has the special lines inside of each fence. `blocks` are the offsets at which the fences begin and end.
     """
 
-    text: str
     lines: list[Match[str]]
     title: Match[str] | None = None
     late_title: Match[str] | None = None
@@ -52,13 +80,12 @@ class Scan:
 
 def scan(text: str) -> Scan:
     lines = list(_SPECIAL.finditer("\n" + text))
-    result = Scan(text, lines)
-    if any(line.lastindex == FENCE for line in lines):
+    kinds = [line.lastindex for line in lines]
+    result = Scan(lines)
+    if BACKTICK_FENCE in kinds or TILDE_FENCE in kinds:
         _fence(result, lines)
-    for line in lines:
-        if line.lastindex == HASH and _is_title(line[0]):
-            _settle_title(result, line, lines)
-            break
+    if TITLE in kinds:
+        _settle_title(result, lines[kinds.index(TITLE)], lines)
     return result
 
 
@@ -66,7 +93,7 @@ def line_span(line: Match[str]) -> Span:
     """The line without the space around it, as a place in the text."""
     group = line[0]
     start = line.start() - 1
-    return _span(start + len(group) - len(group.lstrip()), start + len(group.rstrip()))
+    return Span(start + len(group) - len(group.lstrip()), start + len(group.rstrip()))
 
 
 def is_section(line: Match[str]) -> bool:
@@ -75,22 +102,14 @@ def is_section(line: Match[str]) -> bool:
 
 def step_number(line: Match[str]) -> int | None:
     """The number of a step's heading, or None when the heading is no step's."""
-    digits = line[NUMBER]
-    if digits is None:
-        return None
-    if len(digits) > _MAX_DIGITS:
-        digits = digits.lstrip("0")
-        if len(digits) > _MAX_DIGITS:
-            return None
-    return int(digits or "0")
-
-
-def _is_title(line: str) -> bool:
-    return line[1] == "#" and line[2:3].isspace() and not line[2:].isspace()
+    return int(line[NUMBER] or 0) if line.lastindex == STEP else None
 
 
 def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> None:
     at = title.start()
+    if title is lines[0]:
+        result.title = title
+        return
     around = next((block for block in result.blocks if block[0] < at < block[1]), None)
     section = next((line for line in result.lines if is_section(line)), None)
     if section and section.start() < at and (around is None or section.start() < around[0]):
@@ -108,7 +127,7 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Takes what is inside of fences out of the lines."""
-    ticks = [line for line in lines if line.lastindex == FENCE]
+    ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
     found = fences.find([line[0][1:] for line in ticks])
     result.lines = lines
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]

@@ -1,18 +1,24 @@
-"""The syntax tree of a playbook: what stands in the document, where it stands, and nothing else."""
+"""The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
+
+Nobody changes a node once the reader has given it away. Nodes are not frozen all the same: that costs several times as
+much to make, and making nodes is most of what reading is. For the same reason a place is kept as plain offsets into
+the text, and made a `Span` for whoever asks.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from quire.source import NOWHERE, Span
+from quire.formats.playbook.placeholders import Placeholder, find
+from quire.source import Span
 
 ElicitKind = Literal["input", "confirm", "select"]
 Operator = Literal["==", "!="]
 ConditionSource = Literal["input", "step_output"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class InputDeclaration:
     """A line of `## INPUTS`. `default` is text as written; enum inputs have options and no default."""
 
@@ -22,29 +28,33 @@ class InputDeclaration:
     options: tuple[str, ...]
     description: str
     required: bool
-    span: Span = NOWHERE
-    name_span: Span = NOWHERE
+    start: int
+    end: int
+    name_start: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def name_span(self) -> Span:
+        return Span(self.name_start, self.name_start + len(self.name))
 
 
-@dataclass(frozen=True, slots=True)
-class Placeholder:
-    """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
-
-    name: str
-    type: str | None
-    default: str | None
-    span: Span = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PromptReference:
     """`@prompt(library:ID)` and its relatives; `ref` keeps the scheme, or is one `{{variable}}`."""
 
     ref: str
-    span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OutputCapture:
     """`@output(name: type, "option", extract:"field")`. `type` is None where none was written."""
 
@@ -52,78 +62,135 @@ class OutputCapture:
     type: str | None
     options: tuple[str, ...]
     field: str | None
-    span: Span = NOWHERE
-    name_span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def name_span(self) -> Span:
+        at = self.start + len("@output(")
+        return Span(at, at + len(self.name))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Elicitation:
     kind: ElicitKind
     prompt: str
     options: tuple[str, ...]
     default: str | None
-    span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolCall:
     """`@tool(connection, tool, {…})`; `arguments` is the JSON text as written, placeholders and all."""
 
     connection: str
     tool: str
     arguments: str
-    span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+Directive = PromptReference | OutputCapture | Elicitation | ToolCall
+
+
+@dataclass(slots=True)
 class Condition:
     variable: str
     operator: Operator
     value: str
     source: ConditionSource
-    span: Span = NOWHERE
-    variable_span: Span = NOWHERE
+    start: int
+    end: int
+    variable_start: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def variable_span(self) -> Span:
+        return Span(self.variable_start, self.variable_start + len(self.variable))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arm:
-    """One arm of a branch; `else` has no condition."""
+    """One arm of a branch; `else` has no condition. `span` covers its marker."""
 
     condition: Condition | None
     steps: tuple[Step, ...]
-    span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line.
 
-    `content` is the prompt text with directives taken out. `placeholders` are those of the content and of
-    every directive of this step (not of its sub-steps), with their places in the document.
+    `content` is the prompt text with directives taken out; `pieces` are the places in `document` that it was put
+    together from.
     """
 
     number: int
     label: str
     title: str
-    content: str
+    start: int
+    end: int
+    document: str = field(repr=False)
+    pieces: list[tuple[int, int]]
+    content: str = ""
     prompt: PromptReference | None = None
     output: OutputCapture | None = None
     elicitation: Elicitation | None = None
     tool: ToolCall | None = None
     arms: tuple[Arm, ...] = ()
-    placeholders: tuple[Placeholder, ...] = ()
-    span: Span = NOWHERE
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Those of the content and of every directive of this step (not of its sub-steps), with their places.
+
+        They are looked for when somebody asks: few readers of a document do.
+        """
+        places = [*self.pieces]
+        places += [(one.start, one.end) for one in (self.prompt, self.elicitation, self.tool) if one]
+        return find(self.document, sorted(places))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ArtifactDeclaration:
     """`type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
 
     type: str
-    span: Span = NOWHERE
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Playbook:
     title: str
     description: str
@@ -131,4 +198,9 @@ class Playbook:
     inputs: tuple[InputDeclaration, ...]
     steps: tuple[Step, ...]
     artifact: ArtifactDeclaration | None
-    title_span: Span = NOWHERE
+    title_start: int
+    title_end: int
+
+    @property
+    def title_span(self) -> Span:
+        return Span(self.title_start, self.title_end)

@@ -7,15 +7,13 @@ where it stands is indented, which reading takes away again.
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar
+from dataclasses import fields, is_dataclass
 
-from quire.formats.playbook.markers import marker_word, read_marker
-from quire.formats.playbook.scan import scan
+from quire.formats.playbook.markers import marker_word
+from quire.formats.playbook.scan import CONDITION, MARKER, WORD, scan
 from quire.formats.playbook.syntax import Arm, Elicitation, InputDeclaration, OutputCapture, Playbook, Step, ToolCall
-from quire.source import NOWHERE, Span
 
-Node = TypeVar("Node")
+_PLACES = ("start", "end", "name_start", "variable_start", "title_start", "title_end", "document", "pieces")
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -35,17 +33,14 @@ def write(playbook: Playbook) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def without_spans(node: Node) -> Node:
-    """The same tree with every place taken out, for comparing trees of different texts."""
+def without_spans(node: object) -> object:
+    """What a tree says, with every place taken out, for comparing trees of different texts."""
     if isinstance(node, tuple):
-        return type(node)(without_spans(part) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        changed: dict[str, object] = {}
-        for part in fields(node):
-            value = getattr(node, part.name)
-            changed[part.name] = NOWHERE if isinstance(value, Span) else without_spans(value)
-        return replace(node, **changed)
-    return node
+        return tuple([without_spans(part) for part in node])
+    if not is_dataclass(node):
+        return node
+    said = [(part.name, without_spans(getattr(node, part.name))) for part in fields(node) if part.name not in _PLACES]
+    return (type(node), *said, without_spans(node.placeholders) if isinstance(node, Step) else ())
 
 
 def _text(text: str) -> str:
@@ -100,10 +95,9 @@ def _leaves_open(content: str) -> bool:
     # With a title before it, no heading of the text can be taken for one.
     for line in scan(f"# T\n{content}").lines if "```" in content else ():
         text = line[0].strip()
-        marker = read_marker(text, 0)
-        if marker and marker.kind in ("if", "endif"):
-            depth += 1 if marker.kind == "if" else -1
-        elif not marker and not depth and text[-1] == "`" and marker_word(text) == "if":
+        if line.lastindex in (CONDITION, MARKER):
+            depth += {"if": 1, "endif": -1}.get(line[WORD] or line[MARKER], 0)
+        elif not depth and text[-1] == "`" and marker_word(text) == "if":
             depth = 1
     return depth > 0
 

@@ -1,0 +1,140 @@
+"""A step that gives an agent one turn: its prompt, the tools it may use meanwhile, and the shape of its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, cast
+
+from quire.engine.json_objects import json_objects
+from quire.engine.pipeline.frame import Frame
+from quire.engine.pipeline.invoke import ASK, question
+from quire.engine.pipeline.setting import MAX_TURNS, Profile
+from quire.engine.requests import Message, ModelRequest, Offer, Offered, Request, ToolRequest, ToolUse
+from quire.errors import StepFailed
+from quire.plan.nodes import Agent, Step
+from quire.schema import Schema
+from quire.values import Value, encode
+
+Steps = Generator[Request, Any, Value]
+
+
+def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
+    identity = work.identity or frame.setting.identity
+    profile = frame.setting.profiles.get(identity)
+    if profile is None:
+        known = ", ".join(frame.setting.profiles) or "none"
+        raise StepFailed(f"there is no identity {identity} (known: {known})", kind="identity", path=path)
+    schema = frame.schema(work.schema, path) if work.schema else None
+    prompt = frame.render(work.prompt, path)
+    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(prompt))
+
+
+class _Turn:
+    def __init__(
+        self, step: Step, work: Agent, path: str, frame: Frame, identity: str, profile: Profile, schema: Schema | None
+    ) -> None:
+        self._step = step
+        self._work = work
+        self._path = path
+        self._frame = frame
+        self._identity = identity
+        self._profile = profile
+        self._schema = schema
+        self._offered: tuple[Offered, ...] = ()
+
+    def run(self, prompt: str) -> Steps:
+        self._offered = yield from self._offers()
+        messages = [Message("user", prompt)]
+        last = f"{self._path}/model"
+        reply: Mapping[str, Value] = yield self._request(last, messages)
+        for turn in range(1, MAX_TURNS + 1):
+            uses = [_use(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+            if not uses:
+                break
+            messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
+            for number, use in enumerate(uses):
+                result = yield from self._use_tool(use, turn, number)
+                messages.append(Message("tool", result, answers=use.id))
+            last = f"{self._path}/turn[{turn + 1}]/model"
+            reply = yield self._request(last, messages)
+        else:
+            raise StepFailed(f"the agent used tools for {MAX_TURNS} turns and did not answer", kind="turns", path=last)
+        text = str(reply["text"])
+        if self._schema is None:
+            return text
+        return (yield from self._shaped(self._schema, text, messages, last))
+
+    def _shaped(self, schema: Schema, text: str, messages: list[Message], last: str) -> Steps:
+        """The reply as its schema has it; one that does not fit is sent back with what is wrong."""
+        for repair in range(self._frame.setting.repairs + 1):
+            value, problem = self._conforming(schema, text)
+            if not problem:
+                return value
+            if repair == self._frame.setting.repairs:
+                break
+            wrong = (
+                f"That reply does not fit: {problem}. Send the whole JSON object again, corrected, and nothing else."
+            )
+            messages += [Message("assistant", text), Message("user", wrong)]
+            last = f"{self._path}/model/repair[{repair + 1}]"
+            reply: Mapping[str, Value] = yield self._request(last, messages)
+            text = str(reply["text"])
+        raise StepFailed(f"the reply does not fit the schema {schema.name}: {problem}", kind="schema", path=last)
+
+    def _conforming(self, schema: Schema, text: str) -> tuple[Value, str]:
+        objects = json_objects(text)
+        if not objects:
+            return None, "it holds no JSON object"
+        value = objects[-1].value
+        violations = schema.violations(value, self._frame.plan.schemas.get)
+        return value, "; ".join(f"{one.path or 'the reply'}: {one.message}" for one in violations[:20])
+
+    def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
+        """What the profile has, narrowed by what the step leaves: never more than either."""
+        names = self._profile.tools
+        if self._work.tools is not None:
+            names = tuple(name for name in self._work.tools if name in names)
+        if not names:
+            return ()
+        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
+        return tuple(Offered(name, description, schema) for name, description, schema in found)
+
+    def _request(self, path: str, messages: list[Message]) -> ModelRequest:
+        return ModelRequest(
+            path=path,
+            label=self._step.label,
+            system=self._system(),
+            messages=tuple(messages),
+            schema=self._schema.json_schema(self._frame.plan.schemas.get) if self._schema else None,
+            tools=self._offered,
+            model=self._profile.model,
+            identity=self._identity,
+            allow=self._work.tools,
+        )
+
+    def _system(self) -> str:
+        if self._schema is None:
+            return self._profile.system
+        shape = encode(self._schema.json_schema(self._frame.plan.schemas.get))
+        told = f"Reply with one JSON object that fits this JSON Schema, and nothing else:\n{shape}"
+        return f"{self._profile.system}\n\n{told}" if self._profile.system else told
+
+    def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
+        """The result as the model is told it: a failure is told too, and is the model's to deal with."""
+        if all(use.name != one.name for one in self._offered):
+            known = ", ".join(one.name for one in self._offered) or "none"
+            return encode({"error": f"there is no tool {use.name} (known: {known})"})
+        path = f"{self._path}/turn[{turn}]"
+        try:
+            if use.name == ASK:
+                result: Value = yield question(use.arguments, f"{path}/ask[{number}]", self._step.label, path)
+            else:
+                result = yield ToolRequest(f"{path}/tool[{number}]", self._step.label, "", use.name, use.arguments)
+        except StepFailed as error:
+            return encode({"error": error.message})
+        return encode(result)
+
+
+def _use(stored: list[Any]) -> ToolUse:
+    id, name, arguments = stored
+    return ToolUse(id, name, arguments)

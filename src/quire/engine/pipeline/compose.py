@@ -1,0 +1,56 @@
+"""Steps made of other steps, one after the other: a call, a call that a value selects, a fold."""
+
+from __future__ import annotations
+
+from quire.engine.pipeline.frame import Frame
+from quire.engine.pipeline.steps import Steps, run_step, run_steps
+from quire.engine.requests import Emit
+from quire.errors import StepFailed
+from quire.expr import python_text
+from quire.plan.nodes import Call, Fold, Select, Step
+from quire.values import InvalidValue
+
+
+def run_call(step: Step, work: Call, path: str, frame: Frame) -> Steps:
+    return (yield from _run_document(work, f"{path}/call/", path, frame))
+
+
+def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
+    value = frame.value(work.on, path)
+    try:
+        label = python_text(value)
+    except InvalidValue as error:
+        raise StepFailed(f"what `match` is on cannot be a label: {error}", kind="match", path=path) from None
+    for name, call in work.cases:
+        if name == label:
+            return (yield from _run_document(call, f"{path}/match/", path, frame))
+    if work.default is None:
+        names = ", ".join(name for name, _ in work.cases)
+        raise StepFailed(f"{label!r} is none of the cases ({names}), and there is no default", kind="match", path=path)
+    return (yield from _run_document(work.default, f"{path}/match/", path, frame))
+
+
+def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
+    """What `do` writes stays in the fold, from one item to the next."""
+    items = frame.items(work.source, path)
+    accumulated = frame.value(work.init, path)
+    if work.max_items is not None and len(items) > work.max_items:
+        message = f"the fold goes through the first {work.max_items} of {len(items)} items"
+        yield Emit("warning", path, "", {"message": message})
+        items = items[: work.max_items]
+    inner = frame.inside(frame.pipe)
+    for number, item in enumerate(items):
+        inner.pipe = frame.pipe
+        inner.bound = {"item": item, "acc": accumulated}
+        accumulated = yield from run_step(work.do, f"{path}/fold[{number}]", inner)
+    return accumulated
+
+
+def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
+    """Runs another document on what is passed and nothing else; it sees its own file's schemas."""
+    callee = frame.setting.documents.get(work.document)
+    if callee is None:
+        raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)
+    stores = {name: frame.value(value, path) for name, value in work.passes}
+    inner = Frame(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
+    return (yield from run_steps(callee.body, prefix, inner))

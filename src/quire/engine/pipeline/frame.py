@@ -1,0 +1,114 @@
+"""What one step of a pipeline sees: the named stores, the value that comes in, and what a loop binds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quire.engine.pipeline.setting import Setting
+from quire.errors import StepFailed
+from quire.expr import RESERVED, EvalError
+from quire.plan.nodes import Formula, Literal, Plan, Reference, Template
+from quire.schema import Schema
+from quire.values import Value
+
+_prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(slots=True)
+class Frame:
+    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed.
+
+    `bound` are `item` and `acc`; `near` are names that win over a store of the same name (branches and `errors` in a
+    `collect`). `depth` counts the fans around.
+    """
+
+    setting: Setting
+    plan: Plan
+    stores: dict[str, Value]
+    pipe: Value = None
+    bound: Mapping[str, Value] = field(default_factory=dict)
+    near: Mapping[str, Value] = field(default_factory=dict)
+    depth: int = 0
+
+    def inside(
+        self,
+        pipe: Value,
+        *,
+        bound: Mapping[str, Value] | None = None,
+        near: Mapping[str, Value] | None = None,
+        fans: int = 0,
+    ) -> Frame:
+        """A scope of its own: what is written there is seen by nobody else."""
+        return Frame(self.setting, self.plan, dict(self.stores), pipe, bound or {}, near or {}, self.depth + fans)
+
+    def value(self, what: Formula | Literal, path: str) -> Value:
+        if isinstance(what, Literal):
+            return what.value
+        try:
+            return what.compiled.evaluate({"ctx": self.stores, "pipe": self.pipe, **self.bound}, self._names())
+        except EvalError as error:
+            raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
+
+    def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
+        found = self.pipe if source is None else self.value(source, path)
+        if not isinstance(found, list | tuple):
+            raise StepFailed(f"the list to go through is {_kind(found)}, not a list", kind="list", path=path)
+        return list(found)
+
+    def render(self, prompt: Template, path: str) -> str:
+        """References whose root nobody knows are text; a known root with a missing path fails."""
+        return "".join(part if isinstance(part, str) else self._refer(part, path) for part in prompt.parts)
+
+    def schema(self, name: str, path: str) -> Schema:
+        found = self.plan.schemas.get(name)
+        if found is None:
+            raise StepFailed(f"there is no schema {name} in this file", kind="schema", path=path)
+        return found
+
+    def _refer(self, reference: Reference, path: str) -> str:
+        root, *rest = reference.name.split(".")
+        names = self._names()
+        if root == "ctx":
+            value: Value = self.stores
+        elif root == "pipe":
+            value = self.pipe
+        elif root in self.bound:
+            value = self.bound[root]
+        elif root in names and root not in RESERVED:
+            value = names[root]
+        elif root in RESERVED:
+            raise _missing(reference, root, path)
+        else:
+            return reference.raw
+        for segment in rest:
+            if not isinstance(value, Mapping) or segment not in value:
+                raise _missing(reference, segment, path)
+            value = value[segment]
+        return value if isinstance(value, str) else _prompt_json(value)
+
+    def _names(self) -> Mapping[str, Value]:
+        return {**self.stores, **self.near} if self.near else self.stores
+
+
+def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
+    return StepFailed(f"the prompt refers to {reference.name}, and there is no {segment}", kind="prompt", path=path)
+
+
+def _kind(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+    return "a map"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return f"`{line if len(line) <= 80 else line[:77] + '…'}`"

@@ -1,0 +1,74 @@
+"""The plain steps: an expression, a tool by its name, a question to a person, a command."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, cast
+
+from quire.engine.pipeline.frame import Frame
+from quire.engine.requests import HumanRequest, Request, ToolRequest
+from quire.errors import StepFailed
+from quire.plan.nodes import AskKind, Invoke, Literal, Step, Transform
+from quire.values import Value, encode
+
+ASK = "ask"
+SHELL = "shell"
+_KINDS = ("input", "confirm", "select")
+
+
+def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+    """Pure: computed again by every replay, never recorded."""
+    return frame.value(work.value, path)
+    yield  # a generator, like the runners of all kinds
+
+
+def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+    arguments = {name: frame.value(value, path) for name, value in work.arguments}
+    if work.tool == ASK:
+        result: Value = yield question(arguments, f"{path}/ask", step.label, path)
+    elif work.tool == SHELL:
+        _check_command(work, arguments, path)
+        result = yield ToolRequest(f"{path}/tool", step.label, "", SHELL, arguments, stdin=encode(frame.pipe))
+    else:
+        result = yield ToolRequest(f"{path}/tool", step.label, "", work.tool, arguments)
+    if work.schema is not None:
+        hold_to_schema(work.schema, result, f"{path}/tool", frame)
+    return result
+
+
+def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
+    """Raises with all that does not fit; `path` is the effect that gave the value, so that a resume asks again."""
+    violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
+    if violations:
+        listed = "; ".join(f"{one.path or 'the result'}: {one.message}" for one in violations[:20])
+        raise StepFailed(f"the result does not fit the schema {name}: {listed}", kind="schema", path=path)
+
+
+def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str) -> HumanRequest:
+    """The tool `ask`: a prompt, a kind, and options for a choice."""
+    prompt, kind, options = arguments.get("prompt"), arguments.get("type", "input"), arguments.get("options", [])
+    if not isinstance(prompt, str):
+        raise StepFailed("ask needs a prompt, which is text", kind="arguments", path=step_path)
+    if kind not in _KINDS:
+        raise StepFailed(
+            f"ask knows the types {', '.join(_KINDS)}, not {encode(kind)}", kind="arguments", path=step_path
+        )
+    if not isinstance(options, list | tuple) or not all(isinstance(option, str) for option in options):
+        raise StepFailed("the options of ask are a list of texts", kind="arguments", path=step_path)
+    choices = tuple(cast("list[str]", options))
+    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices)
+
+
+def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> None:
+    """A text goes to a shell and so must stand in the document; what is computed is a list and meets no shell."""
+    command = arguments.get("command")
+    literal = any(name == "command" and isinstance(value, Literal) for name, value in work.arguments)
+    if isinstance(command, str) and literal:
+        return
+    if isinstance(command, list | tuple) and command and all(isinstance(part, str) for part in command):
+        return
+    if isinstance(command, str):
+        message = "a command that is computed must be a list of texts (no shell reads it), not one text"
+    else:
+        message = "a command is a text or a list of texts"
+    raise StepFailed(message, kind="arguments", path=path)

@@ -1,0 +1,34 @@
+"""What a pipeline runs in: the documents that it calls, who it runs as, and its limits; all pinned at the start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quire.plan.nodes import Plan
+
+MAX_ITEMS = 10_000
+MAX_TURNS = 25
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """An identity: the model and the system prompt that its agents have, and the tools that they may use."""
+
+    model: str = ""
+    system: str = ""
+    tools: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """`documents` are the callees by name. `repairs` is how often a reply that does not fit its schema is sent back.
+
+    `fan_out_depth` of 0 sets no limit.
+    """
+
+    documents: Mapping[str, Plan] = field(default_factory=dict)
+    identity: str = "default"
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: {"default": Profile()})
+    repairs: int = 2
+    fan_out_depth: int = 5

@@ -1,0 +1,46 @@
+"""Steps one after the other; what each kind of step does is registered by the module of that kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeAlias
+
+from quire.engine.pipeline.frame import Frame
+from quire.engine.requests import Boundary, Emit, Request
+from quire.errors import StepFailed
+from quire.plan.nodes import Sequence, Step
+from quire.values import Value
+
+Steps: TypeAlias = Generator[Request, Any, Value]
+
+RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
+"""How a step's work is done, by the kind of the work: it gets the step, the work, the step's path and its frame."""
+
+
+def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
+    """Each step's value goes on to the next. Only the steps of the run's own document are told of, and stop at."""
+    total = len(body.steps)
+    for step in body.steps:
+        path = f"{prefix}{step.position}"
+        if top:
+            yield Emit("step_started", path, step.label, {"title": step.title, "total": total})
+        try:
+            frame.pipe = yield from run_step(step, path, frame)
+        except StepFailed as error:
+            if top:
+                told: dict[str, Value] = {"title": step.title, "kind": error.kind, "message": error.message}
+                yield Emit("step_failed", path, step.label, {**told, "failed_at": error.path})
+            raise
+        if top:
+            data: dict[str, Value] = {"title": step.title, "total": total}
+            yield Emit("step_completed", path, step.label, data, {"output": frame.pipe})
+            yield Boundary(f"{path}/break", step.label)
+    return frame.pipe
+
+
+def run_step(step: Step, path: str, frame: Frame) -> Steps:
+    """One step in its frame: its value, which also goes to its store."""
+    value = yield from RUNNERS[type(step.work)](step, step.work, path, frame)
+    if step.capture is not None:
+        frame.stores[step.capture.name] = value
+    return value

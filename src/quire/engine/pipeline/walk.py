@@ -1,0 +1,36 @@
+"""A pipeline from its input to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quire.engine.pipeline.agent import run_agent
+from quire.engine.pipeline.compose import run_call, run_fold, run_select
+from quire.engine.pipeline.fan import run_for_each, run_parallel
+from quire.engine.pipeline.frame import Frame
+from quire.engine.pipeline.invoke import run_invoke, run_transform
+from quire.engine.pipeline.setting import Setting
+from quire.engine.pipeline.steps import RUNNERS, run_steps
+from quire.engine.requests import Walk
+from quire.plan.nodes import Agent, Call, Fold, ForEach, Invoke, Parallel, Plan, Select, Transform
+from quire.values import Value
+
+RUNNERS.update(
+    {
+        Transform: run_transform,
+        Invoke: run_invoke,
+        Agent: run_agent,
+        Call: run_call,
+        Select: run_select,
+        Fold: run_fold,
+        ForEach: run_for_each,
+        Parallel: run_parallel,
+    }
+)
+
+
+def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Setting) -> Walk:
+    """Runs a pipeline on its input. Its result has the last step's value and all named stores."""
+    frame = Frame(setting, plan, dict(input))
+    output = yield from run_steps(plan.body, "", frame, top=True)
+    return {"output": output, "stores": dict(frame.stores)}

@@ -1,0 +1,40 @@
+"""Everything that can be said about a pipeline file before it runs, beyond what stops it from being read.
+
+Without a resolver only what the file itself tells: a target that is not in it may be registered elsewhere.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from quire.diagnostics import Diagnostic
+from quire.formats.pipeline.checks.calls import call_cycles, check_calls
+from quire.formats.pipeline.checks.names import check_schema_names, check_tool_names
+from quire.formats.pipeline.checks.resolver import Find, Resolver, finder
+from quire.formats.pipeline.checks.stores import check_stores
+from quire.formats.pipeline.checks.texts import check_texts
+from quire.formats.pipeline.checks.types import check_types
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.reading import Reading
+
+__all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
+
+
+def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
+    """The findings of a reading and those of all checks, in the order of the text."""
+    file = reading.file
+    if file is None:
+        return reading.diagnostics
+    fields = Fields(reading.source)
+    find = finder(file, resolver)
+    tools = resolver.tools() if resolver else None
+    check_schema_names(file, fields)
+    if tools is not None:
+        check_tool_names(file, tools, fields)
+    for pipeline in file.pipelines:
+        check_calls(pipeline, find, fields, complete=resolver is not None)
+        check_stores(pipeline, fields)
+        check_texts(pipeline, fields)
+        check_types(pipeline, file.schemas, fields)
+    found = [*reading.diagnostics, *dict.fromkeys(fields.found)]
+    return tuple(sorted(found, key=attrgetter("span.start", "span.end")))

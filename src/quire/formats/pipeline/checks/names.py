@@ -1,0 +1,43 @@
+"""Names of schemas and tools that steps refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.gate import ALWAYS_THERE
+from quire.formats.pipeline.syntax import AgentBody, PipelineFile, ToolBody
+from quire.formats.pipeline.walk import schema_of, walk
+from quire.schema import refs
+
+
+def check_schema_names(file: PipelineFile, fields: Fields) -> None:
+    defined = {schema.name: schema for schema in file.schemas}
+    used = {ref.schema for schema in file.schemas for ref in refs(schema)}
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            name = schema_of(step)
+            if name is None:
+                continue
+            used.add(name.text)
+            if name.text not in defined:
+                message = f"the schema {fields.shown(name.text)} is not defined in this file"
+                help = fields.suggestion(name.text, defined)
+                fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help)
+    for schema in file.schemas:
+        if schema.name not in used:
+            fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
+
+
+def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:
+    there = {*known, *ALWAYS_THERE, "shell"}
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            body = step.body
+            named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
+            for name in named or ():
+                if name.text not in there:
+                    message = f"there is no tool {fields.shown(name.text)} in this workspace"
+                    help = fields.suggestion(name.text, there)
+                    fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)

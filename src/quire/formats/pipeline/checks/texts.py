@@ -1,0 +1,79 @@
+"""Texts that look like something else: references where none are filled in, and commands that cannot run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.prompts import attempts, references
+from quire.formats.pipeline.syntax import AgentBody, Argument, Literal, Pipeline, ShellBody, Text, ToolBody
+from quire.formats.pipeline.walk import walk
+from quire.values import Value
+
+_ROOTS = ("ctx", "pipe", "item", "acc")
+
+
+def check_texts(pipeline: Pipeline, fields: Fields) -> None:
+    for _, step in walk(pipeline):
+        match step.body:
+            case AgentBody(prompt=prompt):
+                _check_prompt(prompt, fields)
+            case ToolBody(args=args, name=name):
+                for key, value in args:
+                    _check_argument(value, fields)
+                    if name.text == "shell" and key.text == "command":
+                        _check_command(value, fields)
+            case ShellBody(command=command):
+                _check_argument(command, fields)
+                _check_command(command, fields)
+
+
+def _check_prompt(prompt: Text, fields: Fields) -> None:
+    if not prompt.text.strip():
+        fields.report(lints.EMPTY_PROMPT, "the prompt is empty", prompt.span)
+    for part in attempts(prompt.text):
+        text = prompt.text[part.start : part.end]
+        inside = text[1:-1].strip()
+        is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
+        help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
+        message = f"{fields.shown(text)} is no reference: the model is sent it as it stands"
+        fields.report(lints.NO_REFERENCE, message, prompt.place(fields.source, part), help)
+
+
+def _check_argument(value: Argument, fields: Fields) -> None:
+    if not isinstance(value, Literal):
+        return
+    for text in _texts(value.value):
+        for found in references(text):
+            if found.path[0] not in _ROOTS:
+                continue
+            path = ".".join(found.path)
+            whole = text == f"{{{path}}}" and text == value.value
+            help = f"write !expr {path}" if whole else "write the whole value as an expression after !expr"
+            message = f"{{{path}}} is not filled in here: only prompts have references"
+            fields.report(lints.LITERAL_REFERENCE, message, value.span, help)
+            return
+
+
+def _check_command(value: Argument, fields: Fields) -> None:
+    if not isinstance(value, Literal):
+        return
+    command = value.value
+    if isinstance(command, str) and command:
+        return
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        return
+    message = "a command is a text, or a list of texts with at least one"
+    fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)

@@ -1,0 +1,166 @@
+"""What schemas tell about values: fields that there are not, cases that cannot come, and orders that do not exist.
+
+Types flow from a step with a schema through stores, the pipe, items and branches to whoever reads them. Where nothing
+is known, nothing is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from quire.expr import python_text
+from quire.expr.syntax import Compare, Each, Node, Path, children
+from quire.formats.pipeline.checks.inference import Scope, Shapes, Types, element, order_of, parts_of
+from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.prompts import references
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    ExpressionText,
+    FoldBody,
+    ForEachBody,
+    MatchBody,
+    ParallelBody,
+    Pipeline,
+    Step,
+    Text,
+    TransformBody,
+)
+from quire.formats.pipeline.walk import expressions, schema_of
+from quire.schema import Enum, Field, FieldType, Kind, ListOf, Ref, Schema, Simple
+from quire.source import Span
+
+_ORDERING = ("<", ">", "<=", ">=")
+_NEVER = frozenset({"list", "map"})
+
+
+def check_types(pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields) -> None:
+    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields)
+    stores: dict[str, FieldType | None] = {}
+    pipe: FieldType | None = None
+    for step in pipeline.steps:
+        pipe = walker.step(step, Scope(stores, pipe, {}))
+        if step.output:
+            stores[step.output.text] = pipe
+
+
+class _Walker:
+    def __init__(self, shapes: Shapes, fields: Fields) -> None:
+        self._shapes = shapes
+        self._fields = fields
+
+    def step(self, step: Step, scope: Scope) -> FieldType | None:
+        """Looks at a step, and tells what is known of its result."""
+        for expression in expressions(step):
+            self._examine(expression.expression.root, scope, expression)
+        schema = schema_of(step)
+        match step.body:
+            case AgentBody(prompt=prompt):
+                self._prompt(prompt, scope)
+            case TransformBody(value=value):
+                return self._shapes.infer(value.expression.root, scope)
+            case MatchBody():
+                self._cases(step.body, scope)
+            case FoldBody(source=source, do=do):
+                names: Types = {"item": self._item(source, scope), "acc": None}
+                self.step(do, replace(scope, names=names))
+            case ForEachBody(source=source, do=do, collect=collect):
+                one = self.step(do, replace(scope, names={"item": self._item(source, scope)}))
+                results = ListOf(one) if one is not None and not isinstance(one, ListOf) else None
+                return self.step(collect, Scope(scope.stores, results, {"errors": None}))
+            case ParallelBody():
+                return self._parallel(step.body, scope)
+        return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
+
+    def _parallel(self, body: ParallelBody, scope: Scope) -> FieldType | None:
+        results = {name.text: self.step(branch, replace(scope, names={})) for name, branch in body.branches}
+        return self.step(body.collect, Scope(scope.stores, None, {"errors": None, **results}))
+
+    def _item(self, source: object, scope: Scope) -> FieldType | None:
+        if isinstance(source, ExpressionText):
+            return element(self._shapes.infer(source.expression.root, scope))
+        return element(scope.pipe) if source is None else None
+
+    def _examine(self, node: Node, scope: Scope, text: Text) -> None:
+        """The limit on the depth of expressions bounds the recursion."""
+        if isinstance(node, Path):
+            self._path(node.segments, node.places, scope, text)
+            return
+        if isinstance(node, Each):
+            self._examine(node.source, scope, text)
+            one = element(self._shapes.infer(node.source, scope))
+            self._examine(node.body, scope.with_name(node.parameter, one), text)
+            return
+        if isinstance(node, Compare) and node.operator in _ORDERING:
+            self._ordering(node, scope, text)
+        for part in children(node):
+            self._examine(part, scope, text)
+
+    def _path(self, segments: tuple[str, ...], places: tuple[Span, ...], scope: Scope, text: Text) -> None:
+        known, rest = scope.begin(segments)
+        at = len(segments) - len(rest)
+        for segment, span in zip(rest, places[at:], strict=True):
+            if known is None:
+                return
+            holder = ".".join(segments[:at])
+            inside = parts_of(self._shapes.resolved(known))
+            field = next((one for one in inside or () if one.name == segment), None)
+            if field is None:
+                self._no_field(holder, segment, inside, text.place(self._fields.source, span))
+                return
+            if not field.required:
+                message = f"{holder}.{segment} may be missing: its schema says required: false"
+                help = f"get({holder}, '{segment}') gives null instead of failing"
+                self._fields.report(lints.OPTIONAL_FIELD, message, text.place(self._fields.source, span), help)
+            known = field.type
+            at += 1
+
+    def _no_field(self, holder: str, segment: str, inside: tuple[Field, ...] | None, span: Span) -> None:
+        if inside is None:
+            message, help = f"{holder} has no fields, so it has no {segment}", ""
+        else:
+            names = [one.name for one in inside]
+            message = f"the schema of {holder} has no field {segment}"
+            help = self._fields.suggestion(segment, names) or f"it has {', '.join(names[:12])}"
+        self._fields.report(warnings.NO_FIELD, message, span, help)
+
+    def _ordering(self, node: Compare, scope: Scope, text: Text) -> None:
+        left = order_of(self._shapes.resolved(self._shapes.infer(node.left, scope)))
+        right = order_of(self._shapes.resolved(self._shapes.infer(node.right, scope)))
+        wrong = next((one for one in (left, right) if one in _NEVER), None)
+        if wrong is not None:
+            message = f"{node.operator} cannot compare a {wrong}"
+        elif left is not None and right is not None and left != right:
+            message = f"{node.operator} cannot compare a {left} with a {right}"
+        else:
+            return
+        self._fields.report(warnings.ORDERING, message, text.place(self._fields.source, node.span))
+
+    def _prompt(self, prompt: Text, scope: Scope) -> None:
+        for found in references(prompt.text):
+            at = found.span.start + 1
+            places = []
+            for segment in found.path:
+                places.append(Span(at, at + len(segment)))
+                at += len(segment) + 1
+            self._path(found.path, tuple(places), scope, prompt)
+
+    def _cases(self, body: MatchBody, scope: Scope) -> None:
+        known = self._shapes.infer(body.on.expression.root, scope)
+        if isinstance(known, Enum):
+            labels = [python_text(value) for value in known.values]
+        elif known == Simple(Kind.BOOL):
+            labels = ["True", "False"]
+        else:
+            return
+        for label, _ in body.cases:
+            if label.text not in labels:
+                message = f"the case {self._fields.shown(label.text)} can never be chosen"
+                help = f"the value is one of {', '.join(labels[:12])}"
+                self._fields.report(warnings.UNREACHABLE, message, label.span, help)
+        named = {label.text for label, _ in body.cases}
+        missing = [label for label in dict.fromkeys(labels) if label not in named]
+        if missing and body.default is None:
+            message = f"there is no case for {', '.join(missing[:12])}, and no default"
+            self._fields.report(warnings.NOT_COVERED, message, body.on.span)

@@ -1,0 +1,103 @@
+"""PL101 to PL139: what runs, but cannot come out as it seems to be meant."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.code_pages import make
+
+_warning = partial(make, Severity.WARNING)
+
+UNKNOWN_PIPELINE = _warning(
+    "PL101",
+    "unknown-pipeline",
+    "A `call` or a case names a pipeline that is not registered.",
+    "The step fails when it is reached. Targets are the declared names, not the names of files; a file with several\n"
+    "pipelines registers them as `KEY.NAME`.",
+    "- call: {pipeline: reprot}",
+    "- call: {pipeline: report}",
+)
+UNKNOWN_SCHEMA = _warning(
+    "PL102",
+    "unknown-schema",
+    "A step names a schema that the file does not define.",
+    "Steps see the schema documents of their own file only. The step fails when it is reached.",
+    "pipeline: p\nsteps:\n  - agent: {prompt: hi, schema: Review}",
+    "schema: Review\nfields: {passed: {type: bool}}\n---\npipeline: p\nsteps:\n  - agent: {prompt: hi, schema: Review}",
+)
+UNKNOWN_TOOL = _warning(
+    "PL103",
+    "unknown-tool",
+    "A step names a tool that there is not in this workspace.",
+    "A `tool` step fails when it is reached; an agent is never offered the tool.",
+    "- tool: {name: file__raed, args: {path: a.txt}}",
+    "- tool: {name: file__read, args: {path: a.txt}}",
+)
+UNWRITTEN = _warning(
+    "PL104",
+    "unwritten-store",
+    "A step reads a store that is written only later, or only inside of another step.",
+    "It must come from the input then, or the step fails. What a `do`, a branch or a `collect` writes to its\n"
+    "`output` is not seen outside.",
+    '- transform: {value: "total + 1"}\n- transform: {value: "\'0\'", output: total}',
+    '- transform: {value: "\'0\'", output: total}\n- transform: {value: "total + 1"}',
+)
+UNBOUND = _warning(
+    "PL105",
+    "unbound-name",
+    "A step reads `item` or `acc` where there is none.",
+    "`item` exists in the `do` of a `for_each` and of a `fold`, `acc` only in that of a `fold`; neither in\n"
+    "`collect` nor in a called pipeline. The step fails when it is reached.",
+    'collect: {transform: {value: "map(pipe, r -> item)"}}',
+    'collect: {transform: {value: "map(pipe, r -> r)"}}',
+)
+NOT_PASSED = _warning(
+    "PL106",
+    "not-passed",
+    "The called pipeline reads a name that is not passed to it.",
+    "`pass` is all that a callee sees of its caller: the step of the callee that reads the name fails.",
+    "- call: {pipeline: report}",
+    "- call: {pipeline: report, pass: [review]}",
+)
+UNREACHABLE = _warning(
+    "PL107",
+    "unreachable-case",
+    "A case of a `match` can never be chosen: the schema of the value has no such value.",
+    "Labels are compared as Python writes values, so those of a boolean are `True` and `False`.",
+    'on: review.passed\ncases: {"yes": {pipeline: report_pass}, "no": {pipeline: report_fail}}',
+    'on: review.passed\ncases: {"True": {pipeline: report_pass}, "False": {pipeline: report_fail}}',
+)
+NOT_COVERED = _warning(
+    "PL108",
+    "uncovered-value",
+    "A `match` without `default` has no case for a value that the schema allows.",
+    "With that value the step fails.",
+    'on: review.passed\ncases: {"True": {pipeline: report_pass}}',
+    'on: review.passed\ncases: {"True": {pipeline: report_pass}}\ndefault: {pipeline: report_fail}',
+)
+NO_FIELD = _warning(
+    "PL109",
+    "unknown-field",
+    "An expression or a prompt reads a field that the schema of the value does not have.",
+    "A reply may have more fields than its schema asks for, but nobody asked for this one. A path to a missing\n"
+    "field fails the step; `get` gives a default.",
+    "- agent: {prompt: hi, schema: Review, output: review}\n- transform: {value: review.pased}",
+    "- agent: {prompt: hi, schema: Review, output: review}\n- transform: {value: review.passed}",
+)
+ORDERING = _warning(
+    "PL110",
+    "ordering",
+    "`<`, `>`, `<=` or `>=` compares values of kinds that have no order.",
+    "Two numbers or two texts can be ordered (a boolean counts as a number). The step fails when it is reached.",
+    "value: \"review.score > 'high'\"",
+    'value: "review.score > 5"',
+)
+COMMAND = _warning(
+    "PL111",
+    "shell-command",
+    "The `command` of a shell step is neither a text nor a list of texts.",
+    'A text goes to the shell, a list is run as it is. Quote numbers: `[sleep, "1"]`.',
+    "- shell: {command: [head, -5, notes.txt]}",
+    '- shell: {command: [head, "-5", notes.txt]}',
+)

@@ -1,0 +1,112 @@
+"""What a pipeline reads from its stores and when, and so which inputs it has although it declares none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from quire.expr import RESERVED, Read, reads
+from quire.formats.pipeline.prompts import PromptReference, references
+from quire.formats.pipeline.syntax import AgentBody, ForEachBody, Name, ParallelBody, Pipeline, Step, Text
+from quire.formats.pipeline.walk import expressions, parts, targets
+from quire.source import Span
+
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One place that reads a name, in its step.
+
+    `text` is what it stands in, None for a name that is passed on, and `span` counts from the start of it; a name has
+    its place in the file. `bindings` are the names besides stores that the step sees, `index` is that of the step or of
+    the top-level step around it, and `first` are the stores that any such step writes with the index of the first one.
+    """
+
+    path: tuple[str, ...]
+    step: Step
+    text: Text | None
+    span: Span
+    index: int
+    bindings: frozenset[str]
+    first: Mapping[str, int]
+    optional: bool = False
+    in_prompt: bool = False
+
+    @property
+    def store(self) -> str | None:
+        """The store that is read; None where it is a binding. A bare name in a prompt may be no reference at all."""
+        root = self.path[0]
+        if root == "ctx":
+            return self.path[1] if len(self.path) > 1 else None
+        return None if root in RESERVED or root in self.bindings else root
+
+    def written(self, name: str) -> bool:
+        """Whether a step before has written a store."""
+        return self.first.get(name, self.index) < self.index
+
+
+def uses(pipeline: Pipeline) -> Iterator[Use]:
+    """Every reading place, in the order of the steps."""
+    first: dict[str, int] = {}
+    for index, step in enumerate(pipeline.steps):
+        if step.output:
+            first.setdefault(step.output.text, index)
+    for index, step in enumerate(pipeline.steps):
+        yield from _uses(step, index, _NONE, first)
+
+
+def inferred_inputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """The names of the stores that are read before any step has written them, in the order of their first reading."""
+    return _unwritten(pipeline, optional=False)
+
+
+def optional_inputs(pipeline: Pipeline) -> tuple[str, ...]:
+    """Those that only a `get` reads, so that the pipeline runs without them."""
+    needed = inferred_inputs(pipeline)
+    return tuple(name for name in _unwritten(pipeline, optional=True) if name not in needed)
+
+
+def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for use in uses(pipeline):
+        if use.optional is not optional or (use.in_prompt and use.path[0] != "ctx"):
+            continue
+        name = use.store
+        if name is not None and not use.written(name):
+            found.setdefault(name)
+    return tuple(found)
+
+
+def _uses(step: Step, index: int, bindings: frozenset[str], first: Mapping[str, int]) -> Iterator[Use]:
+    """`bindings` are for the step itself: the steps inside of it have their own."""
+
+    def use(found: Read | PromptReference, text: Text) -> Use:
+        optional = isinstance(found, Read) and found.optional
+        in_prompt = isinstance(found, PromptReference)
+        return Use(found.path, step, text, found.span, index, bindings, first, optional, in_prompt)
+
+    for expression in expressions(step):
+        yield from (use(read, expression) for read in reads(expression.expression))
+    if isinstance(step.body, AgentBody):
+        yield from (use(reference, step.body.prompt) for reference in references(step.body.prompt.text))
+    for name in passed(step):
+        yield Use(("ctx", name.text), step, None, name.span, index, bindings, first)
+    for (_, part), names in zip(parts(step), inner_bindings(step), strict=True):
+        yield from _uses(part, index, names, first)
+
+
+def passed(step: Step) -> Iterator[Name]:
+    """The names in the lists of what a step passes on."""
+    return (one.name for target in targets(step) for one in target.passes if one.value is None)
+
+
+def inner_bindings(step: Step) -> tuple[frozenset[str], ...]:
+    """The bindings of each of the steps inside of a step, besides `ctx` and `pipe`."""
+    match step.body:
+        case ForEachBody():
+            return frozenset({"item"}), frozenset({"errors"})
+        case ParallelBody(branches=branches):
+            names = frozenset(name.text for name, _ in branches)
+            return (*(_NONE for _ in branches), names | {"errors"})
+    return (frozenset({"item", "acc"}),) if parts(step) else ()

@@ -1,0 +1,116 @@
+"""Reads a pipeline file: a text in, a syntax tree and everything that is wrong with it out. Never raises for a text.
+
+All mistakes are reported, not the first one: a part that cannot be read is left out, and reading goes on beside it.
+"""
+
+from __future__ import annotations
+
+from quire.diagnostics import Severity
+from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.schemas import read_schemas
+from quire.formats.pipeline.steps import StepReader
+from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
+from quire.formats.yaml import codes as yaml_codes
+from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
+
+_KEYS = ("pipeline", "description", "steps")
+_PLANNED = ("input", "defaults", "refine")
+_NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP, yaml_codes.CHARACTER)
+
+
+def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
+    """A registered file may hold several pipelines, a text that is run directly exactly one."""
+    yaml = read_yaml(source, limit=limit)
+    reader = _DocumentReader(source)
+    schemas = read_schemas([node for node in yaml.documents if isinstance(node, Mapping) and node.find("schema")])
+    read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
+    reader.count(yaml, registered)
+    diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.found])
+    file = None
+    if not any(found.severity is Severity.ERROR for found in diagnostics):
+        file = PipelineFile(tuple(one for one in read if one), tuple(schemas.schemas.values()))
+    return Reading(source, file, diagnostics)
+
+
+class _DocumentReader:
+    def __init__(self, source: Source) -> None:
+        self.fields = Fields(source)
+        self._steps = StepReader(self.fields)
+        self._declared: list[Entry] = []
+        self._strange = False
+
+    def document(self, node: Node) -> Pipeline | None:
+        report = self.fields.report
+        declared = node.find("pipeline") if isinstance(node, Mapping) else None
+        if not isinstance(node, Mapping) or declared is None:
+            self._strange = True
+            self._neither(node)
+            return None
+        self._declared.append(declared)
+        known = tuple(entry for entry in node.entries if entry.key.value not in _PLANNED)
+        for entry in node.entries:
+            if entry.key.value in _PLANNED:
+                report(codes.PLANNED, f"{entry.key.value} is not yet supported", entry.key.span, _INSTEAD)
+        entries = self.fields.entries(Mapping(known, node.span), _KEYS, "a pipeline document", codes.DOCUMENT_KEY)
+        name = self.fields.name(declared, "the name of a pipeline")
+        description = self._description(entries.get("description"))
+        steps = self._all_steps(entries.get("steps"), declared)
+        if name is None or description is None or steps is None:
+            return None
+        return Pipeline(name, description, steps, declared.key.span)
+
+    def count(self, yaml: YamlReading, registered: bool) -> None:
+        """How many pipelines a file has to have."""
+        report = self.fields.report
+        if not self._declared and not self._strange:
+            if not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+                report(codes.NO_PIPELINE, "there is no pipeline: document in this file", NOWHERE, _SHAPE)
+            return
+        first: dict[str, Entry] = {}
+        for at, entry in enumerate(self._declared):
+            name = text_of(entry.value)
+            if at and not registered:
+                message = "a file that is run directly holds exactly one pipeline: document, this is another"
+                report(codes.SEVERAL, message, entry.key.span, "put each pipeline into a file of its own")
+            elif name is not None and first.setdefault(name, entry) is not entry:
+                line = yaml.source.position(first[name].key.span.start).line
+                message = f"the pipeline {self.fields.shown(name)} is declared twice"
+                report(codes.DUPLICATE, message, entry.value.span, f"the first is on line {line}")
+
+    def _neither(self, node: Node) -> None:
+        message = "a document has the key pipeline or the key schema"
+        if not isinstance(node, Mapping):
+            self.fields.report(codes.DOCUMENT, f"{message}; this one is {describe(node)}", node.span, _SHAPE)
+            return
+        keys = [entry.key for entry in node.entries]
+        help = _SHAPE
+        for key in keys:
+            help = self.fields.suggestion(key.text, ("pipeline", "schema")) or help
+        self.fields.report(
+            codes.DOCUMENT, f"{message}; this one has neither", keys[0].span if keys else node.span, help
+        )
+
+    def _description(self, entry: Entry | None) -> str | None:
+        return "" if entry is None else self.fields.text(entry, "description", empty=True)
+
+    def _all_steps(self, entry: Entry | None, declared: Entry) -> tuple[Step, ...] | None:
+        if entry is None:
+            self.fields.report(codes.MISSING, "the pipeline needs the key steps, a list of steps", declared.key.span)
+            return None
+        node = entry.value
+        if not isinstance(node, Sequence) or not node.items:
+            what = "empty" if isinstance(node, Sequence) else describe(node)
+            message = f"steps must be a list of at least one step, not {what}"
+            help = "each step begins with - " if isinstance(node, Mapping) else ""
+            self.fields.report(codes.VALUE, message, self.fields.visible(entry), help)
+            return None
+        steps = [self._steps.step(item, "a step") for item in node.items]
+        good = tuple(step for step in steps if step is not None)
+        return good if len(good) == len(steps) else None
+
+
+_INSTEAD = "inputs need no declaration: a step reads ctx.NAME"
+_SHAPE = "a pipeline document begins with pipeline: NAME and goes on with steps:"

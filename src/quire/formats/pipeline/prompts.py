@@ -1,0 +1,66 @@
+"""What a prompt refers to: `{path}` is a reference, `{{path}}` the escape for one, and other braces are text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from quire.expr import RESERVED
+from quire.plan.nodes import Reference, Template
+from quire.source import Span
+
+_PATH = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
+_REFERENCE = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
+_ATTEMPT = re.compile(r"\{[^{}\n]{0,200}\}")
+_ROOT = re.compile(r"\b(?:ctx\.[A-Za-z_]|(?:pipe|item|acc)\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptReference:
+    path: tuple[str, ...]
+    span: Span
+
+
+def references(text: str) -> Iterator[PromptReference]:
+    """All that may be one: whether a bare root is the name of a store is known only when the step runs."""
+    for found in _REFERENCE.finditer(text):
+        if found[2]:
+            yield PromptReference(tuple(found[2].split(".")), Span(*found.span()))
+
+
+def attempts(text: str) -> Iterator[Span]:
+    """Braces that hold an expression, or a path with spaces around it: they look like references and are text."""
+    taken = [Span(*found.span()) for found in _REFERENCE.finditer(text)]
+    for found in _ATTEMPT.finditer(text):
+        if not _ROOT.search(found[0]) or '"' in found[0]:
+            continue
+        if not any(one.start <= found.start() < one.end for one in taken):
+            yield Span(*found.span())
+
+
+def template(text: str, stores: Collection[str]) -> Template:
+    """`stores` are the names that a store of the pipeline can have: only around those are double braces an escape."""
+    parts: list[str | Reference] = []
+    plain: list[str] = []
+    at = 0
+    for found in _REFERENCE.finditer(text):
+        plain.append(text[at : found.start()])
+        at = found.end()
+        escaped, path = found[1], found[2]
+        if path:
+            _flush(plain, parts)
+            parts.append(Reference(path, None, found[0]))
+        else:
+            root = escaped.partition(".")[0]
+            plain.append(f"{{{escaped}}}" if root in RESERVED or root in stores else found[0])
+    plain.append(text[at:])
+    _flush(plain, parts)
+    return Template(tuple(parts))
+
+
+def _flush(plain: list[str], parts: list[str | Reference]) -> None:
+    text = "".join(plain)
+    if text:
+        parts.append(text)
+    plain.clear()

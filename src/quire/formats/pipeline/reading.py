@@ -1,0 +1,21 @@
+"""What comes out of reading a pipeline file: a tree, if there can be one, and everything there is to say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.formats.pipeline.syntax import PipelineFile
+from quire.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """`file` is None exactly when there is an error. Diagnostics are in the order of the text."""
+
+    source: Source
+    file: PipelineFile | None
+    diagnostics: tuple[Diagnostic, ...]
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)

@@ -1,0 +1,318 @@
+"""Reads steps: one function for the body of each kind, and the shape that all kinds share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    Argument,
+    Body,
+    CallBody,
+    FoldBody,
+    ForEachBody,
+    Literal,
+    MatchBody,
+    Name,
+    ParallelBody,
+    ShellBody,
+    Step,
+    ToolBody,
+    TransformBody,
+)
+from quire.formats.pipeline.targets import TargetReader
+from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
+from quire.plan.nodes import OnError
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "transform": ("value", "output"),
+    "tool": ("name", "args", "schema", "output"),
+    "shell": ("command", "schema", "output"),
+    "agent": ("prompt", "identity", "capabilities", "schema", "output"),
+    "call": ("pipeline", "pass", "output"),
+    "match": ("on", "cases", "default", "output"),
+    "fold": ("over", "items", "init", "do", "output", "max_items"),
+    "for_each": ("over", "items", "max_parallel", "max_items", "on_error", "do", "collect", "output"),
+    "parallel": ("on_error", "branches", "collect", "output"),
+}
+"""Every kind of step with the keys of its body."""
+
+_NEEDED = {
+    "transform": ("value",),
+    "tool": ("name",),
+    "shell": ("command",),
+    "agent": ("prompt",),
+    "call": ("pipeline",),
+    "match": ("on", "cases"),
+    "fold": ("init", "do", "output"),
+    "for_each": ("on_error", "do", "collect"),
+    "parallel": ("branches", "collect"),
+}
+_RETRY = re.compile(r"retry\(([0-9]{1,6})\)")
+_POLICIES = "continue, abort or retry(N), with a number and no spaces"
+_WHY = {
+    "on_error": f"say {_POLICIES}: there is no default",
+    "output": "it names the store for the result",
+    "collect": 'a step on all the results, such as {transform: {value: "pipe"}}',
+}
+_MEANT = {
+    **dict.fromkeys(("if", "switch", "case", "branch", "when"), "match"),
+    **dict.fromkeys(("loop", "foreach", "each", "map", "for"), "for_each"),
+    **dict.fromkeys(("reduce", "while"), "fold"),
+    **dict.fromkeys(("set", "assign", "expr", "let"), "transform"),
+    **dict.fromkeys(("run", "bash", "sh", "exec", "command"), "shell"),
+    **dict.fromkeys(("llm", "prompt", "ai", "model", "think"), "agent"),
+    **dict.fromkeys(("pipeline", "include", "use"), "call"),
+    **dict.fromkeys(("action", "function", "invoke"), "tool"),
+}
+Entries = dict[str, Entry]
+
+
+class StepReader:
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self._targets = TargetReader(fields)
+        self._bodies: dict[str, Callable[[Entries], Body | None]] = {
+            "transform": self._transform,
+            "tool": self._tool,
+            "shell": self._shell,
+            "agent": self._agent,
+            "call": self._call,
+            "match": self._match,
+            "fold": self._fold,
+            "for_each": self._for_each,
+            "parallel": self._parallel,
+        }
+
+    def step(self, node: Node, where: str) -> Step | None:
+        """`where` says which step it is, for messages. The reader's limit on depth bounds the recursion."""
+        entry = self._kind(node, where)
+        if entry is None:
+            return None
+        kind, body = entry.key.text, entry.value
+        if not isinstance(body, Mapping):
+            help = f"write {kind}: {{{_NEEDED[kind][0]}: …}}"
+            if isinstance(node, Mapping) and len(node.entries) > 1:
+                help = f"indent the keys of {kind} further than {kind} itself"
+            message = f"{kind} needs a mapping of its keys, not {describe(body)}"
+            self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
+            return None
+        before = len(self._fields.found)
+        entries = self._fields.entries(body, KEYS[kind], kind, codes.KEY)
+        for key in _NEEDED[kind]:
+            if key not in entries:
+                self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, _WHY.get(key, ""))
+        made = self._bodies[kind](entries)
+        output = self._name(entries, "output", "the name of a store (output)")
+        if made is None or len(self._fields.found) != before:
+            return None
+        return Step(kind, made, output, entry.key.span)
+
+    def _kind(self, node: Node, where: str) -> Entry | None:
+        """The entry that names the kind of a step."""
+        report = self._fields.report
+        if not isinstance(node, Mapping) or not node.entries:
+            what = "an empty mapping" if isinstance(node, Mapping) else describe(node)
+            text = text_of(node)
+            help = f"write {text}: {{{_NEEDED[text][0]}: …}}" if text in KEYS else _SHAPE
+            report(codes.STEP, f"{where} is a mapping with one key, its kind, not {what}", node.span, help)
+            return None
+        kinds = [entry for entry in node.entries if entry.key.value in KEYS]
+        if len(kinds) == 1 and len(node.entries) > 1:
+            self._beside(kinds[0], node)
+            return kinds[0]
+        if len(kinds) > 1:
+            for extra in kinds[1:]:
+                message = f"{extra.key.text} is a second kind in one step, beside {kinds[0].key.text}"
+                report(codes.STEP, message, extra.key.span, "begin a new step with - ")
+            return None
+        if kinds:
+            return kinds[0]
+        first = node.entries[0].key
+        named_kind = text_of(node.get("kind") or node.get("type"))
+        meant = _MEANT.get(first.text.lower())
+        help = f"did you mean {meant}?" if meant else self._fields.suggestion(first.text, KEYS)
+        if named_kind in KEYS:
+            help = f"the kind is the key itself: write {named_kind}: {{{_NEEDED[named_kind][0]}: …}}"
+        message = f"{self._fields.shown(first.text)} is no kind of step"
+        report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(KEYS)}")
+        return None
+
+    def _beside(self, kind: Entry, node: Mapping) -> None:
+        """Keys beside the kind: most often those of its body, not indented far enough."""
+        name = kind.key.text
+        for entry in node.entries:
+            if entry is kind:
+                continue
+            text = self._fields.shown(entry.key.text)
+            help = _SHAPE
+            if entry.key.value in KEYS[name]:
+                help = f"{text} belongs to the body of {name}: indent it further than {name}"
+            self._fields.report(codes.STEP, f"{text} stands beside {name}; a step has one key", entry.key.span, help)
+
+    def _name(self, entries: Entries, key: str, what: str) -> Name | None:
+        return self._fields.name(entries[key], what) if key in entries else None
+
+    def _schema(self, entries: Entries) -> Name | None:
+        return self._name(entries, "schema", "the name of a schema")
+
+    def _transform(self, entries: Entries) -> TransformBody | None:
+        value = self._fields.expression(entries["value"], "value") if "value" in entries else None
+        return TransformBody(value) if value else None
+
+    def _tool(self, entries: Entries) -> ToolBody | None:
+        name = self._fields.text(entries["name"], "the name of a tool") if "name" in entries else None
+        args = self._arguments(entries.get("args"))
+        schema = self._schema(entries)
+        return ToolBody(Name(name, entries["name"].value.span), args, schema) if name else None
+
+    def _arguments(self, entry: Entry | None) -> tuple[tuple[Name, Argument], ...]:
+        if entry is None or (isinstance(entry.value, Scalar) and entry.value.value is None):
+            return ()
+        if not isinstance(entry.value, Mapping):
+            message = f"args must be a mapping of names to values, not {describe(entry.value)}"
+            self._fields.report(codes.VALUE, message, entry.value.span)
+            return ()
+        found = []
+        for name, one in named(entry.value, self._fields.found):
+            value = self._fields.argument(one.value)
+            if value is not None:
+                found.append((Name(name, one.key.span), value))
+        return tuple(found)
+
+    def _shell(self, entries: Entries) -> ShellBody | None:
+        command = self._fields.argument(entries["command"].value) if "command" in entries else None
+        schema = self._schema(entries)
+        return ShellBody(command, schema) if command else None
+
+    def _agent(self, entries: Entries) -> AgentBody | None:
+        prompt = self._fields.placed_text(entries["prompt"], "prompt") if "prompt" in entries else None
+        identity = self._name(entries, "identity", "an identity")
+        tools = self._capabilities(entries["capabilities"]) if "capabilities" in entries else None
+        schema = self._schema(entries)
+        return AgentBody(prompt, identity, tools, schema) if prompt else None
+
+    def _capabilities(self, entry: Entry) -> tuple[Name, ...]:
+        node = entry.value
+        report = self._fields.report
+        if not isinstance(node, Mapping):
+            message = f"capabilities must be a mapping with the key tools, not {describe(node)}"
+            report(codes.VALUE, message, self._fields.visible(entry), "write {tools: [NAME, …]}")
+            return ()
+        entries = self._fields.entries(node, ("tools",), "capabilities", codes.KEY)
+        if "tools" not in entries:
+            report(codes.MISSING, "capabilities needs the key tools, a list of tool names", entry.key.span)
+            return ()
+        tools = entries["tools"].value
+        if not isinstance(tools, Sequence):
+            message = f"tools of capabilities must be a list of tool names, not {describe(tools)}"
+            report(codes.VALUE, message, self._fields.visible(entries["tools"]))
+            return ()
+        found = []
+        for item in tools.items:
+            text = self._fields.text(Entry(entry.key, item), "the name of a tool")
+            if text is not None:
+                found.append(Name(text, item.span))
+        return tuple(found)
+
+    def _call(self, entries: Entries) -> CallBody | None:
+        target = self._targets.of(entries)
+        return CallBody(target) if target else None
+
+    def _match(self, entries: Entries) -> MatchBody | None:
+        on = self._fields.expression(entries["on"], "on") if "on" in entries else None
+        cases = []
+        node = entries["cases"].value if "cases" in entries else None
+        if isinstance(node, Mapping) and node.entries:
+            labels: dict[str, Entry] = {}
+            for one in node.entries:
+                label = label_of(one.key)
+                if labels.setdefault(label, one) is not one:
+                    message = f"the label {self._fields.shown(label)} is here twice: labels are compared as text"
+                    self._fields.report(codes.LABEL, message, one.key.span, _LABELS)
+                target = self._targets.nested(one, f"the case {self._fields.shown(label)}")
+                if target:
+                    cases.append((Name(label, one.key.span), target))
+        elif node is not None:
+            what = "empty" if isinstance(node, Mapping) else describe(node)
+            message = f"cases must be a mapping of labels to targets with at least one entry, not {what}"
+            self._fields.report(codes.VALUE, message, self._fields.visible(entries["cases"]))
+        default = self._targets.nested(entries["default"], "default") if "default" in entries else None
+        return MatchBody(on, tuple(cases), default) if on and cases else None
+
+    def _source(self, entries: Entries) -> Argument | None:
+        if "over" in entries and "items" in entries:
+            message = "over and items exclude each other: the list comes from one of them"
+            self._fields.report(codes.SOURCE, message, entries["items"].key.span, "leave one of the two out")
+        over = self._fields.expression(entries["over"], "over") if "over" in entries else None
+        if "items" not in entries:
+            return over
+        node = entries["items"].value
+        if not isinstance(node, Sequence):
+            message = f"items must be a list of literals, not {describe(node)}"
+            help = "over takes an expression" if isinstance(node, Scalar) and node.text else ""
+            self._fields.report(codes.VALUE, message, self._fields.visible(entries["items"]), help)
+            return None
+        found = self._fields.argument(node)
+        return found if isinstance(found, Literal) else None
+
+    def _part(self, entries: Entries, key: str) -> Step | None:
+        return self.step(entries[key].value, key) if key in entries else None
+
+    def _fold(self, entries: Entries) -> FoldBody | None:
+        source = self._source(entries)
+        init = self._fields.expression(entries["init"], "init") if "init" in entries else None
+        do = self._part(entries, "do")
+        _, max_items = self._fields.count(entries.get("max_items"), "max_items")
+        return FoldBody(source, init, do, max_items) if init and do else None
+
+    def _for_each(self, entries: Entries) -> ForEachBody | None:
+        source = self._source(entries)
+        _, max_parallel = self._fields.count(entries.get("max_parallel"), "max_parallel")
+        _, max_items = self._fields.count(entries.get("max_items"), "max_items")
+        on_error = self._on_error(entries.get("on_error"))
+        do, collect = self._part(entries, "do"), self._part(entries, "collect")
+        return (
+            ForEachBody(source, on_error, do, collect, max_parallel, max_items) if on_error and do and collect else None
+        )
+
+    def _parallel(self, entries: Entries) -> ParallelBody | None:
+        on_error = self._on_error(entries.get("on_error"))
+        branches = []
+        node = entries["branches"].value if "branches" in entries else None
+        if isinstance(node, Mapping) and node.entries:
+            for _, one in named(node, self._fields.found):
+                name = self._fields.name_of(one.key, "the name of a branch")
+                step = self.step(one.value, f"the branch {self._fields.shown(one.key.text)}")
+                if name and step:
+                    branches.append((name, step))
+        elif node is not None:
+            what = "empty" if isinstance(node, Mapping) else describe(node)
+            message = f"branches must be a mapping of names to steps with at least one entry, not {what}"
+            self._fields.report(codes.VALUE, message, self._fields.visible(entries["branches"]))
+        collect = self._part(entries, "collect")
+        return ParallelBody(tuple(branches), collect, on_error) if branches and collect else None
+
+    def _on_error(self, entry: Entry | None) -> OnError | None:
+        if entry is None:
+            return None
+        text = text_of(entry.value)
+        if text == "continue":
+            return OnError("continue")
+        if text == "abort":
+            return OnError("abort")
+        retry = _RETRY.fullmatch(text or "")
+        if retry:
+            return OnError("retry", int(retry[1]))
+        shown = self._fields.shown(text) if text is not None else describe(entry.value)
+        message = f"on_error must be {_POLICIES}, not {shown}"
+        help = "say how often: retry(2)" if text and "retry" in text else ""
+        self._fields.report(codes.ON_ERROR, message, self._fields.visible(entry), help)
+        return None
+
+
+_SHAPE = "a step is written KIND: {…}, with all its keys inside"
+_LABELS = "true is the text True, null is None, and 3 is 3"

@@ -1,0 +1,133 @@
+"""The connection named `quire`: the built-in tools, each made when it is first called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import ToolFailed
+from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.registry import ToolSpec
+from quire.tools.threads import OutOfTime, in_thread
+from quire.trust.capabilities import Grants, canonical, capability
+from quire.values import Value
+from quire.workspace.grants import FETCH, reach_of
+
+if TYPE_CHECKING:
+    from quire.tools.builtin.addresses import Hosts
+    from quire.tools.builtin.files import Files
+    from quire.tools.builtin.find import Finder
+    from quire.tools.builtin.places import Places
+    from quire.tools.builtin.protected import Protection
+    from quire.tools.builtin.shell import Shell
+
+
+class BuiltInConnection:
+    """`private` are folders that no tool sees, `asking` those that tools write only by an explicit grant."""
+
+    def __init__(
+        self,
+        folder: Path,
+        grants: Grants,
+        environ: Mapping[str, str],
+        *,
+        private: Sequence[Path] = (),
+        asking: Sequence[str] = (),
+    ) -> None:
+        self._folder = folder
+        self._grants = grants
+        self._reach = reach_of(grants)
+        self._environ = environ
+        self._private = tuple(private)
+        self._asking = frozenset(asking)
+
+    def tool_id(self, tool: str) -> str:
+        return canonical(tool)
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return SPECS.get(NAMES.get(canonical(tool), tool))
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        return SPECS
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        if tool.name == "shell":
+            return await self._shell.run(arguments)
+        if tool.name == "http__get":
+            return await self._fetch(arguments)
+        work: Mapping[str, Callable[[Mapping[str, Value]], Value]] = {
+            "file__read": self._files.read,
+            "file__write": self._files.write,
+            "file__edit": self._files.edit,
+            "file__list": self._finder.list,
+            "file__glob": self._finder.glob,
+            "file__grep": self._finder.grep,
+        }
+        if tool.name not in work:
+            raise ToolFailed(f"{tool.name} is a question to a person; only an agent can ask it", kind="ask")
+        return await in_thread(lambda: work[tool.name](arguments))
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("the built-in tools have no prompts")
+
+    async def close(self) -> None:
+        pass
+
+    async def _fetch(self, arguments: Mapping[str, Value]) -> Value:
+        from quire.tools.builtin.http import SECONDS, Fetch
+
+        fetch = Fetch(self._hosts)
+        try:
+            return await in_thread(lambda: fetch.get(arguments), seconds=SECONDS)
+        except OutOfTime:
+            raise ToolFailed(f"http__get took longer than {SECONDS:g} s", kind="timeout") from None
+        finally:
+            fetch.stop()
+
+    @cached_property
+    def _hosts(self) -> Hosts:
+        from quire.tools.builtin.addresses import Hosts
+
+        return Hosts(self._reach.hosts, self._grants.covers(capability("execute", "tool", FETCH)))
+
+    @cached_property
+    def _protection(self) -> Protection:
+        from quire.tools.builtin.protected import Protection
+
+        def signs(directive: str) -> bool:
+            return self._grants.allows("sign", "directive", directive)
+
+        return Protection(self._reach.folders, self._asking, signs)
+
+    @cached_property
+    def _places(self) -> Places:
+        from quire.tools.builtin.places import Places
+
+        return Places(self._folder, self._private)
+
+    @cached_property
+    def _files(self) -> Files:
+        from quire.tools.builtin.files import Files
+
+        return Files(self._places, self._protection)
+
+    @cached_property
+    def _finder(self) -> Finder:
+        from quire.tools.builtin.find import Finder
+
+        return Finder(self._places)
+
+    @cached_property
+    def _shell(self) -> Shell:
+        from quire.tools.builtin.shell import Shell
+
+        return Shell(
+            self._folder,
+            self._protection,
+            self._environ,
+            private=self._private,
+            network=self._reach.network,
+            sandbox=not self._reach.unsandboxed,
+        )

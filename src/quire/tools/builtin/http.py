@@ -1,0 +1,212 @@
+"""One GET over HTTP: to addresses that were checked, following redirects by checking again, with a limit on all of it.
+
+Everything in the answer is somebody else's text. Proxies of the environment are not used: the check of the
+address would mean nothing.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from quire import __version__
+from quire.errors import ToolFailed
+from quire.tools.builtin.addresses import Hosts
+from quire.tools.redact import looks_secret
+from quire.values import InvalidValue, Value, decode
+
+MAX_BODY = 1_000_000
+MAX_REDIRECTS = 5
+MAX_URL = 8000
+SECONDS = 30.0
+
+SHOWN = ("content-type", "content-language", "etag", "last-modified", "date", "retry-after", "link")
+_REFUSED = frozenset(
+    {
+        "accept-encoding",
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_HARMLESS = frozenset({"accept", "accept-language", "user-agent"})
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+Dial = Callable[[str, int, float], socket.socket]
+
+
+def dial(address: str, port: int, timeout: float) -> socket.socket:
+    return socket.create_connection((address, port), timeout)
+
+
+@dataclass(slots=True)
+class Fetch:
+    """One call of the tool. `stop` may be called from another thread and ends it at once."""
+
+    hosts: Hosts
+    dial: Dial = dial
+    _socket: socket.socket | None = None
+    _stopped: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, arguments: Mapping[str, Value]) -> Value:
+        """Raises `ToolFailed` or `Denied`."""
+        url, headers = str(arguments["url"]), _headers(arguments.get("headers"))
+        for _ in range(MAX_REDIRECTS + 1):
+            parts = _parts(url)
+            with self._answer(parts, headers) as answer:
+                target = answer.getheader("Location")
+                if answer.status not in _REDIRECTS or not target:
+                    return _value(url, answer)
+            after = urljoin(url, target)
+            _check_redirect(parts, _parts(after))
+            if _origin(parts) != _origin(_parts(after)):
+                headers = {name: text for name, text in headers.items() if name.lower() in _HARMLESS}
+            url = after
+        raise ToolFailed(f"more than {MAX_REDIRECTS} redirects, the last one to {url[:200]}", kind="network")
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            if self._socket is not None:
+                with suppress(OSError):
+                    self._socket.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def _answer(self, parts: SplitResult, headers: Mapping[str, str]) -> Iterator[http.client.HTTPResponse]:
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        addresses = self.hosts.addresses(host, port)
+        connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
+        # The Host header leaves this one out.
+        connection.default_port = 443 if parts.scheme == "https" else 80
+        try:
+            connection.sock = self._connect(addresses, host, port, parts.scheme == "https")
+            # It must not open a connection of its own, to an address that nobody checked.
+            connection.auto_open = 0
+            target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            connection.request("GET", target, headers=dict(headers))
+            yield connection.getresponse()
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            reason = "stopped" if self._stopped else f"{type(error).__name__}: {error}"
+            raise ToolFailed(f"{parts.scheme}://{parts.netloc}: {reason}", kind="network") from None
+        finally:
+            connection.close()
+
+    def _connect(self, addresses: Sequence[str], host: str, port: int, secure: bool) -> socket.socket:
+        failure = OSError("no address answers")
+        for address in addresses:
+            try:
+                plain = self.dial(address, port, SECONDS)
+            except OSError as error:
+                failure = error
+                continue
+            try:
+                found = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+            except BaseException:
+                plain.close()
+                raise
+            with self._lock:
+                self._socket = found
+                if self._stopped:
+                    found.close()
+                    raise OSError("stopped")
+            return found
+        raise failure
+
+
+def _parts(url: str) -> SplitResult:
+    """Raises `ToolFailed` for what is no plain address of a page."""
+    if len(url) > MAX_URL or any(letter <= " " or letter == "\x7f" for letter in url):
+        raise ToolFailed("the url has spaces or control characters, or is too long", kind="url")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ToolFailed(f"the url cannot be read: {error}", kind="url") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        raise ToolFailed(f"{url[:200]} is not an http or https address", kind="url")
+    if parts.username is not None or parts.password is not None:
+        raise ToolFailed("a url must not hold a user or a password", kind="url")
+    try:
+        host = parts.hostname.encode("ascii" if ":" in parts.hostname else "idna").decode()
+        ascii_path = _quoted(parts.path), _quoted(parts.query)
+    except UnicodeError:
+        raise ToolFailed(f"{parts.hostname[:200]} is not a name of a host", kind="url") from None
+    spelled = f"[{host}]" if ":" in host else host
+    return SplitResult(parts.scheme, spelled + (f":{port}" if port else ""), *ascii_path, "")
+
+
+def _quoted(text: str) -> str:
+    return "".join(
+        letter if letter.isascii() else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in text
+    )
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int | None]:
+    return parts.scheme, parts.hostname, parts.port
+
+
+def _check_redirect(before: SplitResult, after: SplitResult) -> None:
+    if before.scheme == "https" and after.scheme == "http":
+        raise ToolFailed(f"{before.netloc} redirects from https to http; that is not followed", kind="network")
+
+
+def _headers(given: Value) -> dict[str, str]:
+    headers = {"User-Agent": f"quire/{__version__}", "Accept": "*/*"}
+    for name, text in given.items() if isinstance(given, Mapping) else ():
+        if name.lower() in _REFUSED or looks_secret(name):
+            raise ToolFailed(f"the header {name[:100]} cannot be set", kind="arguments")
+        for usual in [one for one in headers if one.lower() == name.lower()]:
+            del headers[usual]
+        headers[name] = str(text)
+    return {**headers, "Accept-Encoding": "gzip", "Connection": "close"}
+
+
+def _value(url: str, answer: http.client.HTTPResponse) -> Value:
+    kind = answer.headers.get_content_type()
+    text = _text(_body(answer), answer.headers.get_content_charset() or "utf-8", kind)
+    shown: dict[str, Value] = {name: answer.headers[name] for name in SHOWN if name in answer.headers}
+    value: dict[str, Value] = {"status": answer.status, "url": url, "headers": shown}
+    if kind == "application/json" or kind.endswith("+json"):
+        with suppress(InvalidValue):
+            return {**value, "json": decode(text)}
+    return {**value, "text": text}
+
+
+def _body(answer: http.client.HTTPResponse) -> bytes:
+    """The body, unpacked piece by piece so that a small one cannot become a large one in memory."""
+    packing = (answer.getheader("Content-Encoding") or "identity").strip().lower()
+    if packing not in ("identity", "gzip", "x-gzip", "deflate", ""):
+        raise ToolFailed(f"the answer is packed as {packing[:40]}, which is not known", kind="network")
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if packing not in ("identity", "") else None
+    body = bytearray()
+    while piece := answer.read(16_384):
+        try:
+            body += unpack.decompress(piece, MAX_BODY + 1 - len(body)) if unpack else piece
+        except zlib.error as error:
+            raise ToolFailed(f"the answer cannot be unpacked: {error}", kind="network") from None
+        if len(body) > MAX_BODY:
+            raise ToolFailed(f"the answer has more than {MAX_BODY:,} bytes", kind="too_large")
+    return bytes(body)
+
+
+def _text(body: bytes, charset: str, kind: str) -> str:
+    if b"\0" in body and not charset.lower().startswith(("utf-16", "utf-32", "utf16", "utf32")):
+        raise ToolFailed(f"the answer is not text but {kind}", kind="binary")
+    try:
+        return body.decode(charset, "replace")
+    except LookupError:
+        return body.decode("utf-8", "replace")

@@ -1,0 +1,194 @@
+"""Finding a file of the workspace without ever leaving it.
+
+A path is walked name by name, each folder opened from the one before it and links resolved by hand: what was
+checked is what is opened, even if somebody swaps a folder for a link in the meantime. The result is an open
+folder and a plain name in it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import Denied, ToolFailed
+from quire.tools.builtin.protected import Protection
+
+MAX_PATH = 4096
+MAX_LINKS = 40
+_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`name` in the open folder `folder`; "." for the folder itself. `parts` are the real names from the workspace."""
+
+    folder: int
+    name: str
+    parts: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        return "/".join(self.parts) or "."
+
+    def status(self) -> os.stat_result | None:
+        try:
+            return os.stat(self.name, dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+
+class Places:
+    """The files under one folder. `private` are folders in it that no tool may even read."""
+
+    def __init__(self, root: Path, private: Sequence[Path] = ()) -> None:
+        self.root = root.resolve()
+        self.private = tuple(folder.resolve() for folder in private)
+
+    @contextmanager
+    def locate(self, path: str, *, to_write: Protection | None = None) -> Iterator[Place]:
+        """The place that a path means, whether or not there is something.
+
+        With `to_write` it is a place that may be written, and the folders above it are made. Raises `ToolFailed` or
+        `Denied`; what goes wrong with the file system inside of the block becomes a `ToolFailed` too.
+        """
+        try:
+            with ExitStack() as opened:
+                yield self._walk(path, to_write, opened)
+        except OSError as error:
+            raise ToolFailed(f"{_shown(path)}: {_reason(error)}", kind="file") from None
+
+    def open_folder(self, name: str, at: int) -> int:
+        """Opens a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
+        found = os.open(name, _FOLDER, dir_fd=at)
+        try:
+            self._check_private(os.fstat(found))
+        except BaseException:
+            os.close(found)
+            raise
+        return found
+
+    def _walk(self, path: str, to_write: Protection | None, opened: ExitStack) -> Place:
+        pending = deque(self._parts(path))
+        folders: list[tuple[str, int]] = [("", self._root(opened))]
+        links = 0
+        while pending:
+            part = pending.popleft()
+            at = folders[-1][1]
+            if part == "..":
+                # Only a link can say so: `_parts` refuses it in what was asked for.
+                if len(folders) == 1:
+                    raise self._outside(path)
+                folders.pop()
+                continue
+            found = self._status(part, at)
+            if found is not None and stat.S_ISLNK(found.st_mode):
+                links += 1
+                if links > MAX_LINKS:
+                    raise ToolFailed(f"{_shown(path)}: too many links", kind="file")
+                target = os.readlink(part, dir_fd=at)
+                if target.startswith("/"):
+                    del folders[1:]
+                    target = self._inside(target, path)
+                pending.extendleft(reversed([name for name in target.split("/") if name not in ("", ".")]))
+                continue
+            if not pending:
+                if found is not None:
+                    self._check_private(found)
+                parts = (*(name for name, _ in folders[1:]), part)
+                if to_write:
+                    to_write.require(parts)
+                return Place(at, part, parts)
+            if found is None and to_write and ".." not in pending:
+                # Below a folder that is missing there are no links: these are the real names of all the rest.
+                to_write.require((*(name for name, _ in folders[1:]), part, *pending))
+                self._make(part, at)
+            below = self.open_folder(part, at)
+            opened.callback(os.close, below)
+            folders.append((part, below))
+        return Place(folders[-1][1], ".", tuple(name for name, _ in folders[1:]))
+
+    def _root(self, opened: ExitStack) -> int:
+        if os.open not in os.supports_dir_fd:
+            raise ToolFailed("the file tools need a system that opens files relative to folders", kind="file")
+        root = os.open(self.root, _FOLDER)
+        opened.callback(os.close, root)
+        return root
+
+    def _parts(self, path: str) -> list[str]:
+        if "\0" in path or len(path) > MAX_PATH:
+            raise ToolFailed(f"{_shown(path)} is not a path", kind="file")
+        if path.startswith("/"):
+            path = self._inside(path, path)
+        parts = [part for part in path.split("/") if part not in ("", ".")]
+        if ".." in parts:
+            raise ToolFailed(f"{_shown(path)}: a path must not contain ..", kind="file")
+        return parts
+
+    def _inside(self, target: str, path: str) -> str:
+        """An absolute path relative to the workspace; by its names only, the walk checks the rest."""
+        root = str(self.root).rstrip("/")
+        if target != root and not target.startswith(root + "/"):
+            raise self._outside(path)
+        return target[len(root) :]
+
+    def _outside(self, path: str) -> ToolFailed:
+        return ToolFailed(f"{_shown(path)} is outside of the workspace", kind="outside")
+
+    def _status(self, name: str, at: int) -> os.stat_result | None:
+        try:
+            return os.stat(name, dir_fd=at, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def _make(self, name: str, at: int) -> None:
+        try:
+            os.mkdir(name, dir_fd=at)
+        except FileExistsError:
+            return
+
+    def _check_private(self, found: os.stat_result) -> None:
+        for folder in self.private:
+            try:
+                if os.path.samestat(found, folder.stat()):
+                    raise Denied("permission denied: your own space is no business of a tool")
+            except OSError:
+                continue
+
+
+def open_file(place: Place) -> int:
+    """The regular file at a place, for reading. Never waits: a pipe or a device is refused, not opened for good."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    found = place.status()
+    if found is not None:
+        require_regular(found, place.path)
+    opened = os.open(place.name, flags, dir_fd=place.folder)
+    try:
+        require_regular(os.fstat(opened), place.path)
+    except BaseException:
+        os.close(opened)
+        raise
+    return opened
+
+
+def require_regular(found: os.stat_result, path: str) -> None:
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolFailed(f"{path} is a folder", kind="file")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolFailed(f"{path} is not a regular file", kind="file")
+
+
+def _shown(path: str) -> str:
+    text = "".join(letter if letter.isprintable() else "?" for letter in path)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a part of the path is not a folder"
+    return (error.strerror or type(error).__name__).lower()

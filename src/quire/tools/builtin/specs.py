@@ -1,0 +1,133 @@
+"""The built-in tools as the gate and a model see them: names, descriptions, schemas, what they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from quire.engine.ports import EffectClass
+from quire.tools.registry import ToolSpec
+from quire.trust.capabilities import canonical
+from quire.values import Value
+
+Touches = Literal["read", "write", "exec", "net", "person"]
+
+_TEXT: Value = {"type": "string"}
+_PATH: Value = {"type": "string", "description": "relative to the workspace"}
+
+
+def _integer(least: int, most: int, description: str) -> Value:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def _spec(
+    name: str, description: str, effect: EffectClass, required: tuple[str, ...], **properties: Value
+) -> tuple[str, ToolSpec]:
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+    return name, ToolSpec(canonical(name), name, description, schema, effect)
+
+
+SPECS: Mapping[str, ToolSpec] = dict(
+    (
+        _spec(
+            "file__read",
+            "Reads a text file of the workspace. The result is its text, at most 1 MB.",
+            "read",
+            ("path",),
+            path=_PATH,
+            offset=_integer(1, 1_000_000_000, "the first line to read, from 1"),
+            limit=_integer(1, 1_000_000_000, "how many lines to read"),
+        ),
+        _spec(
+            "file__write",
+            "Writes a text file of the workspace, in place of what was there. Makes the folders above it.",
+            "idempotent",
+            ("path", "content"),
+            path=_PATH,
+            content=_TEXT,
+        ),
+        _spec(
+            "file__edit",
+            "Replaces a text in a file of the workspace. The old text must be there exactly once, unless all is true.",
+            "write",
+            ("path", "old", "new"),
+            path=_PATH,
+            old={"type": "string", "minLength": 1},
+            new=_TEXT,
+            all={"type": "boolean", "description": "replace every occurrence"},
+        ),
+        _spec(
+            "file__list",
+            "Lists a folder of the workspace: the name and the type (file, folder, link, other) of each entry.",
+            "read",
+            (),
+            path=_PATH,
+        ),
+        _spec(
+            "file__glob",
+            "Finds files of the workspace by a pattern such as src/**/*.py; ** stands for any number of folders. "
+            "Does not look into .git, .venv and .quire unless they are named.",
+            "read",
+            ("pattern",),
+            pattern=_TEXT,
+        ),
+        _spec(
+            "file__grep",
+            "Searches the text files of the workspace line by line with a regular expression (RE2 syntax).",
+            "read",
+            ("pattern",),
+            pattern=_TEXT,
+            path={"type": "string", "description": "a file or a folder of the workspace; all of it by default"},
+            glob={"type": "string", "description": "only files whose path in that folder fits, such as *.md"},
+            ignore_case={"type": "boolean"},
+            limit=_integer(1, 1000, "how many matches to return at most; 200 by default"),
+        ),
+        _spec(
+            "http__get",
+            "Fetches an http or https address. The result has status, url, headers, and text or json, at most 1 MB.",
+            "read",
+            ("url",),
+            url=_TEXT,
+            headers={"type": "object", "additionalProperties": {"type": "string"}},
+        ),
+        _spec(
+            "shell",
+            "Runs a command in the workspace, sandboxed, for at most 60 seconds: a text by /bin/sh, a list of texts "
+            "without a shell. The result is what it prints, decoded if that is JSON.",
+            "write",
+            ("command",),
+            command={"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+            stdin={"description": "what the command reads: a text as it is, any other value as JSON"},
+        ),
+        _spec(
+            "ask",
+            "Asks a person and waits for the answer.",
+            "read",
+            ("question",),
+            question=_TEXT,
+            kind={"enum": ["input", "confirm", "select"]},
+            options={"type": "array", "items": {"type": "string"}},
+            default=_TEXT,
+        ),
+    )
+)
+
+TOUCHES: Mapping[str, Touches] = {
+    "file__read": "read",
+    "file__write": "write",
+    "file__edit": "write",
+    "file__list": "read",
+    "file__glob": "read",
+    "file__grep": "read",
+    "http__get": "net",
+    "shell": "exec",
+    "ask": "person",
+}
+
+NAMES: Mapping[str, str] = {spec.id: name for name, spec in SPECS.items()}
+"""The name behind each canonical id."""

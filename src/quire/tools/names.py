@@ -1,0 +1,140 @@
+"""Which tool a name means: `file__read`, `SERVER__TOOL`, a Python function, or a bare name that one server has.
+
+In this order; the built-in names are taken before all others, so that no server can stand in for them. Only
+what the run may use is asked: a server is not started, and a module not imported, to answer for nothing.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+from urllib.parse import unquote
+
+from quire.errors import ToolFailed
+from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.registry import Registry, ToolSpec, unknown
+from quire.trust.capabilities import Grants, canonical, capability, grant_for
+from quire.workspace.grants import FETCH, reach_of
+from quire.workspace.mcp_config import BUILT_IN, RESERVED
+
+Target: TypeAlias = tuple[str, str]
+"""A connection and a tool at it."""
+
+
+def may_use(grants: Grants, tool_id: str) -> bool:
+    """Whether a tool may be called. A grant of a host is one of `http__get`, which looks at each host by itself."""
+    return grants.allows("execute", "tool", tool_id) or (tool_id == FETCH and bool(reach_of(grants).hosts))
+
+
+class Names:
+    """What a name was found to mean, it means for the rest of the run."""
+
+    def __init__(self, registry: Registry, grants: Grants) -> None:
+        self._registry = registry
+        self._grants = grants
+        self._found: dict[str, Target] = {}
+
+    def known(self, name: str) -> Target | None:
+        """What can be told without starting anything."""
+        if name in self._found:
+            return self._found[name]
+        targets = self._spelled(name)
+        if len(targets) == 1:
+            return targets[0]
+        if not targets:
+            targets = [(place, name) for place in (RESERVED, *self._servers()) if self._may(place, name)]
+        fitting = [target for target in targets if self._registry.known(*target)]
+        return fitting[0] if fitting and (fitting[0][0] == RESERVED or len(fitting) == 1) else None
+
+    async def resolve(self, name: str) -> Target:
+        """Raises `ToolFailed` for a name that means nothing, or more than one tool."""
+        if name not in self._found:
+            self._found[name] = await self._resolve(name)
+        return self._found[name]
+
+    async def matching(self, pattern: str) -> list[tuple[str, ToolSpec]]:
+        """All that the run may use of what fits a pattern with `*`, by call name or by id."""
+        wanted = Grants.of([grant_for(pattern)])
+        found: list[tuple[str, ToolSpec]] = []
+        for place in self._registry.names():
+            if not self._reaches(place):
+                continue
+            for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
+                name = tool if place in (BUILT_IN, RESERVED) else f"{place}__{tool}"
+                fits = fnmatchcase(name, pattern) or wanted.covers(capability("execute", "tool", spec.id))
+                if fits and self._may(place, tool):
+                    found.append((name, spec))
+        return found
+
+    async def _resolve(self, name: str) -> Target:
+        targets = self._spelled(name)
+        if len(targets) == 1:
+            return targets[0]
+        if targets:
+            asked = [target for target in targets if self._may(*target)]
+            return await self._one(name, asked) or (asked or targets)[0]
+        if self._may(RESERVED, name) and name in await self._registry.connection(RESERVED).tools():
+            return RESERVED, name
+        found = await self._one(name, [(server, name) for server in self._servers() if self._may(server, name)])
+        if found is None:
+            raise ToolFailed(await self._unknown(name), kind="unknown_tool")
+        return found
+
+    async def _one(self, name: str, targets: list[Target]) -> Target | None:
+        """The one of these that is there. Asks all of them: a second one would make the name mean two things."""
+        import asyncio
+
+        tools = await asyncio.gather(*(self._registry.connection(server).tools() for server, _ in targets))
+        there = [target for target, specs in zip(targets, tools, strict=True) if target[1] in specs]
+        if len(there) > 1:
+            candidates = ", ".join(f"{server}/{tool}" for server, tool in there)
+            raise ToolFailed(f'"{name}" means several tools: {candidates}; say which', kind="ambiguous_tool")
+        return there[0] if there else None
+
+    def _spelled(self, name: str) -> list[Target]:
+        """What the spelling alone says, whether or not there is such a tool."""
+        if self._registry.has(BUILT_IN) and canonical(name) in NAMES:
+            return [(BUILT_IN, NAMES[canonical(name)])]
+        kind, _, rest = name.partition("/")
+        if kind == "mcp" and rest.count("/") == 1:
+            server, tool = (unquote(part) for part in rest.split("/"))
+            return [(server, tool)] if server in self._servers() else []
+        for mark in ("/", "__"):
+            head, _, tool = name.partition(mark)
+            if head == RESERVED and tool and self._registry.has(RESERVED):
+                return [(RESERVED, unquote(tool) if mark == "/" else tool)]
+        # A name of a server may hold the mark itself, so that there may be more than one way to read it.
+        return [
+            (server, name[len(server) + len(mark) :])
+            for server in self._servers()
+            for mark in ("__", "/")
+            if name.startswith(server + mark) and len(name) > len(server + mark)
+        ]
+
+    def _servers(self) -> list[str]:
+        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED)]
+
+    def _may(self, place: str, tool: str) -> bool:
+        return self._registry.has(place) and may_use(self._grants, self._registry.connection(place).tool_id(tool))
+
+    def _reaches(self, place: str) -> bool:
+        """Whether any grant could be one for a tool there."""
+        if place == BUILT_IN:
+            return True
+        head = capability("execute", "tool", self._registry.connection(place).tool_id("x"))[:-1]
+        fixed = (pattern.partition("*")[0] for pattern in self._grants.patterns)
+        return any(part.startswith(head) or head.startswith(part) for part in fixed)
+
+    async def _unknown(self, name: str) -> str:
+        names: dict[str, object] = dict(SPECS) if self._registry.has(BUILT_IN) else {}
+        left_out: list[str] = []
+        for place in self._registry.names():
+            if place == BUILT_IN:
+                continue
+            if not self._may(place, name):
+                left_out.append(place)
+                continue
+            tools = await self._registry.connection(place).tools()
+            names.update((tool if place == RESERVED else f"{place}__{tool}", None) for tool in tools)
+        said = unknown("tool", name, names)
+        return said + (f" (not asked, because it is not granted there: {', '.join(left_out)})" if left_out else "")

@@ -1,0 +1,117 @@
+"""Commands behind bubblewrap: they see the system's programs and the workspace, and little else.
+
+The workspace can be written, except for what no tool may write. The home folder, the rest of the machine and the
+network are not there; `/tmp` is its own. When bubblewrap ends, all that the command started ends with it.
+"""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from quire.errors import Denied
+from quire.workspace.grants import is_everything
+
+TMP_BYTES = 512 * 1024 * 1024
+
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
+# Not all of /etc: there are secrets in it that a user (or root, in a container) can read.
+# fmt: off
+_ETC = (
+    "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
+    "gai.conf", "group", "host.conf", "hosts", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
+    "locale.alias", "locale.conf", "lsb-release", "magic", "mime.types", "networks", "nsswitch.conf", "os-
+    release", "passwd", "perl", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
+    "protocols", "python3", "python3.11", "python3.12", "python3.13", "resolv.conf", "services", "ssl/certs",
+    "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone",
+)
+# fmt: on
+_KEPT = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUMERIC", "TERM", "TZ", "COLUMNS", "LINES")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def scrubbed(environ: Mapping[str, str], home: str) -> dict[str, str]:
+    """The few variables that a command gets. An allowlist: nobody can know which of the others are secret."""
+    kept = {name: environ[name] for name in _KEPT if name in environ}
+    return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp"}  # noqa: S108
+
+
+def sandboxed(
+    command: Sequence[str],
+    workspace: Path,
+    *,
+    read_only: Sequence[Path] = (),
+    hidden: Sequence[Path] = (),
+    network: bool = False,
+) -> list[str]:
+    """The command line that runs a command in the sandbox. Raises `Denied` where there is none to be had.
+
+    `read_only` and `hidden` are existing paths; those outside of the workspace are not there anyway.
+    """
+    workspace = workspace.resolve()
+    if is_everything(workspace):
+        raise Denied(
+            f"permission denied: shell cannot be sandboxed in {workspace}, which holds your home folder; "
+            "run it in a folder of its own, or grant it with --allow shell=unsandboxed"
+        )
+    program, flags = _usable()
+    line = [program, *_namespaces(flags), *([] if network else ["--unshare-net"]), *_system(flags)]
+    line += ["--bind", str(workspace), str(workspace)]
+    for path in read_only:
+        # A link is part of its folder: it can be replaced, but what it leads to is bound by its own name.
+        if not path.is_symlink():
+            line += ["--ro-bind", str(path), str(path)]
+    for path in hidden:
+        if path.is_relative_to(workspace):
+            line += ["--tmpfs", str(path)]
+    return [*line, "--remount-ro", "/", "--chdir", str(workspace), "--", *command]
+
+
+def _namespaces(flags: frozenset[str]) -> list[str]:
+    line = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
+    line += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if "--disable-userns" in flags:
+        line.append("--disable-userns")
+    return line
+
+
+def _system(flags: frozenset[str]) -> list[str]:
+    line: list[str] = []
+    for folder in _SYSTEM:
+        if Path(folder).is_symlink():
+            line += ["--symlink", str(Path(folder).readlink()), folder]
+        else:
+            line += ["--ro-bind-try", folder, folder]
+    for name in _ETC:
+        line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    line += ["--proc", "/proc", "--dev", "/dev"]
+    if "--size" in flags:
+        line += ["--size", str(TMP_BYTES)]
+    return [*line, "--tmpfs", "/tmp"]  # noqa: S108
+
+
+def _usable() -> tuple[str, frozenset[str]]:
+    try:
+        return _probe(shutil.which("bwrap"))
+    except OSError as error:
+        raise Denied(
+            f"permission denied: shell runs in a sandbox, and there is none here ({error}); install bubblewrap, or "
+            "grant it without one: --allow shell=unsandboxed, or under [tools] allow in the quire.toml of your space"
+        ) from None
+
+
+@functools.cache
+def _probe(program: str | None) -> tuple[str, frozenset[str]]:
+    """Tried once: bubblewrap may be there and still not be allowed to make namespaces, as in many containers."""
+    if program is None:
+        raise OSError("bubblewrap is not installed")
+    told = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    flags = frozenset(flag for flag in ("--disable-userns", "--size") if f" {flag} " in told.stdout)
+    line = [program, *_namespaces(flags), "--unshare-net", *_system(flags), "--", "/bin/sh", "-c", ":"]
+    tried = subprocess.run(line, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+    if tried.returncode:
+        raise OSError(f"bubblewrap does not work: {tried.stderr.strip()[-300:]}")
+    return program, flags

@@ -1,0 +1,102 @@
+"""The registered pipelines of a workspace: its `pipelines/` folder and the entries of its settings.
+
+A file that cannot be read, or a name that two files declare, is reported and left out; the others load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.diagnostics import Severity
+from quire.errors import QuireError
+from quire.formats.pipeline.lower import lower
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import Pipeline
+from quire.plan.nodes import Plan
+from quire.source import Source, read_source
+from quire.workspace.settings import Settings
+
+FOLDER = "pipelines"
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A pipeline under its name; `declared` is the name in its file, which is part of it in a file of several."""
+
+    name: str
+    declared: str
+    plan: Plan
+    tree: Pipeline
+    source: Source
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """`problems` are those of the files that did not load, a line each."""
+
+    pipelines: Mapping[str, Registered] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def load_registry(settings: Settings) -> Registry:
+    """Reads all files anew; whoever holds the old registry keeps it whole."""
+    problems: list[str] = []
+    found: dict[str, list[Registered]] = {}
+    for key, file, description in _files(settings):
+        for registered in _load(key, file, description, problems):
+            found.setdefault(registered.name, []).append(registered)
+    for name, several in found.items():
+        if len(several) > 1:
+            files = " and ".join(one.source.name for one in several)
+            problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
+    return Registry({name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems))
+
+
+def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
+    """The pipelines of one text, and what keeps them from loading."""
+    reading = parse(source, registered=True)
+    if reading.file is None:
+        lines = [
+            f"{source.name}:{source.position(found.span.start).line}: {found.message}"
+            for found in reading.of(Severity.ERROR)
+        ]
+        return [], lines
+    trees = reading.file.pipelines
+    single = len(trees) == 1
+    names = {} if single else {tree.name.text: f"{key}.{tree.name.text}" for tree in trees}
+    registered = []
+    for tree in trees:
+        declared = tree.name.text
+        plan = lower(reading.file, tree, names)
+        registered.append(
+            Registered(names.get(declared, declared), declared, plan, tree, source, description or tree.description)
+        )
+    return registered, []
+
+
+def _load(key: str, file: Path, description: str, problems: list[str]) -> list[Registered]:
+    try:
+        source = read_source(file)
+    except QuireError as error:
+        problems.append(str(error))
+        return []
+    registered, wrong = read_pipelines(key, source, description)
+    problems += wrong
+    return registered
+
+
+def _files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    folder = settings.workspace.folder
+    seen: set[Path] = set()
+    for key, entry in settings.pipelines.items():
+        path = folder / entry.path
+        seen.add(path.resolve())
+        if entry.enabled:
+            yield key, path, entry.description
+    if (folder / FOLDER).is_dir():
+        for path in sorted((folder / FOLDER).glob("*.yaml")):
+            if path.resolve() not in seen:
+                yield path.stem, path, ""

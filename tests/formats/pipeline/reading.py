@@ -1,0 +1,60 @@
+"""What the tests of pipelines share: short ways to read a text and to see what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from quire.diagnostics import Diagnostic
+from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+from quire.source import Source
+
+
+def shown(text: str, found: Iterable[Diagnostic]) -> list[tuple[str, str]]:
+    """The code of each finding and the text that it points at."""
+    return [(one.code.id, text[one.span.start : one.span.end]) for one in found]
+
+
+def problems(text: str) -> list[tuple[str, str]]:
+    reading = parse(Source.of(text))
+    assert (reading.file is None) == any(one.severity == "error" for one in reading.diagnostics)
+    return shown(text, reading.diagnostics)
+
+
+def file_of(text: str, *, registered: bool = False) -> PipelineFile:
+    reading = parse(Source.of(text), registered=registered)
+    assert reading.file is not None, reading.diagnostics
+    return reading.file
+
+
+def pipeline_of(text: str) -> Pipeline:
+    return file_of(text).pipelines[0]
+
+
+def step_of(text: str) -> Step:
+    """The only step of a pipeline, given by what stands after its dash."""
+    return pipeline_of(steps(text)).steps[0]
+
+
+def steps(*texts: str) -> str:
+    return "pipeline: p\nsteps:\n" + "".join(f"- {text}\n" for text in texts)
+
+
+class Workspace:
+    """Registered pipelines, one a text, and the tools there are."""
+
+    def __init__(self, *texts: str, tools: Collection[str] | None = None) -> None:
+        found = [pipeline for text in texts for pipeline in file_of(text).pipelines]
+        self._pipelines = {pipeline.name.text: pipeline for pipeline in found}
+        self._tools = tools
+
+    def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
+        return self._pipelines.get(name)
+
+    def tools(self) -> Collection[str] | None:
+        return self._tools
+
+
+def checked(text: str, workspace: Workspace | None = None) -> list[tuple[str, str]]:
+    return shown(text, check_reading(parse(Source.of(text)), workspace))

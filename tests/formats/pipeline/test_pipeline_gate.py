@@ -1,0 +1,80 @@
+"""The gate of definitions that agents write: every step at every depth, and the path of what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire.formats.pipeline.gate import Problem, gate
+from tests.formats.pipeline.reading import file_of, steps
+
+KNOWN = ("file__read", "web_search")
+COLLECT = "collect: {transform: {value: pipe}}"
+
+
+def refused(step: str, *, shell: bool = False, known: tuple[str, ...] = KNOWN) -> Problem | None:
+    schema = "schema: S\nfields: {x: {type: ref, schema: T}}\n---\nschema: T\nfields: {y: {type: bool}}\n---\n"
+    dangling = "schema: D\nfields: {x: {type: ref, schema: Nowhere}}\n---\n"
+    return gate(file_of(schema + dangling + steps("transform: {value: '1'}", step)), "me", known, shell)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "tool: {name: file__read}",
+        "tool: {name: ask, args: {prompt: hi}}",
+        "agent: {prompt: hi, schema: S}",
+        "agent: {prompt: hi, identity: me, capabilities: {tools: [anything]}}",
+        "call: {pipeline: ghost}",
+        "match: {on: x, cases: {a: {pipeline: ghost}}}",
+    ],
+)
+def test_passes(step: str) -> None:
+    assert refused(step) is None
+
+
+@pytest.mark.parametrize(
+    ("step", "path", "word"),
+    [
+        ("tool: {name: no_such_tool}", "1", "no_such_tool"),
+        ("tool: {name: t, schema: S}", "1", "t"),
+        ("tool: {name: web_search, schema: Missing}", "1", "Missing"),
+        ("agent: {prompt: hi, schema: D}", "1", "Nowhere"),
+        ("agent: {prompt: hi, identity: boss}", "1", "boss"),
+        ("shell: {command: ls}", "1", "shell"),
+        ("shell: {command: ls, schema: Missing}", "1", "Missing"),
+        ("tool: {name: shell, args: {command: ls}}", "1", "shell"),
+        *((f"tool: {{name: {name}}}", "1", name)
+          for name in ("run_pipeline", "run_pipeline_async", "run_pipeline_inline", "run_pipeline_inline_async",
+                       "delegate_to_agent", "pipeline__run", "pipeline__hello", "multi_agent__delegate")),
+        (f"for_each: {{items: [1], on_error: abort, do: {{tool: {{name: x}}}}, {COLLECT}}}", "1.for_each.do", "x"),
+        ("for_each: {items: [1], on_error: abort, do: {transform: {value: item}}, collect: {tool: {name: x}}}",
+         "1.for_each.collect", "x"),
+        ("fold: {items: [1], init: '0', do: {agent: {prompt: a, identity: boss}}, output: t}", "1.fold.do", "boss"),
+        (f"parallel: {{branches: {{a: {{fold: {{init: '0', do: {{tool: {{name: x}}}}, output: t}}}}}}, {COLLECT}}}",
+         "1.parallel.a.fold.do", "x"),
+        ("parallel: {branches: {a: {transform: {value: '1'}}}, collect: {agent: {prompt: a, schema: No}}}",
+         "1.parallel.collect", "No"),
+    ],
+)  # fmt: skip
+def test_refuses(step: str, path: str, word: str) -> None:
+    found = refused(step)
+    assert found is not None and found.path == path and word in found.message
+    assert str(found) == f"step {path}: {found.message}"
+
+
+def test_a_launch_is_refused_even_if_it_is_a_known_tool() -> None:
+    assert refused("tool: {name: run_pipeline}", known=("run_pipeline",)) is not None
+    file = file_of(steps("tool: {name: web_search}"))
+    assert gate(file, "me", KNOWN, shell=False, denied=("web_search",)) is not None
+
+
+@pytest.mark.parametrize(("shell", "known"), [(True, KNOWN), (False, ("shell",))])
+def test_a_shell_that_is_there(shell: bool, known: tuple[str, ...]) -> None:
+    assert refused("shell: {command: ls}", shell=shell, known=known) is None
+    assert refused("tool: {name: shell, args: {command: ls}}", shell=shell, known=known) is None
+
+
+def test_the_first_problem_in_the_order_of_the_text() -> None:
+    file = file_of(steps("agent: {prompt: a, identity: boss}", "tool: {name: x}"))
+    found = gate(file, "me", KNOWN, shell=False)
+    assert found is not None and (found.path, "boss" in found.message) == ("0", True)
