@@ -15,12 +15,18 @@ from quire.source import Source, read_source
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`plan` is None where the diagnostics hold an error."""
+    """`plan` is None where the diagnostics hold an error.
+
+    A file of several pipelines is several documents: `declared` says which of them, `key` under which name the file
+    is registered.
+    """
 
     source: Source
     format: str
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
+    declared: str = ""
+    key: str = ""
 
     @property
     def name(self) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tests.conformance.expr_cases import run_expr
+from tests.conformance.launch_cases import launch
 from tests.conformance.pipeline_cases import resume_pipeline, run_pipeline
 from tests.conformance.pipeline_static import check_gate, infer_inputs, parse_pipelines
 from tests.conformance.playbook_cases import parse_playbook, run_playbook
@@ -26,6 +27,7 @@ HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("pipeline", "gate"): check_gate,
     ("pipeline", "run"): run_pipeline,
     ("pipeline", "resume"): resume_pipeline,
+    ("pipeline", "launch"): launch,
 }
 
 

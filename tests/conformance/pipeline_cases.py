@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from tests.conformance.pipeline_static import load_all
 
 from quire.documents import load
 from quire.engine.drive import Drive
@@ -25,11 +28,12 @@ from quire.formats.pipeline.syntax import AgentBody
 from quire.formats.pipeline.walk import walk
 from quire.runtime import RunOptions, Runtime
 from quire.store import open_store
+from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.shell import Shell
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.settings import AgentSettings, SpawnSettings
-from tests.conformance.pipeline_static import load_all
 
 KIT = Path(__file__).resolve().parents[3] / "shared" / "conformance"
 sys.path.insert(0, str(KIT))
@@ -66,9 +70,10 @@ class KitModel:
 
 
 class KitTools:
-    def __init__(self, spec: dict[str, Any] | None, shell: bool) -> None:
+    def __init__(self, spec: dict[str, Any] | None, shell: bool, folder: Path) -> None:
         self.scripted = ScriptedTools(spec)
         self._shell = shell
+        self._folder = folder
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
         return "write"
@@ -87,9 +92,9 @@ class KitTools:
     async def _run(self, request: ToolRequest) -> Value:
         if not self._shell:
             raise ToolFailed("shell is not granted")
-        from quire.tools.builtin.shell import run_command
-
-        return await run_command(request.arguments["command"], request.stdin or "", sandbox=None)
+        # The kit says nothing of a sandbox, and its commands are harmless.
+        shell = Shell(self._folder, Protection(), os.environ, sandbox=False)
+        return await shell.run({**request.arguments, "stdin": request.stdin})
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         return [Offered(name, "", {"type": "object"}) for name in names]
@@ -117,8 +122,11 @@ class Case:
         if error:
             return {"error": error}
         self._write_files()
-        model, tools = KitModel(given.get("agent")), KitTools(given.get("tools"), bool(self._given.get("shell")))
-        runtime = self._runtime(model, tools, files)
+        model, tools = (
+            KitModel(given.get("agent")),
+            KitTools(given.get("tools"), bool(self._given.get("shell")), self._folder),
+        )
+        runtime = self.runtime(model, tools, files)
         events: list[list[Any]] = []
         result: dict[str, Any] = {"error": None}
         try:
@@ -160,9 +168,9 @@ class Case:
                 return
             index = int(event.path)
             if event.type == "step_started":
-                events.append(["pipeline_step_started", index - 1, event.data["title"], event.data["total"]])
+                events.append(["pipeline_step_started", index - 1, step_kind(event), event.data["total"]])
             elif event.type == "step_completed":
-                events.append(["pipeline_step_completed", index, event.data["title"], event.data["total"]])
+                events.append(["pipeline_step_completed", index, step_kind(event), event.data["total"]])
                 if index == cancel_before:
                     drives[0].stop()
 
@@ -176,7 +184,7 @@ class Case:
             case Status.PAUSED:
                 result["error"] = {"class": "cancelled", "message": "stopped at a step boundary"}
             case Status.AWAITING_INPUT:
-                result["error"] = {"class": "awaiting_input", "message": ""}
+                result["error"] = {"class": "awaiting_input", "message": "it waits for a person"}
                 result["pending"] = [question.prompt for question in await runtime.store.questions(self._run)]
             case _:
                 message = ended.failure.message if ended.failure else ""
@@ -190,7 +198,7 @@ class Case:
         for number, text in enumerate(others):
             (self._folder / "pipelines" / f"file{number}.yaml").write_text(text, encoding="utf-8")
 
-    def _runtime(self, model: KitModel, tools: KitTools, files: list[Any]) -> Runtime:
+    def runtime(self, model: KitModel, tools: KitTools, files: list[Any]) -> Runtime:
         environ = {"QUIRE_HOME": str(self._folder / "home")}
         identity = self._given.get("identity", "me")
         identities = self._given.get("identities")
@@ -213,6 +221,12 @@ class Case:
             identity=identity,
             repairs=self._given.get("repairs", 2),
         )
+
+
+def step_kind(event: Event) -> str:
+    """`shell` is written for a tool of that name."""
+    kind = str(event.data["title"])
+    return "tool" if kind == "shell" else kind
 
 
 _PART = re.compile(r"(fold|for_each|parallel)\[(.*)\]")

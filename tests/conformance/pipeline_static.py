@@ -29,7 +29,7 @@ class Loaded:
 
 
 def parse_pipelines(given: dict[str, Any]) -> dict[str, Any]:
-    files, error = load_all(given["pipelines"])
+    _, error = load_all(given["pipelines"])
     return {"error": error} if error else {"ok": True}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 KIT = HERE.parents[2] / "shared" / "conformance"
-LANDED = ["playbook"]
+LANDED = ["playbook", "pipeline"]
 
 
 @pytest.mark.skipif(not KIT.is_dir(), reason="the conformance kit is not beside this clone")

@@ -35,9 +35,12 @@ def test_read_and_check_a_playbook() -> None:
     assert [found.code.id for found in check(Source.of(PLAYBOOK + "{{x}}"))] == ["PB201"]
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("p.yaml", "pipeline"), (".ai/directives/d.md", "directive"), ("x.txt", "no document")]
-)
+def test_check_a_pipeline() -> None:
+    text = "pipeline: p\nsteps: [{transform: {valeu: '1'}}]\n"
+    assert [found.code.id for found in check(Source.of(text, "p.yaml"))] == ["PL012", "PL011"]
+
+
+@pytest.mark.parametrize(("name", "words"), [(".ai/directives/d.md", "directive"), ("x.txt", "no document")])
 def test_what_has_not_landed_is_said_in_one_line(name: str, words: str) -> None:
     source = Source.of(PLAYBOOK, name)
     for verb in (read, check):

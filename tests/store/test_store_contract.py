@@ -17,6 +17,7 @@ from quire.engine.records import (
     EffectRecord,
     Event,
     Lease,
+    Letter,
     NewRun,
     Question,
     RunUpdate,
@@ -181,6 +182,15 @@ class TestJournal:
             "1/model": "new",
             "2/model": "kept",
         }
+
+    async def test_letters_come_with_the_write_that_sends_them(self, store: Store) -> None:
+        lease = await owned(store)
+        first, second = Letter("me", "r1", "one", 1.0), Letter("me", "r1", "two", 2.0)
+        other = Letter("you", "r1", "for you", 3.0)
+        await store.write(lease, Batch(letters=(first, other)))
+        await store.write(lease, Batch(letters=(second,)))
+        assert list(await store.letters("me")) == [first, second]
+        assert list(await store.letters("nobody")) == []
 
     async def test_several_effects_in_one_batch(self, store: Store) -> None:
         lease = await owned(store)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.looking import put, put_json
+from quire.values import as_texts
 
 if TYPE_CHECKING:
     from quire.documents import Document

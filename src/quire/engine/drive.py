@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from quire.engine.branches import Branch
@@ -12,7 +12,7 @@ from quire.engine.events import Listener
 from quire.engine.journal import Journal
 from quire.engine.ledger import CancelRequested, Ledger
 from quire.engine.ports import Ports
-from quire.engine.records import Answer, Batch, Lease, RunUpdate, Status
+from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.engine.walker import Terms, Walker
 from quire.errors import JournalMismatch, LimitReached, QuireError, RunState, StepFailed
@@ -34,7 +34,8 @@ class Ended:
 class Drive:
     """Owns the run while it lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
 
-    `answers` are those that were given while nobody drove the run. The lease is the caller's to release.
+    `answers` are those that were given while nobody drove the run; `report` writes to whoever waits for its end.
+    The lease is the caller's to release.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Drive:
         terms: Terms,
         listen: Listener = lambda event: None,
         answers: Iterable[Answer] = (),
+        report: Callable[[Ended], tuple[Letter, ...]] = lambda ended: (),
     ) -> None:
         self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
         self._walker = Walker(self._ledger, ports, terms, {answer.path: answer for answer in answers})
@@ -52,6 +54,7 @@ class Drive:
         self._terms = terms
         self._root = Branch()
         self._still = asyncio.Event()
+        self._report = report
 
     def stop(self) -> None:
         """Parks the run as soon as what is under way has been recorded."""
@@ -103,16 +106,19 @@ class Drive:
             await self._ledger.close(RunUpdate(status=Status.CANCELLED))
             return Ended(Status.CANCELLED, self._ledger.position)
         self._ledger.feed.say("run_completed", live=result if isinstance(result, Mapping) else {"output": result})
-        await self._ledger.close(RunUpdate(status=Status.COMPLETED))
-        return Ended(Status.COMPLETED, self._ledger.position, result)
+        ended = Ended(Status.COMPLETED, self._ledger.position, result)
+        await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
+        return ended
 
     async def _fail(self, failure: Failure, ended_by: tuple[str, ...]) -> Ended:
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )
         self._walker.withdraw_all()
-        await self._ledger.close(RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by))
-        return Ended(Status.FAILED, self._ledger.position, failure=failure)
+        ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
+        update = RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by)
+        await self._ledger.close(update, self._report(ended))
+        return ended
 
     async def _park(self) -> Ended | None:
         """The wait, once it is stored; None when an answer came in and somebody moves again."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from quire.engine.events import Feed, Listener
 from quire.engine.journal import Journal
 from quire.engine.ports import Clock, Store
-from quire.engine.records import Batch, EffectRecord, Lease, Question, RunUpdate, Written
+from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, Written
 
 
 class CancelRequested(Exception):
@@ -54,9 +54,9 @@ class Ledger:
             raise CancelRequested
         return written
 
-    async def close(self, update: RunUpdate) -> None:
-        """The last write of a drive, which says how it ended."""
-        await self.open(Batch(update=update))
+    async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = ()) -> None:
+        """The last write of a drive, which says how it ended, and tells whoever waits for that."""
+        await self.open(Batch(update=update, letters=letters))
 
     async def open(self, batch: Batch) -> None:
         """The first write of a drive."""

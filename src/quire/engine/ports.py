@@ -12,6 +12,7 @@ from quire.engine.records import (
     EffectRecord,
     Event,
     Lease,
+    Letter,
     NewRun,
     Question,
     RunRow,
@@ -142,6 +143,10 @@ class Store(Protocol):
 
     async def answer(self, run: str, path: str, hash: str, value: str) -> None:
         """Raises `RunState` when that question is not open any more or was worded differently."""
+        ...
+
+    async def letters(self, recipient: str) -> Sequence[Letter]:
+        """Those that came in, oldest first."""
         ...
 
     async def request_cancel(self, run: str) -> bool:

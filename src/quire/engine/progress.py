@@ -5,15 +5,49 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from quire.engine.records import EffectRecord, Event
-from quire.plan.nodes import Plan
+from quire.plan.nodes import Call, Invoke, Plan, Step
 from quire.values import Value, encode
 
 STREAM_TAIL = 10_000
 """How much of a reply under way is held: displays show its end."""
 
 
+KEPT_FAILURES = 200
+"""How many of the items that failed are held with their messages; the others are only counted."""
+
+
+@dataclass(slots=True)
+class FanView:
+    """Work side by side in one step: all of it, where there is one fan after the other.
+
+    `failures` are the number or the name of an item, and why it failed.
+    """
+
+    total: int = 0
+    limit: int = 0
+    done: int = 0
+    failed: int = 0
+    failures: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def running(self) -> int:
+        """As many as there is room for: nobody tells when an item begins."""
+        return max(0, min(self.limit, self.total - self.done - self.failed))
+
+    def ended(self, event: Event) -> None:
+        if event.data.get("state") != "failed":
+            self.done += 1
+            return
+        self.failed += 1
+        if len(self.failures) < KEPT_FAILURES:
+            which = event.data.get("name", event.data.get("index", ""))
+            self.failures.append((str(which), str(event.data.get("message", ""))))
+
+
 @dataclass(slots=True)
 class StepView:
+    """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out."""
+
     path: str
     label: str
     title: str
@@ -28,6 +62,8 @@ class StepView:
     cost: float | None = 0.0
     started_at: float | None = None
     below: list[StepView] = field(default_factory=list)
+    store: str = ""
+    fan: FanView | None = None
 
     def skip_the_rest(self) -> None:
         """The arms that were not taken."""
@@ -38,10 +74,14 @@ class StepView:
 
 @dataclass(slots=True)
 class Progress:
-    """The steps of a plan in document order, by path, with what is known of each."""
+    """The steps of a plan in document order, by path, with what is known of each.
+
+    Of a pipeline those at the top: what happens inside of a step counts for it. `stores` are what they have written.
+    """
 
     steps: dict[str, StepView]
     named: dict[str, str] = field(default_factory=dict)
+    stores: dict[str, Value] = field(default_factory=dict)
     warnings: list[tuple[str, str]] = field(default_factory=list)
     streaming: str = ""
     streaming_path: str = ""
@@ -49,6 +89,12 @@ class Progress:
     @classmethod
     def of(cls, plan: Plan) -> Progress:
         progress = cls({})
+        if plan.format == "pipeline":
+            for step in plan.body.steps:
+                store = step.capture.name if step.capture else ""
+                view = StepView(str(step.position), step.label, step_title(step), 0, store=store)
+                progress.steps[view.path] = view
+            return progress
         for path, step in plan.steps():
             view = StepView(path, step.label, step.title, path.count("/case["))
             progress.steps[path] = view
@@ -61,7 +107,7 @@ class Progress:
         step = self.step_of(event.path)
         match event.type:
             case "step_started" if step:
-                step.status, step.message = "running", ""
+                step.status, step.message, step.fan = "running", "", None
                 step.started_at = event.at or None
                 self.streaming = ""
             case "step_completed" if step:
@@ -69,7 +115,16 @@ class Progress:
                 step.output = _as_text(event.live.get("output", step.output or ""))
                 step.displayed = _as_text(event.live.get("displayed", step.output))
                 self.streaming = ""
+                if step.store:
+                    self.stores[step.store] = event.live.get("output")
                 step.skip_the_rest()
+            case "fan_started" if step:
+                step.fan = step.fan or FanView()
+                step.fan.total += _whole(event.data.get("total"))
+                step.fan.limit = _whole(event.data.get("limit"))
+                self.streaming = ""
+            case "fan_item" if step and step.fan:
+                step.fan.ended(event)
             case "step_skipped" if step:
                 step.status = "skipped"
                 step.skip_the_rest()
@@ -81,7 +136,8 @@ class Progress:
                 self.named[str(event.live["name"])] = str(event.live["value"])
             case "warning":
                 self.warnings.append((event.label, str(event.data.get("message", ""))))
-            case "delta":
+            case "delta" if step is None or step.fan is None:
+                # Of several replies at once nobody could read a word.
                 if event.path != self.streaming_path:
                     self.streaming, self.streaming_path = "", event.path
                 self.streaming = (self.streaming + str(event.live.get("text", "")))[-STREAM_TAIL:]
@@ -109,6 +165,22 @@ class Progress:
                 return self.steps[path]
             path = path.rpartition("/")[0]
         return None
+
+
+def step_title(step: Step) -> str:
+    """What a step of a pipeline is, in a few words: steps have no titles there."""
+    match step.work:
+        case Invoke(tool=tool) if step.title != "shell":
+            what = f"{step.title} {tool}"
+        case Call(document=document):
+            what = f"{step.title} {document}"
+        case _:
+            what = step.title
+    return f"{what} → {step.capture.name}" if step.capture else what
+
+
+def _whole(value: Value) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _as_text(value: Value) -> str:

@@ -159,12 +159,23 @@ class RunUpdate:
     expires_at: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """A message to whoever launched a run."""
+
+    recipient: str
+    run: str
+    text: str
+    at: float
+
+
 @dataclass(slots=True)
 class Batch:
     """All that one transaction writes. Usage of the effects is added to the run's totals in the same transaction.
 
     `consume` closes questions whose answer has become an effect; `withdraw` takes open ones back. `supersede` takes
-    effects out of the journal, before `effects` go in: a failure that ended the run is performed again.
+    effects out of the journal, before `effects` go in: a failure that ended the run is performed again. `letters` are
+    delivered with the write, or not at all.
     """
 
     effects: tuple[EffectRecord, ...] = ()
@@ -173,6 +184,7 @@ class Batch:
     consume: tuple[str, ...] = ()
     withdraw: tuple[str, ...] = ()
     supersede: tuple[str, ...] = ()
+    letters: tuple[Letter, ...] = ()
     update: RunUpdate | None = None
 
 

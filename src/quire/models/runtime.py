@@ -2,7 +2,8 @@
 
 The package has no type stubs and prints a lot unless told not to, so everything that is known about it stays here.
 Traps, all met: a schema as `response_format` together with an assistant prefix does not start (the same schema as a
-grammar does); an exception in the callback disappears; the callback stops the generation by returning true; an
+grammar does); a schema with a keyword that the grammars do not know forces nothing and says nothing (`shapes` leaves
+such keywords out); an exception in the callback disappears; the callback stops the generation by returning true; an
 HTTP listener on a free loopback port always comes with the server, so it gets a key that nobody knows.
 """
 

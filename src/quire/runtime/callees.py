@@ -34,8 +34,8 @@ def pinned(callees: Mapping[str, Registered]) -> dict[str, Value]:
     }
 
 
-def unpinned(name: str, declared: str, key: str, source: Source) -> Plan:
-    """The plan of a callee from its pinned text."""
+def unpinned(declared: str, key: str, source: Source) -> Plan:
+    """The plan of a registered pipeline from its pinned text."""
     found, _ = read_pipelines(key, source)
     return next(one.plan for one in found if one.declared == declared)
 

@@ -16,7 +16,8 @@ class Pins:
 
     `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` holds
     until a resume names another. `callees` are the documents that this one can call, by name, with their hashes;
-    `profiles` the identities that its agents can have. `model` is empty where no step asks one.
+    `profiles` the identities that its agents can have. `model` is empty where no step asks one. Whoever is
+    named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`.
     """
 
     document: str
@@ -33,6 +34,9 @@ class Pins:
     callees: Mapping[str, Value] = field(default_factory=dict)
     identity: str = "default"
     profiles: Mapping[str, Value] = field(default_factory=dict)
+    reply_to: str = ""
+    declared: str = ""
+    key: str = ""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

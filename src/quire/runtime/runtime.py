@@ -22,7 +22,7 @@ from quire.engine.journal import Journal
 from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
-from quire.engine.records import Batch, EffectRecord, NewRun, Question, RunRow, RunUpdate, Status
+from quire.engine.records import Batch, EffectRecord, Letter, NewRun, Question, RunRow, RunUpdate, Status
 from quire.engine.replay import replay
 from quire.engine.requests import Boundary, Walk, request_hash
 from quire.engine.walker import Terms
@@ -31,6 +31,7 @@ from quire.models import Choice, choose_model, open_model
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
 from quire.plan.uses import asks_a_model, prompt_schemes, tool_calls
 from quire.runtime.callees import pinned, reachable, unpinned
+from quire.runtime.letters import letter_text
 from quire.runtime.models import NoModelHere
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pins import Pins
@@ -73,6 +74,7 @@ class RunOptions:
     unattended: bool = False
     allow: tuple[str, ...] = ()
     budget: float | None = None
+    reply_to: str = ""
 
 
 class Runtime:
@@ -159,6 +161,9 @@ class Runtime:
             budget=options.budget,
             context_budget=self._context_budget(model),
             callees=pinned(callees),
+            reply_to=options.reply_to,
+            declared=document.declared,
+            key=document.key,
             identity=self.identity,
             profiles={name: [one.model or "", one.system, list(one.tools)] for name, one in self._agents().items()},
         )
@@ -178,8 +183,12 @@ class Runtime:
         overrides: Mapping[str, str] | None = None,
         budget: float | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
+        attached: bool = False,
     ) -> Ended:
-        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it."""
+        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
+
+        Whoever is `attached` learns of the end by this call, so that no letter is sent.
+        """
         row = await self.row(run)
         pins, document = await self._pinned(row)
         plan = document.runnable()
@@ -208,6 +217,7 @@ class Runtime:
                 self._terms(plan, pins, budget),
                 listen,
                 await self.store.answers(run),
+                lambda ended: () if attached else self._letters(row, pins, ended),
             )
             began(drive)
             return await drive.until_rest(self._walk(plan, pins, setting), opening)
@@ -279,15 +289,18 @@ class Runtime:
                 f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
                 f"this Quire knows version {SEMANTICS_VERSION}"
             )
-        text = await self.store.text(pins.document)
-        return pins, read(Source.of(text, row.document))
+        source = Source.of(await self.store.text(pins.document), row.document)
+        if pins.declared:
+            plan = unpinned(pins.declared, pins.key, source)
+            return pins, Document(source, "pipeline", plan, (), pins.declared, pins.key)
+        return pins, read(source)
 
     async def _setting(self, pins: Pins) -> Setting:
         documents: dict[str, Plan] = {}
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
             source = Source.of(await self.store.text(callee["sha256"]), callee["document"])
-            documents[name] = unpinned(name, callee["declared"], callee["key"], source)
+            documents[name] = unpinned(callee["declared"], callee["key"], source)
         stored_profiles = cast("Mapping[str, tuple[str, str, list[str]]]", pins.profiles)
         profiles = {
             name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored_profiles.items()
@@ -318,6 +331,11 @@ class Runtime:
     def registry(self) -> Pipelines:
         """The registered pipelines of the workspace, as its files are now."""
         return load_registry(self.settings)
+
+    def _letters(self, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
+        if not pins.reply_to:
+            return ()
+        return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
 
     def _opening(self, row: RunRow, overrides: Mapping[str, str] | None) -> Batch:
         """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""

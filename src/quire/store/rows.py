@@ -80,6 +80,7 @@ class Encoded:
     questions: Sequence[Cells]
     consume: Sequence[Cells]
     withdraw: Sequence[Cells]
+    letters: Sequence[Cells]
     status: Cells | None
     last_seq: int
     position: str | None
@@ -115,6 +116,7 @@ def encode_batch(run: str, batch: Batch) -> Encoded:
         questions=[_question_cells(run, question) for question in batch.questions],
         consume=[(run, path) for path in batch.consume],
         withdraw=[(run, path) for path in batch.withdraw],
+        letters=[(one.recipient, one.run, clean(one.text), one.at) for one in batch.letters],
         status=None if update is None or update.status is None else _status_cells(update.status, update),
         last_seq=max([event.seq for event in kept]) if kept else 0,
         position=position,

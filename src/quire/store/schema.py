@@ -94,7 +94,20 @@ _FIRST: Migration = (
     "CREATE INDEX questions_answered ON questions (run) WHERE state = 'answered'",
 )
 
-MIGRATIONS: Sequence[Migration] = (_FIRST,)
+_LETTERS: Migration = (
+    """
+    CREATE TABLE letters (
+        n INTEGER PRIMARY KEY,
+        recipient TEXT NOT NULL,
+        run TEXT NOT NULL,
+        text TEXT NOT NULL,
+        at REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX letters_by_recipient ON letters (recipient)",
+)
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -27,6 +27,7 @@ from quire.engine.records import (
     EffectRecord,
     Event,
     Lease,
+    Letter,
     NewRun,
     Question,
     RunRow,
@@ -148,6 +149,9 @@ class SqliteStore:
             if asked != hash:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
             connection.execute(statements.ANSWER, (clean(value), run, path))
+
+    async def letters(self, recipient: str) -> Sequence[Letter]:
+        return [Letter(*row) for row in self._database.rows(statements.LETTERS, (recipient,))]
 
     async def request_cancel(self, run: str) -> bool:
         self._expect(run)

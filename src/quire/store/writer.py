@@ -124,6 +124,8 @@ def perform(connection: sqlite3.Connection, write: Write) -> Written | Fenced:
         connection.execute(statements.SET_STATUS, (*rows.status, write.at, held.run))
     if rows.blobs:
         connection.executemany(statements.PUT_BLOB, rows.blobs)
+    if rows.letters:
+        connection.executemany(statements.PUT_LETTER, rows.letters)
     if not (rows.questions or rows.consume or rows.withdraw):
         return learnt
     connection.executemany(statements.PUT_QUESTION, rows.questions)

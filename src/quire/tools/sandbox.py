@@ -23,8 +23,8 @@ _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt
 _ETC = (
     "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
     "gai.conf", "group", "host.conf", "hosts", "java", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime",
-    "locale.alias", "locale.conf", "lsb-release", "magic", "mime.types", "networks", "nsswitch.conf", "os-
-    release", "passwd", "perl", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
+    "locale.alias", "locale.conf", "lsb-release", "magic", "mime.types", "networks", "nsswitch.conf",
+    "os-release", "passwd", "perl", "pki/ca-trust", "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf",
     "protocols", "python3", "python3.11", "python3.12", "python3.13", "resolv.conf", "services", "ssl/certs",
     "ssl/cert.pem", "ssl/openssl.cnf", "terminfo", "timezone",
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.formats.pipeline.reading import file_of, steps
 
 from quire.formats.pipeline.gate import Problem, gate
-from tests.formats.pipeline.reading import file_of, steps
 
 KNOWN = ("file__read", "web_search")
 COLLECT = "collect: {transform: {value: pipe}}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.formats.pipeline.reading import file_of, pipeline_of, problems, step_of, steps
 
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import (
@@ -22,7 +23,6 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.plan.nodes import OnError
 from quire.source import Source
-from tests.formats.pipeline.reading import file_of, pipeline_of, problems, step_of, steps
 
 DO = "do: {transform: {value: item}}"
 COLLECT = "collect: {transform: {value: pipe}}"
@@ -129,7 +129,7 @@ def test_documents(text: str, found: list[tuple[str, str]]) -> None:
         ("transform", [("PL008", "transform")]),
         ("{}", [("PL008", "{}")]),
         ("[1]", [("PL008", "[1]")]),
-        ("transform:\n  value: '1'", [("PL008", "value"), ("PL010", "transform")]),
+        ("transform:\n  value: '1'", [("PL010", "transform"), ("PL008", "value")]),
         ("{transform: {value: '1'}, tool: {name: t}}", [("PL008", "tool")]),
         ("loop: {value: '1'}", [("PL009", "loop")]),
         ("{kind: agent, prompt: hi}", [("PL009", "kind")]),
@@ -171,7 +171,8 @@ def test_documents(text: str, found: list[tuple[str, str]]) -> None:
         ("match: {on: x, cases: {a: {pipeline: !expr x}}}", [("PL015", "!expr x")]),
         (f"fold: {{over: xs, items: [1], init: '0', {DO}, output: t}}", [("PL016", "items")]),
         *((f"for_each: {{items: [1], on_error: {policy}, {DO}, {COLLECT}}}", [("PL017", policy)])
-          for policy in ("retry", "retry( 2 )", "retry(-1)", "retry(1.5)", "retry(٣)", "stop", "3", "retry(9999999)", "[a]")),
+          for policy in ("retry", "retry( 2 )", "retry(-1)", "retry(1.5)", "retry(٣)",
+                         "stop", "3", "retry(9999999)", "[a]")),
         *((f"for_each: {{items: [1], on_error: abort, max_parallel: {n}, {DO}, {COLLECT}}}", [("PL018", n)])
           for n in ("0", "-1", "true", "2.0", "'4'", "[4]")),
         (f"fold: {{items: [1], init: '0', {DO}, output: t, max_items: 0}}", [("PL018", "0")]),
@@ -257,7 +258,8 @@ steps:
 """
     found = problems(text)
     assert [code for code, _ in found] == [
-        "PL007", "PL005", "PL006", "PL014", "PL007", "PL009", "PL012", "EX001", "PL016", "PL012", "PL011", "PL015", "PL013",
+        "PL007", "PL005", "PL006", "PL014", "PL007", "PL009", "PL012", "EX001", "PL016", "PL012",
+        "PL011", "PL015", "PL013",
     ]  # fmt: skip
     lines = [Source.of(text).position(one.span.start).line for one in parse(Source.of(text)).diagnostics]
     assert lines == sorted(lines)

@@ -224,7 +224,9 @@ def examples(code_page: str) -> list[str]:
     return ["\n".join(line[4:] for line in part.split("\n")) for part in parts]
 
 
-@pytest.mark.parametrize("code", [code for code in codes() if code.id.startswith("PL")], ids=lambda code: code.id)
+@pytest.mark.parametrize(
+    "code", [code for code in codes() if code.id[:4] in ("PL04", "PL14")], ids=lambda code: code.id
+)
 def test_examples_of_pages_are_true(code: Code) -> None:
     """The wrong example gives the code; the right one gives nothing (a name that is elsewhere set aside)."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.setting import MAX_ITEMS
 from quire.engine.pipeline.steps import Steps, run_step
-from quire.engine.requests import Fan, Outcome, Request, Walk
+from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.nodes import ForEach, OnError, Parallel, Step
 from quire.values import Value
@@ -19,9 +19,16 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:
     _check_count(len(items), work.max_items, path)
     _check_depth(frame, path)
     walks = (
-        _attempts(work.do, f"{path}/for_each[{number}]", _item(frame, item), work.on_error)
+        _told(
+            _attempts(work.do, f"{path}/for_each[{number}]", _item(frame, item), work.on_error),
+            f"{path}/for_each[{number}]",
+            work.do.label,
+            {"index": number},
+            frame,
+        )
         for number, item in enumerate(items)
     )
+    yield from _announce(step, path, len(items), work.max_parallel, frame)
     outcomes = yield from _fan(path, walks, work.max_parallel, work.on_error)
     errors: list[Value] = [
         {"index": number, "item": items[number], "message": outcome.failure.message}
@@ -36,9 +43,16 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:
 def run_parallel(step: Step, work: Parallel, path: str, frame: Frame) -> Steps:
     _check_depth(frame, path)
     walks = (
-        _attempts(branch, f"{path}/parallel[{name}]", frame.inside(frame.pipe, fans=1), work.on_error)
+        _told(
+            _attempts(branch, f"{path}/parallel[{name}]", frame.inside(frame.pipe, fans=1), work.on_error),
+            f"{path}/parallel[{name}]",
+            branch.label,
+            {"name": name},
+            frame,
+        )
         for name, branch in work.branches
     )
+    yield from _announce(step, path, len(work.branches), len(work.branches), frame)
     outcomes = yield from _fan(path, walks, len(work.branches), work.on_error)
     named = [(name, outcome) for (name, _), outcome in zip(work.branches, outcomes, strict=True)]
     results: dict[str, Value] = {name: outcome.value for name, outcome in named if outcome.failure is None}
@@ -51,6 +65,29 @@ def run_parallel(step: Step, work: Parallel, path: str, frame: Frame) -> Steps:
 def _fan(path: str, walks: Iterator[Walk], limit: int, on_error: OnError) -> Generator[Request, Any, Sequence[Outcome]]:
     outcomes: Sequence[Outcome] = yield Fan(path, walks, limit, stop_on_first_failure=on_error.policy != "continue")
     return outcomes
+
+
+def _announce(step: Step, path: str, total: int, limit: int, frame: Frame) -> Generator[Request, Any, None]:
+    """Says how much there is to do side by side. A fan inside of another one is part of its item, and not told of."""
+    if not frame.depth:
+        yield Emit("fan_started", path, step.label, {"total": total, "limit": limit})
+
+
+def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: Frame) -> Walk:
+    """A child that says how it ended, to those who watch: kept for every item, that would be a second journal."""
+    if frame.depth:
+        return walk
+    return _telling(walk, path, label, which)
+
+
+def _telling(walk: Walk, path: str, label: str, which: Mapping[str, Value]) -> Walk:
+    try:
+        value: Value = yield from walk
+    except StepFailed as error:
+        yield Emit("fan_item", path, label, {**which, "state": "failed", "message": error.message}, kept=False)
+        raise
+    yield Emit("fan_item", path, label, {**which, "state": "done"}, kept=False)
+    return value
 
 
 def _item(frame: Frame, item: Value) -> Frame:

@@ -38,7 +38,7 @@ DEFAULT_PARALLEL = 8
 def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[str, str] | None = None) -> Plan:
     """The plan of one pipeline of a file, with all schemas of the file. Inputs are any JSON: none is declared.
 
-    `names` are the full names of the pipelines of a registered file of several, which call each other by the short ones.
+    `names` are the full names of the pipelines of a registered file of several, which call each other by short ones.
     """
     lowering = _Lowering(_stores(pipeline), names or {})
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def content(text: str, pieces: Sequence[tuple[int, int]], tidy: bool) -> str:
-    """Lines without the space at their ends; blank lines around a line that was taken out become one.
-
-    `tidy` says that no line of the text ends in a blank or a tab.
-    """
-    if len(pieces) == 1:
-        start, end = pieces[0]
-        return (text[start:end] if tidy else _tidied(text[start:end])).strip()
+def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
+    """Lines without the space at their ends; blank lines around a line that was taken out become one."""
     kept: list[str] = []
     blank = False
     for start, end in pieces:
         piece = text[start:end]
-        if not tidy:
-            piece = _tidied(piece)
+        # Most pieces are tidy as they are.
+        if " \n" in piece or "\t" in piece:
+            piece = "\n".join([line.rstrip(" \t") for line in piece.split("\n")])
+        if len(pieces) == 1:
+            return piece.strip()
         body = piece.strip("\n")
         if not body:
-            blank = blank or piece != ""
+            blank = True
             continue
         if kept:
             kept.append("\n\n" if blank or piece[0] == "\n" else "\n")
         kept.append(body)
         blank = piece.endswith("\n\n")
     return "".join(kept).strip()
-
-
-def _tidied(text: str) -> str:
-    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])

@@ -22,10 +22,11 @@ def read_inputs(
 ) -> None:
     """Adds the inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
     for line in _LINE.finditer(source.text, start, end):
-        if line.lastindex == _OTHER:
+        name = line[_NAME]
+        if name is None:
             _complain(line[_OTHER].rstrip(), line.start(_OTHER), found)
             continue
-        name, kind, value, description = line.group(_NAME, _TYPE, _VALUE, _DESCRIPTION)
+        kind, value, description = line[_TYPE], line[_VALUE], line[_DESCRIPTION]
         resolved = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
         default: str | None = None
         options: tuple[str, ...] = ()

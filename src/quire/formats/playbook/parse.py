@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from operator import attrgetter
 from re import Match
 
@@ -66,6 +67,11 @@ def parse(source: Source) -> Reading:
 
 
 class _Parser:
+    _system = ""
+    _system_line: Match[str] | None = None
+    _artifact: ArtifactDeclaration | None = None
+    _step_like: Match[str] | None = None
+
     def __init__(self, source: Source) -> None:
         self._source = source
         self._text = source.text
@@ -73,15 +79,12 @@ class _Parser:
         self._found: list[Diagnostic] = []
         self._steps = StepReader(source.text, self._found)
         self._inputs: dict[str, InputDeclaration] = {}
-        self._system = ""
-        self._system_line: Match[str] | None = None
-        self._artifact: ArtifactDeclaration | None = None
         self._first_section = len(source.text)
-        self._step_like: Match[str] | None = None
 
     def parse(self) -> Reading:
         result, found, steps = self._scan, self._found, self._steps
-        self._check_title()
+        if not result.title or result.title.start():
+            self._check_title()
         self._read_sections()
         if not steps.steps:
             self._no_steps()
@@ -100,8 +103,7 @@ class _Parser:
         steps = self._steps
         open: Match[str] | None = None
         in_step = False
-        for line in self._scan.lines:
-            kind = line.lastindex or 0
+        for kind, line in zip(self._scan.kinds, self._scan.lines, strict=True):
             if kind > SECTION:
                 if in_step:
                     steps.read(kind, line)
@@ -143,11 +145,11 @@ class _Parser:
         self._system = self._text[line.end() : end].strip()
         self._system_line = line
 
-    def _gaps(self, start: int, end: int) -> list[tuple[int, int]]:
+    def _gaps(self, start: int, end: int) -> Sequence[tuple[int, int]]:
         """The parts of a section that no fence holds; each begins where a line ends."""
         blocks = self._scan.blocks
         if not blocks:
-            return [(start, end)]
+            return ((start, end),)
         gaps = []
         index = bisect_left(blocks, (start, 0))
         while index < len(blocks) and blocks[index][0] < end:

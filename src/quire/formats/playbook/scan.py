@@ -8,8 +8,10 @@ is taken apart by the pattern itself. It is possessive, so its time is linear wh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from re import Match
+from typing import cast
 
 from quire.formats.playbook import fences
 from quire.formats.playbook.fences import Fences
@@ -66,27 +68,33 @@ class Scan:
     """`lines` are the special lines outside of fences, as matches in `"\\n" + text`: the start of a match is the
     offset of its line in the text, the end of a match is the offset of the next line.
 
-    `fenced` has the special lines inside of each fence. `blocks` are the offsets at which the fences begin and end.
+    `kinds` says what each of them is. `fenced` has the special lines inside of each fence. `blocks` are the offsets at
+    which the fences begin and end.
     """
 
-    lines: list[Match[str]]
+    lines: Sequence[Match[str]]
+    kinds: Sequence[int]
     title: Match[str] | None = None
     late_title: Match[str] | None = None
     fenced_title: bool = False
-    blocks: list[tuple[int, int]] = field(default_factory=list)
-    fenced: list[list[Match[str]]] = field(default_factory=list)
-    unclosed: list[Match[str]] = field(default_factory=list)
+    blocks: Sequence[tuple[int, int]] = ()
+    fenced: Sequence[Sequence[Match[str]]] = ()
+    unclosed: Sequence[Match[str]] = ()
 
 
 def scan(text: str) -> Scan:
     lines = list(_SPECIAL.finditer("\n" + text))
-    kinds = [line.lastindex for line in lines]
-    result = Scan(lines)
+    kinds = _kinds(lines)
+    result = Scan(lines, kinds)
     if BACKTICK_FENCE in kinds or TILDE_FENCE in kinds:
         _fence(result, lines)
     if TITLE in kinds:
         _settle_title(result, lines[kinds.index(TITLE)], lines)
     return result
+
+
+def _kinds(lines: list[Match[str]]) -> list[int]:
+    return cast("list[int]", [line.lastindex for line in lines])
 
 
 def line_span(line: Match[str]) -> Span:
@@ -129,7 +137,7 @@ def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Takes what is inside of fences out of the lines."""
     ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
     found = fences.find([line[0][1:] for line in ticks])
-    result.lines = lines
+    result.lines, result.kinds = lines, _kinds(lines)
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]
     if found.pairs:
         _take_out(result, ticks, found)
@@ -148,4 +156,4 @@ def _take_out(result: Scan, ticks: list[Match[str]], found: Fences) -> None:
             outside.append(line)
         elif blocks[index][0] < at and line.end() - 1 < blocks[index][1]:
             inside[index].append(line)
-    result.lines, result.blocks, result.fenced = outside, blocks, inside
+    result.lines, result.kinds, result.blocks, result.fenced = outside, _kinds(outside), blocks, inside

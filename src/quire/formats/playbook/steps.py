@@ -38,37 +38,35 @@ _TICKS = len("```")
 class StepReader:
     """`steps` are those that were read; `branching` says that one of them has branches."""
 
+    branching = False
     _parent: Step
+    # What text goes to; None in an arm where no sub-step has begun.
+    _step: Step | None
+    _begin: int
+    _open: Match[str] | None = None
+    _nested = 0
 
     def __init__(self, text: str, found: list[Diagnostic]) -> None:
         self.steps: list[Step] = []
-        self.branching = False
         self._text = text
         self._found = found
-        # To look for one character is nothing, to look for two is dear: most texts have no tab.
-        self._tidy = " \n" not in text and ("\t" not in text or "\t\n" not in text)
-        self._begin = 0
-        # What text goes to; None in an arm where no sub-step has begun.
-        self._step: Step | None = None
-        self._open: Match[str] | None = None
-        self._nested = 0
         self._arms: list[Arm] = []
         self._substeps: list[Step] = []
         self._leads: list[Step] = []
 
     def begin(self, heading: Match[str]) -> None:
-        digits, title = heading.group(scan.NUMBER, scan.STEP)
-        number = int(digits or 0)
-        title = title.rstrip()
-        start = heading.start()
+        label = heading[scan.NUMBER] or "0"
+        number = int(label)
+        title = heading[scan.STEP].rstrip()
         end = heading.start(scan.STEP) - 1 + len(title)
-        self._step = self._parent = step = Step(number, str(number), title, start, end, self._text, [])
+        self._step = self._parent = step = Step(number, label, title, heading.start(), end, self._text, [])
         self._begin = heading.end()
-        expected = self.steps[-1].number + 1 if self.steps else 1
+        steps = self.steps
+        expected = steps[-1].number + 1 if steps else 1
         if number != expected:
             message = f"Non-sequential step number: expected {expected}, got {number}"
             self._found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
-        self.steps.append(step)
+        steps.append(step)
 
     def read(self, kind: int, line: Match[str]) -> None:
         """Takes a special line of the step that was begun; `kind` is what the scan says that it is."""
@@ -92,9 +90,12 @@ class StepReader:
     def end(self, stop: int) -> None:
         """The step ends where the next section begins."""
         begin, step = self._begin, self._step
-        # A blank end after a directive is no text, and most steps are one piece without it.
-        if begin < stop and not (step and step.pieces and self._text[begin:stop].isspace()):
-            self._put(begin, stop)
+        if begin < stop:
+            # A blank end after a directive is no text, and most steps are one piece without it.
+            if step is None:
+                self._put(begin, stop)
+            elif not step.pieces or not self._text[begin:stop].isspace():
+                step.pieces.append((begin, stop))
         if self._arms:
             self._end_branches()
         self._fill(self._parent)
@@ -116,30 +117,30 @@ class StepReader:
 
     def _fill(self, step: Step) -> None:
         if step.pieces:
-            step.content = content(self._text, step.pieces, self._tidy)
+            step.content = content(self._text, step.pieces)
         if step.tool and (step.elicitation or step.prompt):
-            self._warn_of_company(step)
+            self._warn_of_company(step, step.tool)
 
     def _output(self, line: Match[str]) -> None:
         self._take(line)
-        name, kind, options, field = line.group(scan.NAME, scan.TYPE, scan.OPTIONS, scan.FIELD)
+        kind, options = line[scan.TYPE], line[scan.OPTIONS]
         step = self._step or self._lead()
         if step.output:
             self._note_replaced(step.output, line)
         step.output = OutputCapture(
-            name,
+            line[scan.NAME],
             OUTPUT_TYPES.get(kind.lower(), "string") if kind else None,
             tuple(options.split('"')[1::2]) if options else (),
-            field,
+            line[scan.FIELD],
             line.start(scan.NAME) - 1 - _OUTPUT,
             line.start(OUTPUT) - 1,
         )
 
     def _elicit(self, line: Match[str]) -> None:
-        kind, texts, default = line.group(scan.KIND, scan.TEXTS, scan.DEFAULT)
+        texts = line[scan.TEXTS]
         start, end = line.start(scan.KIND) - 1 - _ELICIT, line.start(ELICIT) - 1
-        asked = elicitation(kind, texts.split('"')[1::2] if texts else [], default, start, end, self._found)
-        self._give(asked, line)
+        texts = texts.split('"')[1::2] if texts else []
+        self._give(elicitation(line[scan.KIND], texts, line[scan.DEFAULT], start, end, self._found), line)
 
     def _directive(self, line: Match[str]) -> None:
         directive = read_directive(line[0].strip(), line.start(AT) - 1 - len("@"), self._found)
@@ -167,16 +168,15 @@ class StepReader:
         message = f"{name} is here twice: the last one counts"
         self._found.append(Diagnostic(notes.REPLACED, message, replaced.span, "this one is dropped"))
 
-    def _warn_of_company(self, step: Step) -> None:
+    def _warn_of_company(self, step: Step, tool: ToolCall) -> None:
         """A tool is alone in its step."""
-        assert step.tool  # noqa: S101
         there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
         others = " and ".join(name for name, directive in there if directive)
         self._found.append(
             Diagnostic(
                 warnings.TOOL_COMPANY,
                 f"@tool next to {others}: only the tool runs",
-                step.tool.span,
+                tool.span,
                 f"{others} ignored in this step",
                 "ask, or refer to a prompt, in a step before",
             )
@@ -220,10 +220,10 @@ class StepReader:
 
     def _arm(self, kind: int, line: Match[str]) -> None:
         if kind == CONDITION:
-            variable, operator, value = line.group(scan.VARIABLE, scan.OPERATOR, scan.VALUE)
             start, end = line.start(scan.WORD) - 1 - _TICKS, line.start(CONDITION) - 1
             at = line.start(scan.VARIABLE) - 1
-            condition = Condition(variable, cast(Operator, operator), value, "input", start, end, at)
+            operator = cast(Operator, line[scan.OPERATOR])
+            condition = Condition(line[scan.VARIABLE], operator, line[scan.VALUE], "input", start, end, at)
             self._arms.append(Arm(condition, (), start, end))
         else:
             start, end = line.span(MARKER)
@@ -233,11 +233,10 @@ class StepReader:
 
     def _substep(self, line: Match[str]) -> None:
         self._take(line)
-        label, title = line.group(scan.LABEL, SUBSTEP)
-        title = title.rstrip()
+        title = line[SUBSTEP].rstrip()
         start = line.start() + line[0].index("#") - 1
         end = line.start(SUBSTEP) - 1 + len(title)
-        self._step = Step(self._parent.number, label, title, start, end, self._text, [])
+        self._step = Step(self._parent.number, line[scan.LABEL], title, start, end, self._text, [])
         self._substeps.append(self._step)
 
     def _lead(self) -> Step:

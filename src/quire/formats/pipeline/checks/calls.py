@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from quire.formats.pipeline.checks.resolver import Find
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.inputs import inferred_inputs, uses
+from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, Target
 from quire.formats.pipeline.walk import targets, walk
 
@@ -68,13 +68,21 @@ def _check_passes(target: Target, callee: Pipeline, fields: Fields) -> None:
         if needed not in names:
             message = f"{callee.name.text} reads {needed}, which is not passed to it"
             fields.report(warnings.NOT_PASSED, message, target.pipeline.span, f"pass: [{', '.join([*names, needed])}]")
-    if any(use.path == ("ctx",) for use in uses(callee)):
+    found = [*uses(callee)]
+    if any(
+        use.path == ("ctx",) and not _is_base(use, then) for use, then in zip(found, [*found[1:], None], strict=False)
+    ):
         return  # It may read any name out of the whole.
-    read = {use.store for use in uses(callee)}
+    read = {use.store for use in found}
     for text, name in names.items():
         if text not in read:
             help = fields.suggestion(text, [one for one in read if one])
             fields.report(lints.NEEDLESS_PASS, f"{callee.name.text} never reads {text}", name.span, help)
+
+
+def _is_base(use: Use, then: Use | None) -> bool:
+    """Whether a place is what a `get` reads from: then the place of the `get` itself is the next one."""
+    return then is not None and then.optional and then.text is use.text and then.path[: len(use.path)] == use.path
 
 
 def _targets(pipeline: Pipeline) -> Iterator[Target]:

@@ -1,0 +1,157 @@
+"""The four tools that launch a pipeline: registered or inline, waited for or not.
+
+What is refused before there is a run is an `error` without a run's id, and has left nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from quire.diagnostics import Severity
+from quire.documents import Document
+from quire.engine.drive import Drive, Ended
+from quire.engine.events import Listener
+from quire.engine.ports import People
+from quire.engine.records import Status
+from quire.errors import QuireError, Refused
+from quire.formats.pipeline.gate import LAUNCHING, gate
+from quire.formats.pipeline.lower import lower
+from quire.formats.pipeline.parse import parse
+from quire.runtime.runtime import RunOptions, Runtime
+from quire.source import Source
+from quire.trust.capabilities import Grants
+from quire.values import Value
+
+ASYNC, INLINE = "_async", "_inline"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    status: Literal["ok", "error", "cancelled", "started"]
+    data: Mapping[str, Value]
+
+    def as_json(self) -> dict[str, Value]:
+        return {"status": self.status, "data": dict(self.data)}
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Who launches. One that has read content from outside in its run, or has no profile, launches nothing."""
+
+    recipient: str
+    identity: str
+    grants: Grants
+    untrusted: bool = False
+    profile: bool = True
+
+    def check(self, name: str) -> None:
+        """Raises `Refused`."""
+        if self.untrusted:
+            raise Refused("content from the network or from an MCP server was read in this run: it cannot launch")
+        if not self.profile:
+            raise Refused("who has no identity profile cannot launch a pipeline")
+        self.grants.require("execute", "pipeline", name)
+
+
+class Launching:
+    """Launches for one runtime. `known_tools` are all names that resolve, for definitions that an agent wrote."""
+
+    def __init__(self, runtime: Runtime, known_tools: Callable[[], Collection[str]], *, shell: bool = False) -> None:
+        self._runtime = runtime
+        self._known_tools = known_tools
+        self._shell = shell
+        self._driving: set[asyncio.Task[None]] = set()
+
+    async def launch(
+        self,
+        tool: str,
+        arguments: Mapping[str, Value],
+        launcher: Launcher,
+        *,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        began: Callable[[Drive], None] = lambda drive: None,
+    ) -> Envelope:
+        """One call of one of the four tools. Never raises for what the caller or the pipeline did wrong."""
+        if tool not in LAUNCHING:
+            return Envelope("error", {"error": f"there is no tool {tool}"})
+        try:
+            document = self._document(tool, arguments, launcher)
+            options = RunOptions(reply_to=launcher.recipient)
+            run = await self._runtime.start(document, _input(arguments), options)
+        except QuireError as error:
+            return Envelope("error", {"error": str(error)})
+        if tool.endswith(ASYNC):
+            self._leave(run, people)
+            return Envelope("started", {"run_id": run})
+        ended = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
+        return _envelope(run, ended)
+
+    async def settled(self) -> None:
+        """Waits for the launches that nobody waits for."""
+        while self._driving:
+            await asyncio.gather(*self._driving)
+
+    def _leave(self, run: str, people: People | None) -> None:
+        async def drive() -> None:
+            await self._runtime.drive(run, people=people)
+
+        task = asyncio.create_task(drive())
+        self._driving.add(task)
+        task.add_done_callback(self._driving.discard)
+
+    def _document(self, tool: str, arguments: Mapping[str, Value], launcher: Launcher) -> Document:
+        if INLINE in tool:
+            return self._inline(arguments.get("definition"), launcher)
+        name = arguments.get("name")
+        if not isinstance(name, str) or not name:
+            raise Refused("name is required: which registered pipeline?")
+        launcher.check(name)
+        registry = self._runtime.registry()
+        found = registry.pipelines.get(name)
+        if found is None:
+            problems = "".join(f"; {problem}" for problem in registry.problems)
+            raise Refused(f"pipeline {name!r} is not registered{problems}")
+        return Document(found.source, "pipeline", found.plan, (), declared=found.declared, key=name.partition(".")[0])
+
+    def _inline(self, definition: Value, launcher: Launcher) -> Document:
+        if not isinstance(definition, str) or not definition.strip():
+            raise Refused("definition is required: a pipeline as YAML text")
+        source = Source.of(definition, "inline.yaml")
+        reading = parse(source)
+        if reading.file is None:
+            problems = "; ".join(found.message for found in reading.of(Severity.ERROR))
+            raise Refused(f"the inline definition is invalid: {problems}")
+        (pipeline,) = reading.file.pipelines
+        launcher.check(pipeline.name.text)
+        problem = gate(reading.file, launcher.identity, self._known_tools(), self._shell)
+        if problem is not None:
+            raise Refused(f"the inline definition is refused: {problem}")
+        return Document(source, "pipeline", lower(reading.file, pipeline), reading.diagnostics)
+
+
+def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
+    given = arguments.get("input")
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise Refused("input must be a mapping, if it is given")
+    return given
+
+
+def _envelope(run: str, ended: Ended) -> Envelope:
+    match ended.status:
+        case Status.COMPLETED:
+            result = ended.result if isinstance(ended.result, Mapping) else {}
+            data = {"run_id": run, "output": result.get("output"), "named_stores": result.get("stores", {})}
+            return Envelope("ok", data)
+        case Status.PAUSED | Status.CANCELLED:
+            return Envelope(
+                "cancelled", {"run_id": run, "error": f"stopped at step {ended.position}; it can be resumed"}
+            )
+        case Status.AWAITING_INPUT:
+            return Envelope("started", {"run_id": run})
+    return Envelope("error", {"run_id": run, "error": ended.failure.message if ended.failure else "it failed"})

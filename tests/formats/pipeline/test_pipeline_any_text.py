@@ -1,0 +1,195 @@
+"""Whatever the text: reading and checking never raise, and what is written reads the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from quire.diagnostics import Severity
+from quire.formats.pipeline.document import check
+from quire.formats.pipeline.gate import gate
+from quire.formats.pipeline.inputs import inferred_inputs
+from quire.formats.pipeline.lower import lower
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import PipelineFile
+from quire.formats.pipeline.write import without_spans, write
+from quire.source import Source
+
+CASES = Path(__file__).parents[4] / "shared" / "conformance" / "cases" / "pipeline"
+
+names = st.sampled_from(["a", "b-c", "_d", "null", "True", "x1", "pipe", "no", "on"])
+texts = st.one_of(
+    st.sampled_from(
+        ["", "x", "{ctx.a}", "two\nlines", "block\n\n  of {b}\nlines\n", "12", "true", "a: b # c", "\u2028\x85", "~"]
+    ),
+    st.text(alphabet=st.characters(blacklist_categories=["Cs"]), max_size=12),
+)
+expressions = st.sampled_from(
+    ["1", "ctx.a + b", "'it\\'s'", "pipe", '"q" + item', "map(xs, x -> x.y)", "{'k': [1, null]}"]
+)
+literals = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), texts),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
+    max_leaves=6,
+)
+
+
+class Tagged(str):
+    """An expression that is to be written with its tag."""
+
+
+def body(**parts: st.SearchStrategy[object]) -> st.SearchStrategy[dict[str, object]]:
+    """Keys that end in `_` may be missing; other final marks are not part of the key."""
+    needed = {key: value for key, value in parts.items() if not key.endswith("_")}
+    return st.fixed_dictionaries(
+        needed, optional={key[:-1]: value for key, value in parts.items() if key.endswith("_")}
+    )
+
+
+passes = st.one_of(st.lists(names, max_size=2), st.dictionaries(names, expressions, max_size=2))
+targets = body(pipeline=st.one_of(names, st.just("key.name")), pass_=passes)
+arguments = st.one_of(literals, expressions.map(Tagged))
+tools = st.lists(names, max_size=2).map(lambda found: {"tools": found})
+policies = st.sampled_from(["continue", "abort", "retry(3)"])
+simple = st.one_of(
+    st.tuples(st.just("transform"), body(value=expressions, output_=names)),
+    st.tuples(
+        st.just("tool"),
+        body(
+            name=st.one_of(names, st.just("a/b")),
+            args_=st.dictionaries(texts, arguments, max_size=3),
+            schema_=names,
+            output_=names,
+        ),
+    ),
+    st.tuples(st.just("shell"), body(command=arguments, schema_=names, output_=names)),
+    st.tuples(st.just("agent"), body(prompt=texts, identity_=names, capabilities_=tools, schema_=names, output_=names)),
+    st.tuples(st.just("call"), body(pipeline=names, pass_=passes, output_=names)),
+    st.tuples(
+        st.just("match"),
+        body(
+            on=expressions,
+            cases=st.dictionaries(texts, targets, min_size=1, max_size=2),
+            default_=targets,
+            output_=names,
+        ),
+    ),
+).map(lambda pair: {pair[0]: pair[1]})
+
+
+def composed(inner: st.SearchStrategy[dict[str, object]]) -> st.SearchStrategy[dict[str, object]]:
+    sources = st.one_of(
+        st.just({}),
+        expressions.map(lambda text: {"over": text}),
+        st.lists(literals, max_size=2).map(lambda found: {"items": found}),
+    )
+    folds = st.tuples(sources, body(init=expressions, do=inner, output=names, max_items_=st.integers(1, 9)))
+    each = st.tuples(
+        sources,
+        body(
+            on_error=policies,
+            do=inner,
+            collect=inner,
+            max_parallel_=st.integers(1, 9),
+            max_items_=st.integers(1, 9),
+            output_=names,
+        ),
+    )
+    both = body(
+        on_error_=policies, branches=st.dictionaries(names, inner, min_size=1, max_size=2), collect=inner, output_=names
+    )
+    return st.one_of(
+        folds.map(lambda pair: {"fold": {**pair[0], **pair[1]}}),
+        each.map(lambda pair: {"for_each": {**pair[0], **pair[1]}}),
+        both.map(lambda found: {"parallel": found}),
+    )
+
+
+any_step = st.recursive(simple, composed, max_leaves=4)
+
+
+def as_yaml(value: object) -> str:
+    """In flow style and with everything quoted, by no code of ours."""
+    if isinstance(value, Tagged):
+        return f"!expr {as_yaml(str(value))}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{as_yaml(key)}: {as_yaml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_yaml, value)) + "]"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return repr(value)
+    return yaml.dump(value, default_style='"', width=10**9, allow_unicode=False).strip()
+
+
+def same_again(file: PipelineFile) -> None:
+    written = write(file)
+    again = parse(Source.of(written), registered=True)
+    assert again.file is not None, (written, again.diagnostics)
+    assert without_spans(again.file) == without_spans(file), written
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(any_step, min_size=1, max_size=3), texts)
+def test_what_is_written_reads_the_same(found: list[dict[str, object]], description: str) -> None:
+    text = f"pipeline: p\ndescription: {as_yaml(description)}\nsteps:\n" + "".join(
+        f"- {as_yaml(one)}\n" for one in found
+    )
+    reading = parse(Source.of(text))
+    assert reading.file is not None, (text, reading.diagnostics)
+    same_again(reading.file)
+    lower(reading.file, reading.file.pipelines[0])
+    inferred_inputs(reading.file.pipelines[0])
+    gate(reading.file, "me", ["a"], shell=False)
+    check(reading.source)
+
+
+WORDS = [
+    "pipeline: p", "pipeline:", "schema: S", "---", "fields: {x: {type: bool}}", "description: d", "steps:",
+    "steps: []", "- transform: {value: ctx.a + 1, output: a}", "- transform:", "    value: '1 +'",
+    "- tool: {name: t, args: {x: !expr y}}",
+    "- agent: {prompt: 'x {ctx.a} { ctx.b }', schema: S, output: r}",
+    "- match: {on: r.x, cases: {true: {pipeline: q}}}",
+    "- for_each: {on_error: retry(1), do: {transform: {value: item}}, collect: {transform: {value: pipe}}}",
+    "- fold:", "    init: 0", "    do: {call: {pipeline: p, pass: {a: item}}}",
+    "- parallel: {branches: {a: {shell: {command: 5}}}}",
+    "- !expr x", "- [", "{", "}", "]", "&a *a", "  - 3", "? a", "<<: b", "\t", "'", "|",
+    "- transform: {value: r.y < 'a'}",
+]  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(st.text(), st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=14).map("\n".join))
+)
+@example("pipeline: p\nsteps: [{transform: {value: \ud800}}]")
+@example("pipeline: p\nsteps: [{agent: {prompt: }}]")
+def test_nothing_raises(text: str) -> None:
+    source = Source.of(text)
+    for registered in (False, True):
+        reading = parse(source, registered=registered)
+        assert (reading.file is None) == bool(reading.of(Severity.ERROR))
+        if reading.file:
+            for pipeline in reading.file.pipelines:
+                lower(reading.file, pipeline)
+            same_again(reading.file)
+    for found in check(source):
+        assert 0 <= found.span.start <= found.span.end <= len(source.text)
+
+
+@pytest.mark.skipif(not CASES.is_dir(), reason="the conformance kit is not beside this clone")
+def test_every_definition_of_the_kit_reads_the_same_when_it_is_written() -> None:
+    seen = 0
+    for path in sorted(CASES.glob("*.yaml")):
+        for case in yaml.safe_load(path.read_text()):
+            for text in (*case["given"].get("pipelines", []), *case["given"].get("registered", [])):
+                file = parse(Source.of(text)).file
+                if file is not None:
+                    seen += 1
+                    same_again(file)
+    assert seen > 100

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from quire.errors import Denied, ToolFailed
+from quire.tools import sandbox
+from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.shell import Shell
+from quire.values import Value
+from tests.tools.built_in import House
+
+
+def why_no_sandbox() -> str:
+    try:
+        sandbox._probe(shutil.which("bwrap"))
+    except OSError as error:
+        return str(error)
+    return ""
+
+
+needs_sandbox = pytest.mark.skipif(bool(why_no_sandbox()), reason=why_no_sandbox() or "there is one")
+both = pytest.mark.parametrize("allow", [pytest.param("shell", marks=needs_sandbox), "shell=unsandboxed"])
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+@both
+@pytest.mark.parametrize(
+    ("arguments", "result"),
+    [
+        ({"command": "echo hello; echo there"}, "hello\nthere"),
+        ({"command": "printf 'x\\n\\n'"}, "x\n"),
+        ({"command": "echo '{\"a\": [1, 2]}'"}, {"a": [1, 2]}),
+        ({"command": "echo 12"}, 12),
+        ({"command": ":"}, ""),
+        ({"command": ["echo", "$HOME", "; ls"]}, "$HOME ; ls"),
+        ({"command": "cat", "stdin": {"a": "ü"}}, {"a": "ü"}),
+        ({"command": "cat", "stdin": "plain text"}, "plain text"),
+        ({"command": "exit 0", "stdin": "nobody reads this" * 100_000}, ""),
+        ({"command": "pwd > where; echo done"}, "done"),
+    ],
+)
+async def test_results(house: House, allow: str, arguments: dict[str, Value], result: Value) -> None:
+    assert await house.call("shell", allow, **arguments) == result
+    if "where" in str(arguments):
+        assert (house.folder / "where").read_text().strip() == str(house.folder)
+
+
+@both
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("echo out; echo because >&2; exit 3", "ended with status 3:\nbecause"),
+        ("echo only out; exit 1", "ended with status 1:\nonly out"),
+        (["no-such-program-here"], "no-such-program-here"),
+        (["ls", "a\0b"], "cannot be started"),
+        ([], "is not valid under any"),
+        ([1], "is not valid under any"),
+    ],
+)
+async def test_failures(house: House, allow: str, command: Value, message: str) -> None:
+    with pytest.raises(ToolFailed, match=message):
+        await house.call("shell", allow, command=command)
+
+
+async def test_off_until_granted(house: House) -> None:
+    with pytest.raises(Denied, match=r"rye\.execute\.tool\.rye\.bash"):
+        await house.call("shell", command="touch x")
+    with pytest.raises(Denied):
+        await house.call("rye/bash", "http__get", command="touch x")
+    assert list(house.folder.iterdir()) == []
+
+
+async def test_without_a_sandbox_it_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(Denied, match=r"bubblewrap is not installed.*--allow shell=unsandboxed"):
+        await house.call("shell", "shell", command="touch x")
+    assert not (house.folder / "x").exists()
+    assert await house.call("shell", "shell=unsandboxed", command="echo x") == "x"
+
+
+async def test_a_sandbox_that_does_not_work_is_none(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = house.write("bwrap", "#!/bin/sh\necho no namespaces for you >&2; exit 1\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(shutil, "which", lambda name: str(fake))
+    with pytest.raises(Denied, match="does not work: no namespaces for you"):
+        await house.call("shell", "shell", command="touch x")
+    assert not (house.folder / "x").exists()
+
+
+async def test_a_workspace_cannot_ask_to_be_unsandboxed(house: House) -> None:
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.find import Workspace
+    from quire.workspace.grants import default_grants, reach_of
+    from quire.workspace.requests import confirm
+
+    house.write("quire.toml", '[tools]\nallow = ["shell=unsandboxed"]\n')
+    settings = load_settings(Workspace(house.folder), house.environ)
+    confirm(settings)
+    grants = default_grants(settings)
+    assert grants.covers("rye.execute.tool.rye.bash")
+    assert not reach_of(grants).unsandboxed
+    assert reach_of(default_grants(settings, ["shell=unsandboxed"])).unsandboxed
+
+
+def shell(house: House, *, sandboxed: bool, seconds: float) -> Shell:
+    return Shell(house.folder, Protection(), house.environ, sandbox=sandboxed, seconds=seconds)
+
+
+def alive(marker: str) -> bool:
+    return any(marker.encode() in line.read_bytes() for line in Path("/proc").glob("[0-9]*/cmdline") if line.exists())
+
+
+modes = pytest.mark.parametrize("sandboxed", [pytest.param(True, marks=needs_sandbox), False])
+needs_proc = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="there is no /proc to look at")
+
+
+@modes
+@needs_proc
+async def test_out_of_time_ends_the_children_too(house: House, sandboxed: bool) -> None:
+    running = shell(house, sandboxed=sandboxed, seconds=0.5)
+    with pytest.raises(ToolFailed, match=r"longer than 0\.5 s") as failed:
+        await running.run({"command": "sleep 9871 & sleep 9872"})
+    assert failed.value.kind == "timeout"
+    assert not alive("sleep\x009871")
+    assert not alive("sleep\x009872")
+
+
+@modes
+@needs_proc
+async def test_what_is_left_in_the_background_ends_with_the_call(house: House, sandboxed: bool) -> None:
+    running = shell(house, sandboxed=sandboxed, seconds=30)
+    assert await running.run({"command": "sleep 9873 & echo started"}) == "started"
+    assert not alive("sleep\x009873")
+
+
+@modes
+@needs_proc
+async def test_cancelling_ends_it(house: House, sandboxed: bool) -> None:
+    import os
+
+    os.mkfifo(house.folder / "ready")
+    task = asyncio.create_task(
+        shell(house, sandboxed=sandboxed, seconds=30).run({"command": "echo > ready; sleep 9874"})
+    )
+    await asyncio.to_thread((house.folder / "ready").read_text)
+    assert alive("sleep 9874")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not alive("sleep\x009874")
+
+
+@modes
+async def test_a_flood_is_cut_off(house: House, sandboxed: bool) -> None:
+    running = shell(house, sandboxed=sandboxed, seconds=30)
+    with pytest.raises(ToolFailed, match="more than 1,000,000 bytes and was ended"):
+        await running.run({"command": "yes"})
+    with pytest.raises(ToolFailed, match="status 7") as failed:
+        await running.run({"command": "yes | head -c 3000000 >&2; exit 7"})
+    assert len(failed.value.message) < 3000

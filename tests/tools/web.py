@@ -1,0 +1,69 @@
+"""A real HTTP server on loopback, and a way to fetch from it as if it stood at a public address."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from quire.tools.builtin.addresses import Hosts, is_public
+from quire.tools.builtin.http import Fetch
+from quire.values import Value
+
+PUBLIC = "93.184.216.34"
+
+
+class Server(ThreadingHTTPServer):
+    """`answers` by path: status, headers, body. `seen` are the paths and headers of the requests."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.seen: list[tuple[str, dict[str, str]]] = []
+        self.port = self.server_address[1]
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.seen.append((self.path, {name.lower(): text for name, text in self.headers.items()}))
+        status, headers, body = self.server.answers.get(self.path, (404, {}, b"nothing here"))
+        self.send_response(status)
+        for name, text in headers.items():
+            self.send_header(name, text)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def get(server: Server, url: str, names: Mapping[str, list[str]] | None = None, **arguments: Value) -> dict[str, Value]:
+    """Every name is at a public address, except those in `names`; every public address is this server."""
+
+    def resolve(host: str, port: int) -> list[str]:
+        return (names or {}).get(host, [PUBLIC])
+
+    def dial(address: str, port: int, timeout: float) -> socket.socket:
+        assert is_public(address)
+        return socket.create_connection(("127.0.0.1", server.port), timeout)
+
+    found = Fetch(Hosts(frozenset(), True, resolve), dial).get({"url": url, **arguments})
+    assert isinstance(found, dict)
+    return found
