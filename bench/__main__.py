@@ -7,7 +7,7 @@ import sys
 
 from bench.rows import show
 
-BENCHES = ("parse", "startup", "engine", "store")
+BENCHES = ("parse", "startup", "engine", "store", "expr", "pipeline_parse", "pipeline")
 
 
 def main(names: list[str]) -> int:

@@ -6,7 +6,6 @@ Every format reads a `Source` and puts a `Span` on each node it makes, so that a
 
 from __future__ import annotations
 
-import hashlib
 import stat
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -45,23 +44,42 @@ def normalise(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True, slots=True)
+def _bytes(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+@dataclass(slots=True)
 class Source:
-    """The normalised text of one document. `size` counts the bytes as they were stored."""
+    """The normalised text of one document. Nobody changes one; it is not frozen because that is slow to make.
+
+    `stored` is the number of bytes as they were stored, where that is not the length of the text in UTF-8.
+    """
 
     name: str
     text: str
-    size: int
+    stored: int | None = None
     _starts: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
     def of(cls, text: str, name: str = "<text>") -> Source:
-        return cls(name, normalise(text), len(text.encode("utf-8", "surrogatepass")))
+        normal = normalise(text)
+        return cls(name, normal, None if normal is text else _bytes(text))
+
+    @property
+    def size(self) -> int:
+        """The number of bytes, as they were stored."""
+        return _bytes(self.text) if self.stored is None else self.stored
 
     @property
     def sha256(self) -> str:
         """Of the normalised text: what a run pins."""
+        import hashlib  # milliseconds of start-up that `check` does not need
+
         return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+
+    def exceeds(self, limit: int) -> bool:
+        """Whether there are more bytes than that. They are not counted where no text of this length could have more."""
+        return (self.stored is not None or len(self.text) * 4 > limit) and self.size > limit
 
     def starts(self) -> list[int]:
         """The offset at which each line begins."""

@@ -10,7 +10,7 @@ from quire.engine.drive import Drive, Ended
 from quire.engine.journal import Journal
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status, Usage
-from quire.engine.requests import Load, Offered, ToolRequest, Walk
+from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
 from quire.engine.walker import Terms
 from quire.errors import ModelFailed
 from quire.values import Value
@@ -36,6 +36,8 @@ class EchoModel:
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
         self.replies: dict[str, str | Exception] = {}
+        self.reply_default = ""
+        self.uses: dict[str, list[tuple[str, dict[str, Value]]]] = {}
         self.gate: asyncio.Event | None = None
         self.cost: float | None = 0.0
 
@@ -44,7 +46,13 @@ class EchoModel:
         if self.gate:
             await self.gate.wait()
         asked = call.messages[-1].content
-        reply = self.replies.get(asked, f"reply to {asked}")
+        uses = tuple(
+            ToolUse(f"use-{number}", name, arguments)
+            for number, (name, arguments) in enumerate(self.uses.get(asked, []))
+        )
+        if uses:
+            return ModelReply("", self.name, Usage(10, 5, self.cost), uses=uses)
+        reply = self.replies.get(asked, self.reply_default or f"reply to {asked}")
         if isinstance(reply, Exception):
             raise reply
         on_delta(reply)
@@ -61,6 +69,7 @@ class RecordingTools:
         self.calls: list[tuple[str, Mapping[str, Value], str]] = []
         self.kind: EffectClass = "write"
         self.live = self.most_live = 0
+        self.offered: dict[str, str] = {}
         self.act: Callable[[ToolRequest], Value] = lambda request: f"did {request.tool}"
         self.gate: asyncio.Event | None = None
 
@@ -80,7 +89,7 @@ class RecordingTools:
             self.live -= 1
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
-        raise AssertionError("no agent here")
+        return [Offered(name, self.offered[name], {"type": "object"}) for name in names]
 
     async def prompt(self, server: str, name: str) -> str:
         return f"prompt {name} of {server}"

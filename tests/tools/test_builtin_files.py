@@ -6,10 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
+from tests.tools.built_in import House
 
 from quire.errors import ToolFailed
 from quire.values import Value
-from tests.tools.built_in import House
 
 
 @pytest.fixture

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path
 
 import pytest
+from tests.tools.built_in import House
 
 from quire.errors import Denied, ToolFailed
 from quire.tools import sandbox
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell
 from quire.values import Value
-from tests.tools.built_in import House
 
 
 def why_no_sandbox() -> str:
@@ -127,35 +128,51 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason=
 async def test_out_of_time_ends_the_children_too(house: House, sandboxed: bool) -> None:
     running = shell(house, sandboxed=sandboxed, seconds=0.5)
     with pytest.raises(ToolFailed, match=r"longer than 0\.5 s") as failed:
-        await running.run({"command": "sleep 9871 & sleep 9872"})
+        await running.run({"command": f"sleep 987.1{sandboxed:d} & sleep 987.2{sandboxed:d}"})
     assert failed.value.kind == "timeout"
-    assert not alive("sleep\x009871")
-    assert not alive("sleep\x009872")
+    assert not alive(f"sleep\x00987.1{sandboxed:d}")
+    assert not alive(f"sleep\x00987.2{sandboxed:d}")
 
 
 @modes
 @needs_proc
 async def test_what_is_left_in_the_background_ends_with_the_call(house: House, sandboxed: bool) -> None:
     running = shell(house, sandboxed=sandboxed, seconds=30)
-    assert await running.run({"command": "sleep 9873 & echo started"}) == "started"
-    assert not alive("sleep\x009873")
+    assert await running.run({"command": f"sleep 987.3{sandboxed:d} & echo started"}) == "started"
+    assert not alive(f"sleep\x00987.3{sandboxed:d}")
+
+
+async def test_one_that_left_the_group_is_not_waited_for(house: House) -> None:
+    if shutil.which("setsid") is None:
+        pytest.skip("there is no setsid here")
+    running = shell(house, sandboxed=False, seconds=30)
+    left = await running.run({"command": "setsid sh -c 'echo $$; exec sleep 987.5' & sleep 0.1; echo over"})
+    pid, said = str(left).split()
+    assert said == "over"
+    os.kill(int(pid), 9)
 
 
 @modes
 @needs_proc
 async def test_cancelling_ends_it(house: House, sandboxed: bool) -> None:
-    import os
-
     os.mkfifo(house.folder / "ready")
-    task = asyncio.create_task(
-        shell(house, sandboxed=sandboxed, seconds=30).run({"command": "echo > ready; sleep 9874"})
-    )
-    await asyncio.to_thread((house.folder / "ready").read_text)
-    assert alive("sleep 9874")
+    # Open for reading and writing: neither side ever waits for the other.
+    ready = os.open(house.folder / "ready", os.O_RDWR)
+    running = shell(house, sandboxed=sandboxed, seconds=30)
+    task = asyncio.create_task(running.run({"command": f"echo > ready; sleep 987.4{sandboxed:d}; :"}))
+    try:
+        started = asyncio.Event()
+        asyncio.get_running_loop().add_reader(ready, started.set)
+        await asyncio.wait_for(started.wait(), 10)
+        asyncio.get_running_loop().remove_reader(ready)
+    finally:
+        os.close(ready)
+    assert alive(f"sleep 987.4{sandboxed:d}")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not alive("sleep\x009874")
+    assert not alive(f"sleep 987.4{sandboxed:d}")
+    assert not alive(f"sleep\x00987.4{sandboxed:d}")
 
 
 @modes

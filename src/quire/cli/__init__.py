@@ -14,6 +14,7 @@ from quire import __version__
 VERBS: dict[str, tuple[str, str]] = {
     "check": ("quire.cli.check", "Find what is wrong with documents. FREE"),
     "parse": ("quire.cli.parse", "Print a document's syntax tree as JSON. FREE"),
+    "eval": ("quire.cli.eval", "Print the value of an expression. FREE"),
     "show": ("quire.cli.show", "Outline a document: inputs, steps, tools, prompts. FREE"),
     "run": ("quire.cli.run", "Run a document. PAID, WRITES"),
     "runs": ("quire.cli.runs", "List runs, or show one. FREE"),
@@ -24,6 +25,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "trust": ("quire.cli.trust", "Confirm what this workspace asks for. WRITES"),
     "model": ("quire.cli.model", "Fetch, list and remove local models. WRITES"),
     "new": ("quire.cli.new", "Begin a document from a template. WRITES"),
+    "mcp": ("quire.cli.mcp", "Serve documents as tools to MCP clients. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
     "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),
 }

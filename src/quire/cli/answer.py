@@ -34,7 +34,8 @@ def command(
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
     VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
-    ask. A run that another process drives takes the answer there.
+    ask; where several items of one step do, it is the path that `quire inbox` shows. A run that another process drives
+    takes the answer there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
@@ -75,7 +76,7 @@ def command(
 
 async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
     for question in await runtime.store.questions(run):
-        if step in (None, question.label):
+        if step in (None, question.label, question.path):
             value = option_by_number(question, value)
     await runtime.answer(run, step, value)
 

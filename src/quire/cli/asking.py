@@ -79,9 +79,9 @@ class Terminal:
         click.echo("\n" + question_text(question), err=True)
 
 
-def question_text(question: Question) -> str:
-    """The question as people read it, without what it is answered with."""
-    title = one_line(question.title)
+def question_text(question: Question, *, by_path: bool = False) -> str:
+    """The question as people read it, without what it is answered with. The path tells items of one step apart."""
+    title = question.path if by_path else one_line(question.title)
     head = f"step {question.label}" + (f" ({title})" if title and title != question.prompt else "") + " asks:"
     lines = [wrapped(f"{head} {question.prompt.strip()}")]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
 from quire import formats
 from quire.cli.collect import collect
-from quire.diagnostics import Severity, nearest
+from quire.diagnostics import Diagnostic, Severity, nearest
 from quire.errors import CannotStart
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.render.visible import visible
-from quire.source import read_source
+from quire.source import Source, read_source
 
 
 @click.command("check")
@@ -30,8 +30,8 @@ def command(
 ) -> None:
     """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
 
-    A PATH is a document, a folder (searched for *.playbook.md, and for .md files with a "## STEP" heading) or a glob
-    in quotes. Findings go to standard output, a summary to standard error.
+    A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
+    files with a pipeline) or a glob in quotes. Findings go to standard output, a summary to standard error.
 
     FREE. Exit 0 when there is no error, 1 when there is one (with --strict a warning or a lint counts too), 2 when
     something could not be read.
@@ -43,10 +43,12 @@ def command(
         raise click.UsageError("name a document, a folder or a glob", context)
     wanted, problems = collect(paths)
     checked: list[Findings] = []
+    of_pipeline = _pipeline_check()
     for one in wanted:
         try:
             source = read_source(one.path)
-            checked.append(Findings(source, formats.check(source)))
+            is_pipeline = formats.format_of(source) == "pipeline"
+            checked.append(Findings(source, (of_pipeline if is_pipeline else formats.check)(source)))
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
@@ -56,6 +58,20 @@ def command(
         click.echo(f"quire: {visible(problem)}", err=True)
     click.echo(_summary(checked), err=True)
     context.exit(2 if problems else _status(checked, strict))
+
+
+def _pipeline_check() -> Callable[[Source], tuple[Diagnostic, ...]]:
+    """How pipelines are checked: with what their workspaces have registered. Only a pipeline loads that."""
+    checks: list[Callable[[Source], tuple[Diagnostic, ...]]] = []
+
+    def check(source: Source) -> tuple[Diagnostic, ...]:
+        if not checks:
+            from quire.cli.resolving import PipelineCheck
+
+            checks.append(PipelineCheck())
+        return checks[0](source)
+
+    return check
 
 
 def _page(id: str) -> str:

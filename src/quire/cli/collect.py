@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from quire.source import read_source
 
 _SKIPPED = ("node_modules", "__pycache__")
 _MAGIC = "*?["
+_PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,29 @@ def _search(folder: Path) -> Iterator[Wanted]:
                 yield Wanted(path, named=True)
             elif name.lower().endswith(".md") and _has_steps(path):
                 yield Wanted(path, named=False)
+            elif name.lower().endswith((".yaml", ".yml")):
+                if _is_registered(path):
+                    yield Wanted(path, named=True)
+                elif _has_pipeline(path):
+                    yield Wanted(path, named=False)
+
+
+def _is_registered(path: Path) -> bool:
+    """Whether it stands in the folder of its workspace where every file is a pipeline, also one that is broken."""
+    folder = path.absolute().parent
+    if folder.name != "pipelines" or path.suffix != ".yaml":
+        return False
+    from quire.workspace.find import find_workspace
+
+    return find_workspace(folder).folder == folder.parent.resolve()
+
+
+def _has_pipeline(path: Path) -> bool:
+    """Whether a document of a YAML file is a pipeline; most YAML files are something else."""
+    try:
+        return _PIPELINE.search(read_source(path).text) is not None
+    except Unreadable:
+        return False
 
 
 def _has_steps(path: Path) -> bool:

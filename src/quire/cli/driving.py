@@ -91,7 +91,7 @@ async def drive(
     def began(drive: Drive) -> None:
         nonlocal begun
         begun = True
-        if not manner.quiet and not manner.json:
+        if not manner.quiet and not manner.json and known.pins.model:
             model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
             click.echo(f"model: {one_line(model)}", err=True)
         view.start()

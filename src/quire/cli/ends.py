@@ -16,8 +16,8 @@ from quire.cli.out import Target, write
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
-from quire.render.text import one_line, visible
-from quire.values import Value
+from quire.render.text import one_line, output_text, visible
+from quire.values import Value, as_texts
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
 _EXITS = {"limit": 5, "denied": 6}
@@ -35,8 +35,16 @@ class End:
     interrupted: bool
 
     @property
+    def failed_at(self) -> str:
+        """The path of what failed, where that is known."""
+        return self.row.ended_by[0] if self.row.failure and self.row.ended_by else ""
+
+    @property
     def position(self) -> str:
         """The step where the run stands; a failure may come before the first write of its step."""
+        failed = self.progress.step_of(self.failed_at) if self.is_pipeline and self.failed_at else None
+        if failed:
+            return failed.label
         return (self.ended.position if self.ended else "") or self.row.position
 
     @property
@@ -49,8 +57,19 @@ class End:
         return found if isinstance(found, Mapping) else {}
 
     @property
+    def is_pipeline(self) -> bool:
+        return self.row.format == "pipeline"
+
+    @property
     def output(self) -> str:
-        return str(self.result.get("output", ""))
+        """As it is written: a value of a pipeline that is no text is JSON."""
+        return output_text(self.result.get("output")) if self.is_pipeline else str(self.result.get("output", ""))
+
+    @property
+    def artifact_type(self) -> str:
+        if self.is_pipeline:
+            return "text" if isinstance(self.result.get("output"), str) else "json"
+        return str(self.result.get("artifact_type") or "")
 
     @property
     def exit_code(self) -> int:
@@ -75,7 +94,7 @@ def result_line(end: End) -> dict[str, Value]:
             count += 1
             key = f"{step.label}#{count}"
         steps[key] = step.status
-    return {
+    result: dict[str, Value] = {
         "type": "result",
         "run": end.row.id,
         "status": str(end.status),
@@ -88,6 +107,14 @@ def result_line(end: End) -> dict[str, Value]:
         "output_tokens": end.row.output_tokens,
         "error": {"kind": failure.kind, "message": failure.message, "step": end.position} if failure else None,
     }
+    if end.is_pipeline:
+        inputs = end.row.pins.get("inputs")
+        known = {**(inputs if isinstance(inputs, Mapping) else {}), **end.progress.stores}
+        result["stores"] = end.result.get("stores", known)
+        if failure:
+            error: dict[str, Value] = {"kind": failure.kind, "message": failure.message, "step": end.position}
+            result["error"] = {**error, "path": end.failed_at}
+    return result
 
 
 def tell(end: End) -> None:
@@ -100,6 +127,8 @@ def tell(end: End) -> None:
         case Status.FAILED:
             failure = end.ended.failure if end.ended else None
             message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
+            deeper = end.is_pipeline and "/" in end.failed_at
+            where = f"{where} ({end.failed_at})" if deeper else where
             _say(f"failed at {where}: {message}" if position else f"failed: {message}")
             again = " --budget MORE" if failure and failure.kind == "limit" else ""
             _say(f"to try again from there: quire resume {run}{again}")
@@ -107,15 +136,17 @@ def tell(end: End) -> None:
             _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
         case Status.AWAITING_INPUT:
             # Who was just asked has the question before their eyes.
+            labels = [question.label for question in end.questions]
             for question in () if end.interrupted else end.questions:
-                _say(question_text(question))
-            step = "STEP " if len(end.questions) > 1 else ""
+                _say(question_text(question, by_path=labels.count(question.label) > 1))
+            by_path = "STEP|PATH " if len(set(labels)) < len(labels) else "STEP "
+            step = by_path if len(labels) > 1 else ""
             _say(f"waiting for an answer: quire answer {run} {step}VALUE")
             if end.interrupted:
                 _say(f"to be asked here again: quire resume {run}")
         case Status.PAUSED if not end.interrupted:
             _say(f"paused after {where}")
-            for name, value in end.progress.named.items():
+            for name, value in {**end.progress.named, **as_texts(end.progress.stores)}.items():
                 short = one_line(value)
                 _say(f"  {name} = {short if len(short) <= _SHOWN_VALUE else short[:_SHOWN_VALUE] + '…'}")
             _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
@@ -125,7 +156,7 @@ def tell(end: End) -> None:
 
 def write_output(end: End, to: Target, quiet: bool) -> bool:
     """Whether the output is in its file now."""
-    artifact_type = str(end.result.get("artifact_type") or "")
+    artifact_type = end.artifact_type
     try:
         path, warnings = write(to, end.output, artifact_type)
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,15 +17,28 @@ from quire.render.text import one_line, visible
 from quire.values import InvalidValue, Value, decode
 
 
-def given_inputs(pairs: Sequence[str], file: str | None) -> dict[str, Value]:
-    """All that was given; `-i` wins over the file, a later `-i` over an earlier one."""
+def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
+    """All that was given; `-i` wins over the file, a later `-i` over an earlier one.
+
+    With `as_json`, as pipelines have it, a text that is JSON is that value.
+    """
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
         raise click.UsageError("stdin can be read only once: only one input can be @-")
     inputs = _from_file(file) if file is not None else {}
     for name, text in split_pairs(pairs, "-i").items():
-        inputs[name] = _value(name, text)
+        value = _value(name, text)
+        inputs[name] = _json_or_text(value) if as_json and not text.startswith("@@") else value
     return inputs
+
+
+def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
+    """One line about the inputs that a pipeline reads and nobody gave; empty where there is none."""
+    missing = [name for name in names if name not in given]
+    if not missing:
+        return ""
+    listed = ", ".join(missing)
+    return f"warning: nothing is given for {listed}: a step that reads it fails (-i {missing[0]}=…)"
 
 
 def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
@@ -104,6 +117,13 @@ def _value(name: str, text: str) -> str:
     if text.startswith("@"):
         return _read(text[1:], f"-i {name}={text}")
     return text
+
+
+def _json_or_text(text: str) -> Value:
+    try:
+        return decode(text)
+    except InvalidValue:
+        return text
 
 
 def _read(path: str, where: str) -> str:

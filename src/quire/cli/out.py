@@ -20,7 +20,10 @@ EXTENSIONS = {
     "html_css": ".html",
     "javascript": ".js",
     "typescript": ".ts",
+    "text": ".txt",
 }
+_FREE = ("", "markdown", "text")
+"""Types whose text is written as it is: a fence in it belongs to it."""
 _ALSO = {"markdown": (".markdown", ".txt"), "html_css": (".htm",), "mermaid": (".mermaid",)}
 _FENCE = re.compile(r"`{3,}|~{3,}")
 
@@ -36,7 +39,7 @@ class Target:
     def file(self, artifact_type: str) -> Path:
         extension = EXTENSIONS.get(artifact_type, ".md")
         if self.folder:
-            stem = self.document.name.removesuffix(".md").removesuffix(".playbook") or "output"
+            stem = self.document.name.removesuffix(".md").removesuffix(".playbook").removesuffix(".yaml") or "output"
             named = self.path / f"{stem}{extension}"
             return self.path / f"{stem}.output{extension}" if _same(named, self.document) else named
         if self.path.suffix or _special(self.path):
@@ -64,10 +67,10 @@ def target(out: str, document: str) -> Target:
 def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]:
     """Writes the whole file or nothing; returns where, and what there is to warn about. Raises OSError."""
     path, warnings = to.file(artifact_type), []
-    text = unfenced(output) if artifact_type not in ("", "markdown") else output
+    text = output if artifact_type in _FREE else unfenced(output)
     expected = EXTENSIONS.get(artifact_type)
     fitting = (expected, *_ALSO.get(artifact_type, ()))
-    if expected and not _special(path) and path.suffix.lower() not in fitting:
+    if expected and artifact_type != "text" and not _special(path) and path.suffix.lower() not in fitting:
         warnings.append(f"{path} holds {artifact_type}, which usually ends in {expected}")
     if expected == ".json":
         try:

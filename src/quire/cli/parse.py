@@ -1,4 +1,4 @@
-"""`quire parse`: a document's syntax tree, in the shape of the format's published test vectors."""
+"""`quire parse`: a document's syntax tree; for playbooks in the shape of the format's published test vectors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from quire import formats
-from quire.formats.playbook.vector import as_vector
-from quire.source import read_source
-from quire.values import clean
+from quire.source import Source, read_source
+from quire.values import Value, clean
 
 
 @click.command("parse")
@@ -22,6 +21,17 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
 
     FREE. Exit 1 when the document is not valid, 2 when it cannot be read.
     """
-    reading = formats.read(read_source(Path(file)))
-    click.echo(clean(json.dumps(as_vector(reading), indent=2, ensure_ascii=False)))
-    context.exit(0 if reading.playbook else 1)
+    tree = _tree(read_source(Path(file)))
+    click.echo(clean(json.dumps(tree, indent=2, ensure_ascii=False)))
+    context.exit(0 if tree["valid"] else 1)
+
+
+def _tree(source: Source) -> dict[str, Value]:
+    if formats.format_of(source) == "pipeline":
+        from quire.formats.pipeline.parse import parse
+        from quire.render.pipeline_tree import pipeline_tree
+
+        return pipeline_tree(parse(source, registered=True))
+    from quire.formats.playbook.vector import as_vector
+
+    return as_vector(formats.read(source))

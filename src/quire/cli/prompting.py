@@ -26,10 +26,27 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 
     plan = document.runnable()
     path, _ = find_step(plan, named)
+    if plan.format == "pipeline":
+        return _prompt_of_pipeline(document, path, given, settings)
     inputs, missing = stand_in_inputs(plan, given)
     budget = settings.runs.context_budget
     found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
     notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
+    from dataclasses import replace
+
+    from quire.cli.named import tree_of
+    from quire.engine.pipeline import Profile, Setting
+    from quire.engine.pipeline.preview import preview_agent
+    from quire.formats.pipeline.inputs import inferred_inputs
+
+    profiles = {name: Profile(one.model or "", one.system, one.tools) for name, one in settings.agents.items()}
+    found = preview_agent(document.runnable(), path, given, Setting(profiles={"default": Profile(), **profiles}))
+    missing = [name for name in inferred_inputs(tree_of(document)) if name not in given]
+    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
     return replace(found, notes=(*notes, *found.notes))
 
 
@@ -41,6 +58,8 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     from quire.engine.requests import ModelRequest
 
     plan = view.document.runnable()
+    if plan.format == "pipeline":
+        return _prompt_of_pipeline_run(view, named)
     path, step = find_step(plan, named)
     asked = view.replay.asked.get(f"{path}/model")
     if isinstance(asked, ModelRequest):
@@ -55,6 +74,35 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
         context_budget=view.pins.context_budget,
     )
     note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
+    return replace(found, notes=(note, *found.notes))
+
+
+def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
+    """An agent step may ask many times: for each item of a list, again after a failure. The first time is shown."""
+    from dataclasses import replace
+    from typing import cast
+
+    from quire.engine.pipeline import Profile, Setting
+    from quire.engine.pipeline.preview import preview_agent
+    from quire.engine.preview import Preview, find_step
+    from quire.engine.progress import place_in_plan
+    from quire.engine.requests import ModelRequest
+
+    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    exact = asked.get(named) or asked.get(f"{named}/model")
+    if exact is not None:
+        return Preview(exact)
+    plan = view.document.runnable()
+    path, step = find_step(plan, named)
+    fitting = [at for at in asked if place_in_plan(at) == f"{path}/model"]
+    if fitting:
+        others = ", ".join(fitting[1:6]) + (" …" if len(fitting) > 6 else "")
+        note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
+        return Preview(asked[fitting[0]], (note,) if others else ())
+    stored = cast("Mapping[str, tuple[str, str, list[str]]]", view.pins.profiles)
+    profiles = {name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored.items()}
+    found = preview_agent(plan, path, view.stores, Setting(identity=view.pins.identity, profiles=profiles))
+    note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
     return replace(found, notes=(note, *found.notes))
 
 

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs
+from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs, warn_of_missing
+from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
 from quire.cli.trusting import with_trust
 from quire.diagnostics import Severity
-from quire.documents import Document, load
+from quire.documents import Document
 from quire.errors import BadDocument
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
@@ -55,16 +56,17 @@ def command(
 ) -> None:
     """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
 
-    The final output goes to stdout, everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from
-    stdin, NAME=@@x is the text @x. Ctrl-C pauses the run, `quire resume` goes on.
+    DOC is a file, or the name of a registered pipeline. The final output goes to stdout, everything else to stderr.
+    NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is the text @x. For a pipeline an input that is
+    JSON is that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run, `quire resume` goes on.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")
     if detach and (out or as_json):
         raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
-    read = load(document)
+    read = document_of(document)
     _show_findings(read, quiet)
-    to = target(out, document) if out else None
+    to = target(out, read.name) if out else None
     manner = Manner(as_json, quiet, unattended, to=to)
     asked = f"script:{script}" if script else model
     options = RunOptions(
@@ -75,10 +77,13 @@ def command(
         allow=allow,
         budget=budget,
     )
-    given = given_inputs(inputs, inputs_file)
+    is_pipeline = read.format == "pipeline"
+    given = given_inputs(inputs, inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not detach
-    runtime, choice = with_trust(lambda: _open(options, script is not None), ask=ask)
-    if ask:
+    runtime, choice = with_trust(lambda: _open(read, options, script is not None), ask=ask)
+    if is_pipeline:
+        _warn_of_missing(read, given)
+    elif ask and choice is not None:
         given = _completed(runtime, read, choice, given)
 
     def work() -> int:
@@ -89,10 +94,30 @@ def command(
     context.exit(with_trust(work, ask=ask))
 
 
-def _open(options: RunOptions, scripted: bool) -> tuple[Runtime, Choice]:
+def _open(read: Document, options: RunOptions, scripted: bool) -> tuple[Runtime, Choice | None]:
+    """The workspace, and the model that the run would use; None where no step can come to ask one."""
     runtime = Runtime.open()
+    if read.format == "pipeline" and not _asks_a_model(runtime, read):
+        return runtime, None
     choice = runtime.choose_model(options.model)
     return runtime, replace(choice, reason="--script") if scripted else choice
+
+
+def _asks_a_model(runtime: Runtime, read: Document) -> bool:
+    from quire.plan.uses import asks_a_model
+    from quire.runtime.callees import reachable
+
+    plan = read.runnable()
+    callees = reachable(plan, runtime.registry().pipelines)
+    return asks_a_model((plan, *(callee.plan for callee in callees.values())))
+
+
+def _warn_of_missing(read: Document, given: dict[str, Value]) -> None:
+    from quire.formats.pipeline.inputs import inferred_inputs
+
+    warning = warn_of_missing(inferred_inputs(tree_of(read)), given)
+    if warning:
+        click.echo(warning, err=True)
 
 
 def _completed(runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value]) -> dict[str, Value]:
@@ -111,7 +136,7 @@ async def _run(
     read: Document,
     given: dict[str, Value],
     options: RunOptions,
-    choice: Choice,
+    choice: Choice | None,
     manner: Manner,
     detach: bool,
 ) -> int:
@@ -122,7 +147,7 @@ async def _run(
             click.echo(run)
             click.echo(f"to see it: quire runs {run} --follow", err=True)
             return 0
-        return await drive(runtime, run, manner, why=choice.reason)
+        return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:
         await runtime.close()
 

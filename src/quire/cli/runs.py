@@ -84,12 +84,15 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
         case "--prompt":
             await _print_prompt(runtime, run, step, as_json)
         case "--state":
-            put_json((await runtime.view(run)).state())
+            view = await runtime.view(run)
+            if view.row.format != "playbook":
+                raise RunState(f"run {run} is of a {view.row.format}: --state is for playbooks (see --json)")
+            put_json(view.state())
         case "--output":
             view = await runtime.view(run)
             if not view.replay.finished:
                 raise RunState(f"run {run} has no final output: it is {view.row.status.replace('_', ' ')}")
-            put_json({"output": view.output, "artifact_type": view.artifact_type}) if as_json else put(view.output)
+            put_json({"output": view.value, "artifact_type": view.artifact_type}) if as_json else put(view.output)
         case _:
             await _print_page(runtime, run, as_json)
 
@@ -113,7 +116,7 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         put_json(view_data(view))
         return
     put_lines(run_page(view, now))
-    _say_next(view.row, bool(view.questions))
+    _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
 
 
 async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
@@ -169,12 +172,13 @@ async def follow_run(
         await pause(POLL_SECONDS)
 
 
-def _say_next(row: RunRow, waits: bool) -> None:
+def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """What one can do with a run that rests."""
+    words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     match row.status:
         case Status.AWAITING_INPUT:
-            click.echo(f"waiting for a person: quire answer {row.id} VALUE", err=True)
+            click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
         case Status.RUNNING if waits:
-            click.echo(f"it goes on, but asks: quire answer {row.id} VALUE", err=True)
+            click.echo(f"it goes on, but asks: quire answer {row.id} {words}", err=True)
         case Status.PAUSED | Status.INTERRUPTED | Status.FAILED | Status.CANCELLED | Status.PENDING:
             click.echo(f"{row.status}: quire resume {row.id} goes on", err=True)

@@ -16,24 +16,25 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|NAME")
 @click.option("--graph", type=click.Choice(["mermaid"]), help="A flowchart instead of the outline.")
 @click.option("--prompt", metavar="STEP", help="What the model would be told at a step.")
 @click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
-def command(file: Path, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
+def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
     """Show the outline of a document: its inputs, steps, branches, tools and prompts.
 
-    With --prompt STEP: the exact messages that the model of that step would get. What only a run can know has a
-    stand-in in brackets, such as [output of step 1]. FREE: starts no process and opens no connection.
+    FILE may also be the name of a registered pipeline. With --prompt STEP: the exact messages that the model of that
+    step would get. What only a run can know has a stand-in in brackets, such as [output of step 1]. FREE: starts no
+    process and opens no connection.
     """
     if graph and prompt is not None:
         raise click.UsageError("--graph and --prompt exclude each other")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
-    from quire.documents import load
+    from quire.cli.named import document_of
 
-    document = load(file)
+    document = document_of(file)
     if document.plan is None:
         _print_errors(document)
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
@@ -45,12 +46,15 @@ def command(file: Path, graph: str | None, prompt: str | None, inputs: tuple[str
         from quire.workspace.find import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
-        print_prompt(prompt_of_document(document, prompt, given_inputs(inputs, None), settings), as_json)
+        given = given_inputs(inputs, None, as_json=plan.format == "pipeline")
+        print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
         from quire.plan.graph import mermaid
 
         text = mermaid(plan)
         put_json({"graph": graph, "text": text}) if as_json else put(text)
+    elif plan.format == "pipeline":
+        _outline_pipeline(document, as_json)
     else:
         from quire.render.outline import outline, outline_data
 
@@ -58,6 +62,19 @@ def command(file: Path, graph: str | None, prompt: str | None, inputs: tuple[str
             put_json({"document": document.name, **outline_data(plan)})
             return
         put_lines(outline(plan))
+
+
+def _outline_pipeline(document: Document, as_json: bool) -> None:
+    from quire.cli.named import tree_of
+    from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+    from quire.render.pipeline_outline import pipeline_data, pipeline_outline
+
+    plan, tree = document.runnable(), tree_of(document)
+    needed, optional = inferred_inputs(tree), optional_inputs(tree)
+    if as_json:
+        put_json({"document": document.name, **pipeline_data(plan, needed, optional)})
+    else:
+        put_lines(pipeline_outline(plan, needed, optional))
 
 
 def _print_errors(document: Document) -> None:

@@ -54,12 +54,16 @@ class Ledger:
             raise CancelRequested
         return written
 
+    async def forget(self, path: str) -> None:
+        """Takes an effect out of the journal, so that it is performed again."""
+        await self.open(Batch(supersede=(path,)))
+
     async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = ()) -> None:
         """The last write of a drive, which says how it ended, and tells whoever waits for that."""
         await self.open(Batch(update=update, letters=letters))
 
     async def open(self, batch: Batch) -> None:
-        """The first write of a drive."""
+        """A write that is no effect's, such as the first of a drive."""
         await self.store.write(self.lease, replace(batch, events=self.feed.take(), withdraw=self._withdrawn()))
 
     async def park(self, update: RunUpdate) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from quire.engine.records import EffectRecord, Event
@@ -165,6 +166,15 @@ class Progress:
                 return self.steps[path]
             path = path.rpartition("/")[0]
         return None
+
+
+_COLLECT = re.compile(r"/(?:for_each|parallel)/collect\b")
+_AGAIN = re.compile(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
+
+
+def place_in_plan(path: str) -> str:
+    """The place in the plan that a path of a run belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
+    return _AGAIN.sub("", _COLLECT.sub("/collect", path))
 
 
 def step_title(step: Step) -> str:

@@ -131,9 +131,16 @@ class Walker:
             finally:
                 task.cancel()
             if done and not task.cancelled():
-                with contextlib.suppress(CancelRequested):
-                    await self._ledger.write(task.result())
+                await self._settle_late(task.result())
             raise
+
+    async def _settle_late(self, record: EffectRecord) -> None:
+        """What came of a tool after its branch was stopped. Nobody will consume a failure: the tool is called again."""
+        with contextlib.suppress(CancelRequested):
+            if record.failure is None:
+                await self._ledger.write(record)
+            else:
+                await self._ledger.forget(record.path)
 
     async def _settle_uncertain(self, request: ToolRequest, branch: Branch) -> None:
         """The tool was started before a crash and nobody knows whether it finished."""

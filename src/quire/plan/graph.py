@@ -1,4 +1,4 @@
-"""A plan as a Mermaid flowchart: questions, calls, tools, branches, and boxes around what is done again or side by side.
+"""A plan as a Mermaid flowchart, with boxes around what is done again and again, or side by side.
 
 Labels come from documents, so every character that means something to Mermaid, to its Markdown or to HTML is written as
 an entity: no title can end its box, start a directive or bring a tag.
@@ -140,7 +140,9 @@ def _step(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_
         case Invoke(tool=tool):
             ends = drawing.node(f"{name}tool", "tool", _label(step, f"tool {tool}"), ends)
         case Agent(identity=identity):
-            ends = drawing.node(f"{name}model", "model", _label(step, f"model, as {identity}" if identity else "model"), ends)
+            ends = drawing.node(
+                f"{name}model", "model", _label(step, f"model, as {identity}" if identity else "model"), ends
+            )
         case Call(document=document):
             ends = drawing.node(f"{name}call", "call", _label(step, f"runs {document}"), ends)
         case Select():

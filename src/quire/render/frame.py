@@ -11,10 +11,14 @@ from dataclasses import dataclass
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from quire.engine.progress import Progress, StepView
-from quire.render.text import numbers, one_line, visible
+from quire.engine.progress import FanView, Progress, StepView
+from quire.render.text import fan_words, numbers, one_line, visible
 
 STREAM_ROWS = 8
+FAILURE_ROWS = 4
+"""How many of the items that failed are shown while a step goes on; at its end more of them are."""
+SUMMARY_FAILURES = 20
+_BAR = 20
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NARROW = 40
 
@@ -59,14 +63,21 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
     room = max(1, height - 1)
     steps = shown_steps(progress)
     stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
-    rows = [step_line(step, width, moment) for step in steps]
-    lines = [*_window(rows, _current(steps), max(0, room - 1 - len(stream))), *stream]
+    rows: list[Text] = []
+    current, wanted = 0, _current(steps)
+    for number, step in enumerate(steps):
+        rows += [step_line(step, width, moment), *failure_lines(step, FAILURE_ROWS, moment)]
+        # The failures of the step under way stay in the window with it.
+        current = len(rows) - 1 if number == wanted else current
+    lines = [*_window(rows, current, max(0, room - 1 - len(stream))), *stream]
     return [_fitting(line, width) for line in (*lines, status_line(progress, moment))][-room:]
 
 
 def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
     """What stays on the screen: every step, however many there are, and the totals."""
-    lines = [step_line(step, width, moment) for step in shown_steps(progress)]
+    lines: list[Text] = []
+    for step in shown_steps(progress):
+        lines += [step_line(step, width, moment), *failure_lines(step, SUMMARY_FAILURES, moment)]
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)
@@ -84,15 +95,44 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     line = Text("  " * step.depth)
     line.append(_glyph(step.status, moment), style=style)
     line.append(f" {one_line(step.label)} ", style="dim" if style == "dim" else "")
-    room = width - 1 - line.cell_len - (cell_len(took) + 2 if took else 0)
+    fan = _BAR + 24 if step.fan and running else 24 if step.fan else 0
+    room = width - 1 - line.cell_len - (cell_len(took) + 2 if took else 0) - fan
     title = Text(one_line(step.title), style="dim" if style == "dim" else "bold" if running else "")
     title.truncate(max(room, 8), overflow="ellipsis")
     line.append_text(title)
+    if step.fan and (step.fan.total or step.fan.failed):
+        line.append(f"  {fan_bar(step.fan, width, moment)}" if running else f"  {fan_words(step.fan)}", style=style)
     if took:
         line.append(f"  {took}", style="dim")
     if step.message and step.status == "failed":
         line.append(f"  {one_line(step.message)}", style="red")
     return line
+
+
+def fan_bar(fan: FanView, width: int, moment: Moment) -> str:
+    """How far a fan has come: a bar where there is room for one, and the counts."""
+    ended = fan.done + fan.failed
+    counts = f"{ended}/{fan.total}"
+    if fan.failed:
+        counts += f" · {fan.failed} failed"
+    if fan.running:
+        counts += f" · {fan.running} running"
+    if width < 2 * _NARROW or not fan.total:
+        return counts
+    full, empty = ("█", "░") if moment.unicode else ("#", "-")
+    filled = _BAR * ended // fan.total
+    return f"{full * filled}{empty * (_BAR - filled)} {counts}"
+
+
+def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
+    """The items of a step that failed, the last ones where there are many."""
+    if step.fan is None or not step.fan.failed:
+        return []
+    shown = step.fan.failures[-most:]
+    glyph = _glyph("failed", moment)
+    lines = [Text(f"    {glyph} {one_line(name)}: {one_line(message)}", style="red") for name, message in shown]
+    hidden = step.fan.failed - len(shown)
+    return [*([Text(f"    … {hidden} more failed", style="dim")] if hidden else []), *lines]
 
 
 def status_line(progress: Progress, moment: Moment) -> Text:

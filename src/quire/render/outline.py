@@ -22,18 +22,18 @@ def outline(plan: Plan) -> Iterator[str]:
         yield from visible(plan.description).split("\n")
     if plan.inputs:
         header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
-        yield from _paragraph("inputs", table([_input(wanted) for wanted in plan.inputs], header))
+        yield from paragraph("inputs", table([_input(wanted) for wanted in plan.inputs], header))
     if plan.system:
-        yield from _paragraph("system prompt", [short(plan.system, 100)])
-    yield from _paragraph("steps", list(_steps(plan.body)))
+        yield from paragraph("system prompt", [short(plan.system, 100)])
+    yield from paragraph("steps", list(_steps(plan.body)))
     tools = uses_of(plan, "tool")
     if tools:
-        yield from _paragraph("tools", _used(tools))
+        yield from paragraph("tools", used(tools))
     prompts = uses_of(plan, "prompt")
     if prompts:
-        yield from _paragraph("prompts", _used(prompts))
+        yield from paragraph("prompts", used(prompts))
     if plan.artifact:
-        yield from _paragraph("artifact", [one_line(written(plan.artifact.type))])
+        yield from paragraph("artifact", [one_line(written(plan.artifact.type))])
 
 
 def outline_data(plan: Plan) -> dict[str, Value]:
@@ -124,7 +124,7 @@ def _kept(capture: Capture) -> str:
     return f"{what} as {capture.name}{kind}"
 
 
-def _used(uses: dict[str, list[str]]) -> list[str]:
+def used(uses: dict[str, list[str]]) -> list[str]:
     return [f"{one_line(name)} (step{'' if len(at) == 1 else 's'} {', '.join(at)})" for name, at in uses.items()]
 
 
@@ -162,7 +162,7 @@ def _step_data(step: Step) -> Value:
     return data
 
 
-def _paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
+def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield ""
     yield click.style(title, bold=True)
     yield from (f"  {line}" if line else "" for line in lines)

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from quire.engine.progress import Progress, StepView
 from quire.engine.records import Event
-from quire.render.text import duration, one_line
+from quire.render.text import duration, fan_words, one_line
 from quire.render.view import Talk
 
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
@@ -31,6 +31,9 @@ class PlainView(Talk):
         step = self._progress.steps.get(event.path)
         if event.type == "warning":
             self.say(warning_line(event))
+        elif event.type == "fan_item" and event.data.get("state") == "failed":
+            which = event.data.get("name", event.data.get("index", ""))
+            self.say(f"  {event.label} {which} failed: {one_line(str(event.data.get('message', '')))}")
         elif step is not None and event.type == "step_started":
             self.pause()
             self._write(self._head(step))
@@ -56,7 +59,8 @@ class PlainView(Talk):
             self._write(self._head(step))
         self._open = ""
         took = "" if word == "skipped" else " " + duration(self._took(step))
-        self._write(f" {word}{took}\n")
+        fan = f" ({fan_words(step.fan)})" if step.fan else ""
+        self._write(f" {word}{took}{fan}\n")
 
     def _took(self, step: StepView) -> float:
         """What its effects took, those of its sub-steps too. Waiting for people is in neither."""

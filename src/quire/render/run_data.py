@@ -34,6 +34,7 @@ def row_data(row: RunRow) -> dict[str, Value]:
 def view_data(view: RunView) -> dict[str, Value]:
     """All that is known of one run."""
     progress = view.replay.progress
+    is_pipeline = view.row.format == "pipeline"
     return {
         **row_data(view.row),
         "model": view.pins.model,
@@ -44,8 +45,9 @@ def view_data(view: RunView) -> dict[str, Value]:
         "warnings": [{"step": label, "message": message} for label, message in progress.warnings],
         "questions": [question_data(question) for question in view.questions],
         "effects": effects_data(view.effects),
-        "output": view.output if view.replay.finished else None,
+        "output": view.value if view.replay.finished else None,
         "artifact_type": view.artifact_type,
+        **({"stores": dict(view.stores)} if is_pipeline else {}),
     }
 
 
@@ -73,6 +75,7 @@ def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
 
 
 def _step(step: StepView) -> Value:
+    fan = step.fan
     return {
         "path": step.path,
         "label": step.label,
@@ -84,6 +87,7 @@ def _step(step: StepView) -> Value:
         "input_tokens": step.input_tokens,
         "output_tokens": step.output_tokens,
         "cost": step.cost,
+        **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
     }
 
 

@@ -10,12 +10,12 @@ import click
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.render.tables import Style, age, short, status_colour, table, tokens
-from quire.render.text import duration, money, one_line, visible
-from quire.values import as_texts
+from quire.render.text import duration, fan_words, money, one_line, visible
 from quire.runtime.view import RunView
-from quire.values import Value
+from quire.values import Value, as_texts
 
 OUTPUT_LINES = 12
+EFFECT_LINES = 30
 _TITLE = 48
 _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": "skipped", "step_failed": "failed"}
 
@@ -26,7 +26,7 @@ def run_table(rows: Sequence[RunRow], now: float) -> list[str]:
             row.id,
             said(row.status),
             short(row.title, _TITLE),
-            row.position,
+            _where(row),
             age(now - row.created_at),
             tokens(row.input_tokens, row.output_tokens),
             money(row.cost),
@@ -44,6 +44,11 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
         yield from _paragraph("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
     yield from _paragraph("steps", table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1)))
+    failures = [line for step in steps if step.fan for line in _failures(step)]
+    if failures:
+        yield from _paragraph("items that failed", failures)
+    if view.replay.progress.stores:
+        yield from _paragraph("stores", _values(as_texts(view.replay.progress.stores)))
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
     if own:
         yield from _paragraph("named outputs", _values(own))
@@ -52,6 +57,8 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     ]
     if warnings:
         yield from _paragraph("warnings", warnings)
+    if view.row.format == "pipeline" and view.effects:
+        yield from _paragraph("effects", _effects(view))
     if view.questions:
         lines = [line for question in view.questions for line in question_lines(question, now)]
         yield from _paragraph("waiting for an answer", lines)
@@ -62,7 +69,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
 def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     yield click.style(one_line(row.title) or row.id, bold=True)
     cost = money(row.cost)
-    at = f" at step {one_line(row.position)}" if row.position and row.status is not Status.COMPLETED else ""
+    at = f" at step {one_line(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
     yield f"{'run':9} {row.id}"
     yield f"{'status':9} {_coloured(said(row.status), row.status)}{at}"
     facts = [
@@ -75,8 +82,10 @@ def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
-        where = f"step {row.position}: " if row.position else ""
+        where = f"step {_where(row)}: " if _where(row) else ""
         facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
+        if row.format == "pipeline" and row.ended_by:
+            facts.append(("failed at", ", ".join(row.ended_by)))
     yield from (f"{name:9} {one_line(fact)}" for name, fact in facts)
 
 
@@ -99,7 +108,8 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 
 def question_lines(question: Question, now: float) -> list[str]:
     """A question, what may be answered, and until when."""
-    lines = [f"step {one_line(question.label)} ({question.kind}): {one_line(question.prompt)}"]
+    at = f" at {one_line(question.path)}" if _is_nested(question) else ""
+    lines = [f"step {one_line(question.label)}{at} ({question.kind}): {one_line(question.prompt)}"]
     if question.options:
         lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
     if question.default is not None:
@@ -124,12 +134,46 @@ def event_line(event: Event) -> str:
             what = ["asks:", str(data.get("prompt", ""))]
         case "warning":
             what = ["warning:", str(data.get("message", ""))]
+        case "fan_started":
+            what = [f"{data.get('total')} items side by side"]
         case known if known in _EVENTS:
             what = [_EVENTS[known], title, str(data.get("message", ""))]
         case other:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
+
+
+def _where(row: RunRow) -> str:
+    """The step of a run. What fails in a pipeline need not be what was last begun there."""
+    if row.format == "pipeline" and row.failure and row.ended_by:
+        return row.ended_by[0].partition("/")[0]
+    return row.position
+
+
+def _is_nested(question: Question) -> bool:
+    """Whether steps of one label can ask several times at once: each item of a list does."""
+    return "[" in question.path and not question.path.startswith(f"{question.label}/") and "/case[" not in question.path
+
+
+def _failures(step: StepView) -> list[str]:
+    fan = step.fan
+    if fan is None:
+        return []
+    lines = [f"{step.label} {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]]
+    return lines if fan.failed <= len(lines) else [*lines, f"… {fan.failed - len(lines)} more"]
+
+
+def _effects(view: RunView) -> list[str]:
+    """Those that did not go well are always among them."""
+    effects = view.effects
+    if len(effects) <= EFFECT_LINES:
+        return journal_table(effects)
+    wrong = [record for record in effects if record.state != "ok"][:EFFECT_LINES]
+    first = effects[: max(0, EFFECT_LINES - len(wrong))]
+    shown = [*first, *(record for record in wrong if record not in first)]
+    rest = len(effects) - len(shown)
+    return [*journal_table(shown), f"… {rest} more: quire runs {view.row.id} --journal"]
 
 
 def said(status: str) -> str:
@@ -140,7 +184,7 @@ def _step(step: StepView) -> tuple[str, ...]:
     return (
         "  " * step.depth + step.label,
         said(step.status),
-        short(step.title, _TITLE),
+        short(step.title, _TITLE) + (f"  {fan_words(step.fan)}" if step.fan else ""),
         duration(step.elapsed) if step.elapsed >= 0.05 else "",
         tokens(step.input_tokens, step.output_tokens),
         money(step.cost),

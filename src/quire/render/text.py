@@ -6,10 +6,13 @@ cursor, change the window's title or hide what stands beside it.
 
 from __future__ import annotations
 
+import json
 import shutil
 import textwrap
 
+from quire.engine.progress import FanView
 from quire.render.visible import visible as shown
+from quire.values import Value, clean
 
 
 def visible(text: str) -> str:
@@ -21,6 +24,11 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """The same on a single line, for titles and messages."""
     return shown(" ".join(text.split()))
+
+
+def output_text(value: Value) -> str:
+    """A value as people and files get it: text as it is, anything else as indented JSON."""
+    return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def wrapped(text: str, indent: str = "") -> str:
@@ -47,6 +55,13 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60}m {whole % 60:02}s"
     return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+
+
+def fan_words(fan: FanView) -> str:
+    """What came of steps side by side: `20 items`, `19 of 20, 1 failed`."""
+    if not fan.failed and fan.done == fan.total:
+        return f"{fan.total} item{'' if fan.total == 1 else 's'}"
+    return f"{fan.done} of {fan.total}" + (f", {fan.failed} failed" if fan.failed else "")
 
 
 def tokens(count: int) -> str:

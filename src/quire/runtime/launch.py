@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from quire.diagnostics import Severity
@@ -57,12 +57,23 @@ class Launcher:
 
 
 class Launching:
-    """Launches for one runtime. `known_tools` are all names that resolve, for definitions that an agent wrote."""
+    """Launches for one runtime. `known_tools` are all names that resolve, for definitions that an agent wrote.
 
-    def __init__(self, runtime: Runtime, known_tools: Callable[[], Collection[str]], *, shell: bool = False) -> None:
+    `options` are those that every run gets which is launched here.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        known_tools: Callable[[], Collection[str]],
+        *,
+        shell: bool = False,
+        options: RunOptions | None = None,
+    ) -> None:
         self._runtime = runtime
         self._known_tools = known_tools
         self._shell = shell
+        self._options = options or RunOptions()
         self._driving: set[asyncio.Task[None]] = set()
 
     async def launch(
@@ -79,25 +90,52 @@ class Launching:
         if tool not in LAUNCHING:
             return Envelope("error", {"error": f"there is no tool {tool}"})
         try:
-            document = self._document(tool, arguments, launcher)
-            options = RunOptions(reply_to=launcher.recipient)
-            run = await self._runtime.start(document, _input(arguments), options)
+            document, given = self._document(tool, arguments, launcher), _input(arguments)
         except QuireError as error:
             return Envelope("error", {"error": str(error)})
-        if tool.endswith(ASYNC):
-            self._leave(run, people)
+        wait = not tool.endswith(ASYNC)
+        return await self.launch_document(
+            document, given, launcher, wait=wait, people=people, listen=listen, began=began
+        )
+
+    async def launch_document(
+        self,
+        document: Document,
+        given: Mapping[str, Value],
+        launcher: Launcher,
+        *,
+        wait: bool = True,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        began: Callable[[Drive], None] = lambda drive: None,
+    ) -> Envelope:
+        """The same for a document that the caller has at hand, of any format."""
+        try:
+            launcher.check(document.runnable().title)
+            run = await self._runtime.start(document, given, replace(self._options, reply_to=launcher.recipient))
+        except QuireError as error:
+            return Envelope("error", {"error": str(error)})
+        if not wait:
+            self._leave(run, people, began)
             return Envelope("started", {"run_id": run})
         ended = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
-        return _envelope(run, ended)
+        return envelope_of(run, ended)
 
     async def settled(self) -> None:
         """Waits for the launches that nobody waits for."""
         while self._driving:
             await asyncio.gather(*self._driving)
 
-    def _leave(self, run: str, people: People | None) -> None:
+    async def interrupt(self) -> None:
+        """Stops them at once: their runs can be resumed."""
+        driving = list(self._driving)
+        for task in driving:
+            task.cancel()
+        await asyncio.gather(*driving, return_exceptions=True)
+
+    def _leave(self, run: str, people: People | None, began: Callable[[Drive], None]) -> None:
         async def drive() -> None:
-            await self._runtime.drive(run, people=people)
+            await self._runtime.drive(run, people=people, began=began)
 
         task = asyncio.create_task(drive())
         self._driving.add(task)
@@ -142,11 +180,16 @@ def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
     return given
 
 
-def _envelope(run: str, ended: Ended) -> Envelope:
+def envelope_of(run: str, ended: Ended) -> Envelope:
+    """How a drive ended, for whoever waited for it."""
     match ended.status:
         case Status.COMPLETED:
             result = ended.result if isinstance(ended.result, Mapping) else {}
-            data = {"run_id": run, "output": result.get("output"), "named_stores": result.get("stores", {})}
+            data = {
+                "run_id": run,
+                "output": result.get("output"),
+                "named_stores": result.get("stores", result.get("named", {})),
+            }
             return Envelope("ok", data)
         case Status.PAUSED | Status.CANCELLED:
             return Envelope(

@@ -26,13 +26,14 @@ class Unattended:
 
 
 class GivenAnswers:
-    """Answers that were given with the run, by step label, each used once; then somebody else is asked."""
+    """Answers that were given with the run, by step label or by path, each used once; then somebody else is asked."""
 
     def __init__(self, answers: Mapping[str, str], others: People) -> None:
         self._answers = dict(answers)
         self._others = others
 
     async def ask(self, question: Question, problem: str) -> str | None:
-        if question.label in self._answers:
-            return self._answers.pop(question.label)
+        for name in (question.path, question.label):
+            if name in self._answers:
+                return self._answers.pop(name)
         return await self._others.ask(question, problem)

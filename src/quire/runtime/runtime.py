@@ -223,14 +223,20 @@ class Runtime:
             return await drive.until_rest(self._walk(plan, pins, setting), opening)
 
     async def answer(self, run: str, label: str | None, value: str) -> Question:
-        """Checks and stores an answer to the open question of a run (of that step, where there are several)."""
-        open_questions = [question for question in await self.store.questions(run) if label in (None, question.label)]
+        """Checks and stores an answer to the open question of a run (of that step, where there are several).
+
+        Items of one step that ask side by side have the same label: then the path of the question says which.
+        """
+        asked = await self.store.questions(run)
+        open_questions = [one for one in asked if label in (None, one.path, one.label)]
         if not open_questions:
             row = await self.row(run)
             where = f" at step {label}" if label else ""
             raise RunState(f"run {run} asks nothing{where} (it is {row.status})")
         if len(open_questions) > 1:
-            steps = ", ".join(question.label for question in open_questions)
+            labels = [question.label for question in open_questions]
+            names = labels if len(set(labels)) == len(labels) else [question.path for question in open_questions]
+            steps = ", ".join(names)
             raise RunState(f"run {run} asks at several steps ({steps}): say which")
         question = open_questions[0]
         try:
@@ -376,6 +382,9 @@ class Runtime:
             f"--break {label}: there is no step {label}" for label in options.breakpoints if label not in labels
         ]
         for label in options.answers:
+            if plan.format == "pipeline":
+                # A callee or an agent may be the one that asks; paths of items are known only when they run.
+                continue
             if label not in labels:
                 problems.append(f"--answer {label}: there is no step {label}")
             elif labels[label].ask is None:

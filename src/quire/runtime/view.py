@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,19 @@ class RunView:
 
     @property
     def output(self) -> str:
-        return str(self._result().get("output", ""))
+        """As text: a value of a pipeline that is no text is JSON."""
+        value = self.value
+        return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+    @property
+    def value(self) -> Value:
+        """What the run gave; null, or empty text for a playbook, before it has ended."""
+        return self._result().get("output", None if self.row.format == "pipeline" else "")
+
+    @property
+    def stores(self) -> Mapping[str, Value]:
+        """The named stores of a pipeline as far as it has come: its inputs, and what its steps have written."""
+        return {**self.pins.inputs, **self.replay.progress.stores} if self.row.format == "pipeline" else {}
 
     @property
     def artifact_type(self) -> str:

@@ -9,6 +9,7 @@ from quire.formats.playbook import placeholders
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.syntax import Playbook, Step
+from quire.formats.playbook.write import without_spans
 from quire.plan import template
 from quire.source import Source
 
@@ -88,6 +89,7 @@ def test_errors_stand_where_they_are() -> None:
         ("## STEP 1: Plan: phase 2 (draft)  ", 1, "Plan: phase 2 (draft)"),
         ("##\tSTEP  007:\tx", 7, "x"),
         ("## STEP 0: zero", 0, "zero"),
+        (f"## STEP {'0' * 5000}12: zeros", 12, "zeros"),
     ],
 )
 def test_step_headings(heading: str, number: int, title: str) -> None:
@@ -162,6 +164,9 @@ def test_output(line: str, expected: tuple[object, ...]) -> None:
         ('@elicit(SELECT, "Q", "a, b", "c", default:"c")', ("select", "Q", ("a, b", "c"), "c")),
         ('@elicit(confirm, "Go?", default:"YES")', ("confirm", "Go?", (), "yes")),
         ('@elicit(select, "Q", "{{a}}", default:"x")', ("select", "Q", ("{{a}}",), "x")),
+        ('@elicit(input, default:"x")', ("input", "", (), "x")),
+        ('@elicit(select, "Q" , "(a)" )', ("select", "Q", ("(a)",), None)),
+        (r'@elicit(input, "say \"hi\"", default:"\"y\"")', ("input", 'say "hi"', (), '"y"')),
         (r'@elicit(input, "say \"hi\", then go")', ("input", 'say "hi", then go', (), None)),
         (r'@elicit(select, "C:\", "D:\")', ("select", "C:\\", ("D:\\",), None)),
     ],
@@ -205,6 +210,10 @@ def test_prompt(reference: str) -> None:
         ("@output: x", "PB106", True),
         ("@output()", "PB106", True),
         ('@elicit(input "p")', "PB106", True),
+        ("@elicit(input,)", "PB106", True),
+        ('@elicit(input, "p", )', "PB106", True),
+        ('@elicit(input, "p") and "q")', "PB106", True),
+        ('@elicit(input, default:"x", "p")', "PB106", True),
         ("@elicit(input, 'p')", "PB106", True),
         ('@elicit(select, "p" "a")', "PB106", True),
         ('@elicit(input, "p", default: "x")', "PB106", True),
@@ -216,6 +225,7 @@ def test_prompt(reference: str) -> None:
         ("@prompt(mcp:srv)", "PB106", True),
         ("@prompt(https://x)", "PB108", False),
         ('@elicit(slider, "p")', "PB105", False),
+        ("@elicit(slider, p)", "PB105", False),
         ("@tool(srv)", "PB111", False),
         ('@elicit(confirm, "p", "Sure")', "PB112", False),
         ('```if m > "3"```', "PB110", True),
@@ -467,6 +477,15 @@ def test_spans_cover_what_they_are_about() -> None:
     }
     for span, expected in spans.items():
         assert text[span.start : span.end] == expected
+
+
+def test_trees_are_equal_when_they_say_the_same_in_the_same_places() -> None:
+    text = '# T\n## INPUTS\n- `m` (enum: a, b)\n## STEP 1: A\n{{m}}\n```if m == "a"```\n### STEP 1a: P\np\n```endif```'
+    moved = text.replace("\n## STEP", "\n\n## STEP")
+    assert read(text) == read(text)
+    assert tree(moved) != tree(text)
+    assert without_spans(tree(moved)) == without_spans(tree(text))
+    assert without_spans(tree(text.replace("{{m}}", "{{n}}"))) != without_spans(tree(text))
 
 
 def test_text_before_the_title_is_noted() -> None:

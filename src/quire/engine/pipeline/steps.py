@@ -18,24 +18,28 @@ RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
 
 
 def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
-    """Each step's value goes on to the next. Only the steps of the run's own document are told of, and stop at."""
-    total = len(body.steps)
+    """Each step's value goes on to the next. Only the steps of the run's own document are told of, and stopped at."""
     for step in body.steps:
         path = f"{prefix}{step.position}"
         if top:
-            yield Emit("step_started", path, step.label, {"title": step.title, "total": total})
-        try:
+            frame.pipe = yield from _told(step, path, frame, len(body.steps))
+        else:
             frame.pipe = yield from run_step(step, path, frame)
-        except StepFailed as error:
-            if top:
-                told: dict[str, Value] = {"title": step.title, "kind": error.kind, "message": error.message}
-                yield Emit("step_failed", path, step.label, {**told, "failed_at": error.path})
-            raise
-        if top:
-            data: dict[str, Value] = {"title": step.title, "total": total}
-            yield Emit("step_completed", path, step.label, data, {"output": frame.pipe})
-            yield Boundary(f"{path}/break", step.label)
     return frame.pipe
+
+
+def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
+    head: dict[str, Value] = {"title": step.title, "total": total}
+    yield Emit("step_started", path, step.label, head)
+    try:
+        value = yield from run_step(step, path, frame)
+    except StepFailed as error:
+        failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
+        yield Emit("step_failed", path, step.label, {**head, **failed})
+        raise
+    yield Emit("step_completed", path, step.label, head, {"output": value})
+    yield Boundary(f"{path}/break", step.label)
+    return value
 
 
 def run_step(step: Step, path: str, frame: Frame) -> Steps:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from operator import attrgetter
 
 from quire.diagnostics import Diagnostic
-from quire.formats.pipeline.checks.calls import call_cycles, check_calls
+from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
 from quire.formats.pipeline.checks.names import check_schema_names, check_tool_names
 from quire.formats.pipeline.checks.resolver import Find, Resolver, finder
 from quire.formats.pipeline.checks.stores import check_stores
@@ -28,11 +28,12 @@ def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[D
     fields = Fields(reading.source)
     find = finder(file, resolver)
     tools = resolver.tools() if resolver else None
+    calls = CallChecker(find, fields, complete=resolver is not None)
     check_schema_names(file, fields)
     if tools is not None:
         check_tool_names(file, tools, fields)
     for pipeline in file.pipelines:
-        check_calls(pipeline, find, fields, complete=resolver is not None)
+        calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
         check_types(pipeline, file.schemas, fields)

@@ -20,6 +20,7 @@ from quire.source import Source, Span
 
 _LONGEST = 60
 _MAX_SUGGESTIONS = 50
+_MAX_PLACING = 3_000_000
 
 
 class Fields:
@@ -29,14 +30,26 @@ class Fields:
         self.source = source
         self.found: list[Diagnostic] = []
         self._suggested = 0
+        self._placing = 0
         self._expressions: dict[str, Expression] = {}
 
     def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
         self.found.append(Diagnostic(code, message, span, "", help))
 
+    def at(self, text: Text, part: Span) -> Span:
+        """The place of a part of a text. Finding it takes time with the length of the text: after so many findings in
+        so long texts only the whole is pointed at."""
+        self._placing += len(text.text)
+        return text.place(self.source, part) if self._placing <= _MAX_PLACING else text.span
+
+    @property
+    def suggests(self) -> bool:
+        """Whether there are suggestions left to make."""
+        return self._suggested < _MAX_SUGGESTIONS
+
     def suggestion(self, name: str, known: Collection[str]) -> str:
         """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
-        if len(name) > _LONGEST or len(known) > 200 or self._suggested == _MAX_SUGGESTIONS:
+        if len(name) > _LONGEST or len(known) > 200 or not self.suggests:
             return ""
         self._suggested += 1
         meant = nearest(name, known)

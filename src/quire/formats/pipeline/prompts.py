@@ -31,11 +31,10 @@ def references(text: str) -> Iterator[PromptReference]:
 
 def attempts(text: str) -> Iterator[Span]:
     """Braces that hold an expression, or a path with spaces around it: they look like references and are text."""
-    taken = [Span(*found.span()) for found in _REFERENCE.finditer(text)]
+    # The inner braces of an escape begin one place behind it.
+    taken = {at for found in _REFERENCE.finditer(text) for at in (found.start(), found.start() + 1)}
     for found in _ATTEMPT.finditer(text):
-        if not _ROOT.search(found[0]) or '"' in found[0]:
-            continue
-        if not any(one.start <= found.start() < one.end for one in taken):
+        if found.start() not in taken and '"' not in found[0] and _ROOT.search(found[0]):
             yield Span(*found.span())
 
 

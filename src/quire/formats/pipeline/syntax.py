@@ -1,4 +1,7 @@
-"""The syntax tree of a pipeline file: what stands in it and where, expressions read but not yet compiled."""
+"""The syntax tree of a pipeline file: what stands in it and where, expressions read but not yet compiled.
+
+Nobody changes a node once it is made; they are not frozen because that costs several times as much to make.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from quire.source import NOWHERE, Source, Span
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Text:
     """A text that other things stand in. `scalar` leads from a place in the text to the place in the file."""
 
@@ -26,14 +29,14 @@ class Text:
         return self.span if self.scalar is None else place(source, self.scalar, part)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExpressionText(Text):
     """An R1 expression, read but not compiled; its own spans count from the start of the text."""
 
     expression: Expression = field(kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Literal:
     value: Value
     span: Span = NOWHERE
@@ -42,13 +45,13 @@ class Literal:
 Argument: TypeAlias = Literal | ExpressionText
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Name:
     text: str
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pass:
     """One name that a callee sees. `value` is None in the list form: the caller's store of that name."""
 
@@ -56,7 +59,7 @@ class Pass:
     value: ExpressionText | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Target:
     """A static name: that of a pipeline, or `KEY.NAME` for one of a file with several."""
 
@@ -64,25 +67,25 @@ class Target:
     passes: tuple[Pass, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TransformBody:
     value: ExpressionText
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ToolBody:
     name: Name
     args: tuple[tuple[Name, Argument], ...] = ()
     schema: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ShellBody:
     command: Argument
     schema: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AgentBody:
     """`tools` is None where `capabilities` are not given; an empty tuple grants nothing."""
 
@@ -92,19 +95,19 @@ class AgentBody:
     schema: Name | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CallBody:
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class MatchBody:
     on: ExpressionText
     cases: tuple[tuple[Name, Target], ...]
     default: Target | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class FoldBody:
     """`source` is None where the incoming pipe is the list."""
 
@@ -114,7 +117,7 @@ class FoldBody:
     max_items: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForEachBody:
     source: Argument | None
     on_error: OnError
@@ -124,7 +127,7 @@ class ForEachBody:
     max_items: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ParallelBody:
     branches: tuple[tuple[Name, Step], ...]
     collect: Step
@@ -136,7 +139,7 @@ Body: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """`kind` is the key of the step as written; `span` covers that key."""
 
@@ -146,7 +149,7 @@ class Step:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Pipeline:
     name: Name
     description: str
@@ -154,7 +157,7 @@ class Pipeline:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PipelineFile:
     """All documents of one text. A direct run takes exactly one pipeline; a registered file may have several."""
 

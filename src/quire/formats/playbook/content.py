@@ -7,15 +7,14 @@ from collections.abc import Sequence
 
 def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
     """Lines without the space at their ends; blank lines around a line that was taken out become one."""
+    if len(pieces) == 1:
+        start, end = pieces[0]
+        piece = text[start:end]
+        return (_tidied(piece) if " \n" in piece or "\t" in piece else piece).strip()
     kept: list[str] = []
     blank = False
     for start, end in pieces:
-        piece = text[start:end]
-        # Most pieces are tidy as they are.
-        if " \n" in piece or "\t" in piece:
-            piece = "\n".join([line.rstrip(" \t") for line in piece.split("\n")])
-        if len(pieces) == 1:
-            return piece.strip()
+        piece = _tidied(text[start:end])
         body = piece.strip("\n")
         if not body:
             blank = True
@@ -25,3 +24,7 @@ def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
         kept.append(body)
         blank = piece.endswith("\n\n")
     return "".join(kept).strip()
+
+
+def _tidied(text: str) -> str:
+    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])

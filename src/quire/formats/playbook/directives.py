@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import cast
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, warnings
 from quire.formats.playbook.quoted import read_escaped
 from quire.formats.playbook.suggest import nearest_word
-from quire.formats.playbook.syntax import Elicitation, ElicitKind, PromptReference, ToolCall
+from quire.formats.playbook.syntax import Elicitation, PromptReference, ToolCall
 from quire.formats.playbook.types import DIRECTIVES, ELICIT_KINDS
 from quire.source import Span
 
@@ -61,15 +60,22 @@ def elicitation(
     kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
 ) -> Elicitation | Ignored:
     """The question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
-    known = kind if kind in ELICIT_KINDS else kind.lower()
-    if known not in ELICIT_KINDS:
+    known = ELICIT_KINDS.get(kind) or ELICIT_KINDS.get(kind.lower())
+    if known is None:
         return _unknown_kind(kind, at, found)
-    prompt = texts[0] if texts else ""
-    asked = Elicitation(cast(ElicitKind, known), prompt, tuple(texts[1:]), default, at, end)
-    if known == "confirm":
-        _check_confirm(asked, found)
-    if asked.default is not None:
-        _check_default(asked, asked.default, found)
+    asked = Elicitation(known, texts[0] if texts else "", tuple(texts[1:]), default, at, end)
+    if default is not None:
+        _check_default(asked, default, found)
+    if known == "confirm" and asked.options:
+        found.append(
+            Diagnostic(
+                warnings.CONFIRM_OPTION,
+                f'Option on a confirm: "{asked.options[0]}"',
+                asked.span,
+                "a confirm is answered with yes or no",
+                "use @elicit(select, …) to offer other answers",
+            )
+        )
     return asked
 
 
@@ -84,7 +90,7 @@ def _escaped_elicit(text: str, at: int, found: list[Diagnostic]) -> Elicitation 
 
 
 def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
-    known = nearest_word(kind.lower(), ELICIT_KINDS)
+    known = nearest_word(kind.lower(), tuple(ELICIT_KINDS))
     at += len("@elicit(")
     found.append(
         Diagnostic(
@@ -98,22 +104,9 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
     return Ignored()
 
 
-def _check_confirm(asked: Elicitation, found: list[Diagnostic]) -> None:
-    if asked.default is not None and asked.default.lower() in ("yes", "no"):
-        asked.default = asked.default.lower()
-    if asked.options:
-        found.append(
-            Diagnostic(
-                warnings.CONFIRM_OPTION,
-                f'Option on a confirm: "{asked.options[0]}"',
-                asked.span,
-                "a confirm is answered with yes or no",
-                "use @elicit(select, …) to offer other answers",
-            )
-        )
-
-
 def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) -> None:
+    if asked.kind == "confirm" and default.lower() in ("yes", "no"):
+        asked.default = default = default.lower()
     if asked.kind == "input" or "{{" in default:
         return
     allowed = ("yes", "no") if asked.kind == "confirm" else asked.options

@@ -11,9 +11,7 @@ from quire.formats.playbook.syntax import Condition, InputDeclaration, Step
 
 
 def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:
-    """Says of each condition where its value comes from, and warns of those that nothing sets before."""
-    if all(arm.condition is None or arm.condition.variable in inputs for step in steps for arm in step.arms):
-        return
+    """Says of each condition on no input where its value comes from, and warns of those that nothing sets before."""
     names = _Names(inputs, steps, found)
     for step in steps:
         for arm in step.arms:

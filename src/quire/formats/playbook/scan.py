@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from re import Match
-from typing import cast
 
 from quire.formats.playbook import fences
 from quire.formats.playbook.fences import Fences
@@ -62,6 +62,8 @@ KIND, TEXTS, DEFAULT = 10, 11, 12
 LABEL = 15
 WORD, VARIABLE, OPERATOR, VALUE = 18, 19, 20, 21
 
+_kind = attrgetter("lastindex")
+
 
 @dataclass(slots=True)
 class Scan:
@@ -84,17 +86,13 @@ class Scan:
 
 def scan(text: str) -> Scan:
     lines = list(_SPECIAL.finditer("\n" + text))
-    kinds = _kinds(lines)
-    result = Scan(lines, kinds)
+    kinds = list(map(_kind, lines))
+    result = Scan(lines, kinds, lines[0] if kinds and kinds[0] == TITLE else None)
     if BACKTICK_FENCE in kinds or TILDE_FENCE in kinds:
         _fence(result, lines)
-    if TITLE in kinds:
+    if not result.title and TITLE in kinds:
         _settle_title(result, lines[kinds.index(TITLE)], lines)
     return result
-
-
-def _kinds(lines: list[Match[str]]) -> list[int]:
-    return cast("list[int]", [line.lastindex for line in lines])
 
 
 def line_span(line: Match[str]) -> Span:
@@ -115,9 +113,6 @@ def step_number(line: Match[str]) -> int | None:
 
 def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> None:
     at = title.start()
-    if title is lines[0]:
-        result.title = title
-        return
     around = next((block for block in result.blocks if block[0] < at < block[1]), None)
     section = next((line for line in result.lines if is_section(line)), None)
     if section and section.start() < at and (around is None or section.start() < around[0]):
@@ -137,7 +132,7 @@ def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Takes what is inside of fences out of the lines."""
     ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
     found = fences.find([line[0][1:] for line in ticks])
-    result.lines, result.kinds = lines, _kinds(lines)
+    result.lines, result.kinds = lines, list(map(_kind, lines))
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]
     if found.pairs:
         _take_out(result, ticks, found)
@@ -156,4 +151,5 @@ def _take_out(result: Scan, ticks: list[Match[str]], found: Fences) -> None:
             outside.append(line)
         elif blocks[index][0] < at and line.end() - 1 < blocks[index][1]:
             inside[index].append(line)
-    result.lines, result.kinds, result.blocks, result.fenced = outside, _kinds(outside), blocks, inside
+    result.lines, result.kinds = outside, list(map(_kind, outside))
+    result.blocks, result.fenced = blocks, inside

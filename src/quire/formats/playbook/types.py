@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from quire.formats.playbook.syntax import ElicitKind
+
 INPUT_TYPES = {
     "string": "string",
     "text": "text",
@@ -17,5 +19,5 @@ INPUT_TYPES = {
 }
 OUTPUT_TYPES = {**INPUT_TYPES, "json": "json"}
 ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
-ELICIT_KINDS = ("input", "confirm", "select")
+ELICIT_KINDS: dict[str, ElicitKind] = {"input": "input", "confirm": "confirm", "select": "select"}
 DIRECTIVES = ("output", "elicit", "prompt", "tool")

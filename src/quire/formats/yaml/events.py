@@ -64,13 +64,9 @@ class Events:
             self._base = following.start()
 
     def _document_events(self, loader: yaml.CSafeLoader | yaml.SafeLoader) -> Iterator[tuple[yaml.Event, int, int]]:
-        base = self._base
-        while (event := loader.get_event()) is not None:
-            start, end = event.start_mark, event.end_mark
-            if start is not None and end is not None:
-                yield event, base + start.index, base + end.index
-            if isinstance(event, yaml.StreamEndEvent):
-                return
+        base, following = self._base, loader.get_event
+        while (event := following()) is not None:
+            yield event, base + event.start_mark.index, base + event.end_mark.index
 
     def restored(self, text: str) -> str:
         """The text of a scalar without stand-ins."""

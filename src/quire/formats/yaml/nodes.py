@@ -1,6 +1,7 @@
 """What a YAML text is read into: three kinds of node, each with its place in the source.
 
-Plain scalars are resolved as JSON has them (see `scalars`); everything in quotes or in a block is text.
+Plain scalars are resolved as JSON has them (see `scalars`); everything in quotes or in a block is text. Nobody changes
+a node once the reader has given it away; they are not frozen because that costs several times as much to make.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Style(StrEnum):
     FOLDED = ">"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scalar:
     """`span` covers the tag as well, `body` only what comes after it (quotes included). A tagged scalar is text."""
 
@@ -37,7 +38,7 @@ class Scalar:
     tag: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A key can be any untagged scalar: whether it must be text is for the reader of the mapping to say."""
 
@@ -45,13 +46,13 @@ class Entry:
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sequence:
     items: tuple[Node, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mapping:
     """Keys are distinct, in the order of the text."""
 

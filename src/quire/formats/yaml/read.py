@@ -83,15 +83,17 @@ class _Builder:
                 self._unclosed(stack)
                 stack.clear()
             node: Node
-            if isinstance(event, yaml.ScalarEvent):
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
                 node = self._scalar(event, start, end)
             elif isinstance(event, yaml.CollectionStartEvent):
                 if len(stack) == MAX_DEPTH:
                     message = f"nested deeper than {MAX_DEPTH} levels"
                     self.found.append(Diagnostic(codes.TOO_DEEP, message, Span(start, end)))
                     break
-                self._properties(event, start)
-                stack.append(_Open(start, bool(event.flow_style), isinstance(event, yaml.MappingStartEvent)))
+                if event.tag is not None or event.anchor is not None:
+                    self._properties(event, start)
+                stack.append(_Open(start, bool(event.flow_style), kind is yaml.MappingStartEvent))
                 continue
             elif isinstance(event, yaml.CollectionEndEvent):
                 node = self._closed(stack.pop(), end)
@@ -118,8 +120,8 @@ class _Builder:
             self._events.found[-1] = replace(error, help=help)
 
     def _scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> Scalar:
-        text = self._events.restored(event.value)
-        if event.style in ("|", ">"):
+        text, style = self._events.restored(event.value), event.style
+        if style in ("|", ">"):
             # The parser counts the blank lines after a block to it.
             end = start + len(self._text[start:end].rstrip(" \t\n"))
         span = body = Span(start, end)
@@ -128,9 +130,9 @@ class _Builder:
             body = Span(begin.end() if begin else start, end)
             self._properties(event, start)
         if event.tag == EXPR:
-            return Scalar(text, text, span, body, _STYLES[event.style or ""], EXPR)
-        if event.style:
-            return Scalar(text, text, span, body, _STYLES[event.style])
+            return Scalar(text, text, span, body, _STYLES[style or ""], EXPR)
+        if style:
+            return Scalar(text, text, span, body, _STYLES[style])
         try:
             return Scalar(resolve(text), text, span, body)
         except NotJson as problem:

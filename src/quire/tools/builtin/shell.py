@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1_000_000
 SECONDS = 60.0
 _TAIL = 2000
+_GRACE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +73,8 @@ class Shell:
         import asyncio
 
         home = "/tmp" if self.sandbox else str(self.workspace)  # noqa: S108
-        try:
-            process = await asyncio.create_subprocess_exec(
+        starting = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
@@ -82,6 +83,13 @@ class Shell:
                 env=scrubbed(self.environ, home),
                 start_new_session=True,
             )
+        )
+        try:
+            process = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # It may run already, and asyncio would end the command alone, not what that has started.
+            await _end(await starting)
+            raise
         except (OSError, ValueError) as error:
             raise ToolFailed(f"the command cannot be started: {error}", kind="exit") from None
         try:
@@ -106,11 +114,15 @@ def _stdin(given: Value) -> bytes:
 
 
 async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:
-    """All that it writes, and the end of what it complains about. Ends with the command itself, not with what
-    the command left running in the background."""
+    """All that it writes, and the end of what it complains about.
+
+    Is over when the command is: what it left running in the background is ended, and if that holds the pipes
+    open all the same, it is not waited for.
+    """
     import asyncio
 
     assert process.stdin and process.stdout and process.stderr  # noqa: S101  # they are pipes, see above
+    output, errors = bytearray(), bytearray()
 
     async def feed(pipe: asyncio.StreamWriter) -> None:
         try:
@@ -121,45 +133,52 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
         finally:
             pipe.close()
 
-    async def output(pipe: asyncio.StreamReader) -> bytes:
-        kept = bytearray()
+    async def listen(pipe: asyncio.StreamReader) -> None:
         while piece := await pipe.read(65_536):
-            kept += piece
-            if len(kept) > MAX_OUTPUT:
+            output.extend(piece)
+            if len(output) > MAX_OUTPUT:
                 raise ToolFailed(f"the command wrote more than {MAX_OUTPUT:,} bytes and was ended", kind="too_large")
-        return bytes(kept)
 
-    async def complaints(pipe: asyncio.StreamReader) -> bytes:
-        kept = b""
+    async def complaints(pipe: asyncio.StreamReader) -> None:
         while piece := await pipe.read(65_536):
-            kept = (kept + piece)[-_TAIL:]
-        return kept
+            errors.extend(piece)
+            del errors[:-_TAIL]
 
     async def end() -> None:
-        await process.wait()
+        await _exited(process)
         _kill(process.pid)
 
-    tasks = [
-        asyncio.ensure_future(output(process.stdout)),
-        asyncio.ensure_future(complaints(process.stderr)),
-    ]
-    others = [asyncio.ensure_future(feed(process.stdin)), asyncio.ensure_future(end())]
+    listening = asyncio.gather(listen(process.stdout), complaints(process.stderr))
+    ending, feeding = asyncio.ensure_future(end()), asyncio.ensure_future(feed(process.stdin))
     try:
-        kept, said = await asyncio.gather(*tasks)
-        await process.wait()
-        return kept, said
+        await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({listening}, timeout=_GRACE)
+        if listening.done():
+            listening.result()
+        await ending
+        return bytes(output), bytes(errors)
     finally:
-        for task in (*tasks, *others):
+        for task in (listening, ending, feeding):
             task.cancel()
-        await asyncio.gather(*tasks, *others, return_exceptions=True)
+        await asyncio.gather(listening, ending, feeding, return_exceptions=True)
+
+
+async def _exited(process: asyncio.subprocess.Process) -> None:
+    """Not `wait()`: on some releases it also waits for the pipes, which something in the background may hold."""
+    import asyncio
+
+    pause = 0.001
+    while process.returncode is None:  # noqa: ASYNC110
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 0.05)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """The whole group, whatever came before: nothing of a command outlives its call."""
-    import asyncio
-
     _kill(process.pid)
-    await asyncio.shield(process.wait())
+    await _exited(process)
+    # Closes our ends of the pipes, whoever holds the others.
+    process._transport.close()  # type: ignore[attr-defined]
 
 
 def _kill(group: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from quire.formats.pipeline.checks.resolver import Find
 from quire.formats.pipeline.codes import errors, lints, warnings
@@ -12,72 +13,103 @@ from quire.formats.pipeline.syntax import Pipeline, Target
 from quire.formats.pipeline.walk import targets, walk
 
 _MAX_CYCLES = 20
+_SHOWN = 8
 
 
-def call_cycles(pipeline: Pipeline, find: Find) -> list[tuple[tuple[str, ...], Target]]:
+def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) -> list[tuple[tuple[str, ...], Target]]:
     """The ways in which pipelines reach themselves, from here on: the names along each, and the target of this
-    pipeline by which it is entered."""
+    pipeline by which it is entered. `done` are the pipelines that were looked at before, by identity."""
     found: list[tuple[tuple[str, ...], Target]] = []
-    done: set[int] = set()
-    way: list[tuple[Pipeline, Iterator[Target]]] = [(pipeline, _targets(pipeline))]
+    done = set() if done is None else done
+    if id(pipeline) in done:
+        return found
+    way: dict[int, tuple[Pipeline, Iterator[Target]]] = {id(pipeline): (pipeline, _targets(pipeline))}
     first: Target | None = None
     while way and len(found) < _MAX_CYCLES:
-        here, left = way[-1]
+        key = next(reversed(way))
+        here, left = way[key]
         target = next(left, None)
         if target is None:
-            done.add(id(here))
-            way.pop()
+            done.add(key)
+            del way[key]
             continue
-        if len(way) == 1:
+        if first is None or len(way) == 1:
             first = target
         callee = find(target.pipeline.text, here)
         if callee is None or id(callee) in done:
             continue
-        at = next((at for at, (one, _) in enumerate(way) if one is callee), None)
-        if at is None:
-            way.append((callee, _targets(callee)))
-        elif first is not None:
-            found.append((tuple(one.name.text for one, _ in way[at:]), first))
+        if id(callee) in way:
+            names = [one.name.text for one, _ in way.values()]
+            found.append((tuple(names[list(way).index(id(callee)) :]), first))
+        else:
+            way[id(callee)] = (callee, _targets(callee))
     return found
 
 
-def check_calls(pipeline: Pipeline, find: Find, fields: Fields, *, complete: bool) -> None:
-    """`complete` says that what cannot be found does not exist."""
-    for names, target in call_cycles(pipeline, find):
-        way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
-        fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
-    for _, step in walk(pipeline):
-        for target in targets(step):
-            callee = find(target.pipeline.text, pipeline)
-            if callee is not None:
-                _check_passes(target, callee, fields)
-            elif complete:
-                message = f"there is no pipeline {fields.shown(target.pipeline.text)}"
-                fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
-            seen: set[str] = set()
-            for one in target.passes:
-                if one.name.text in seen:
-                    message = f"{one.name.text} is passed twice"
-                    fields.report(lints.NEEDLESS_PASS, message, one.name.span)
-                seen.add(one.name.text)
+class CallChecker:
+    """The calls of one file. `complete` says that what cannot be found does not exist."""
+
+    def __init__(self, find: Find, fields: Fields, *, complete: bool) -> None:
+        self._find = find
+        self._fields = fields
+        self._complete = complete
+        self._done: set[int] = set()
+        self._known: dict[int, _Needs] = {}
+
+    def check(self, pipeline: Pipeline) -> None:
+        fields = self._fields
+        for names, target in call_cycles(pipeline, self._find, self._done):
+            way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
+            fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
+        for _, step in walk(pipeline):
+            for target in targets(step):
+                callee = self._find(target.pipeline.text, pipeline)
+                if callee is not None:
+                    self._check_passes(target, callee)
+                elif self._complete:
+                    message = f"there is no pipeline {fields.shown(target.pipeline.text)}"
+                    fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
+                seen: set[str] = set()
+                for one in target.passes:
+                    if one.name.text in seen:
+                        fields.report(lints.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
+                    seen.add(one.name.text)
+
+    def _check_passes(self, target: Target, callee: Pipeline) -> None:
+        needs = self._known.get(id(callee)) or self._known.setdefault(id(callee), _needs(callee))
+        names = {one.name.text: one.name for one in target.passes}
+        missing = [name for name in needs.needed if name not in names]
+        if missing:
+            message = f"{callee.name.text} reads {_listed(missing)}, which is not passed to it"
+            help = f"pass: [{', '.join([*names, *missing])}]" if len(missing) + len(names) <= _SHOWN else ""
+            self._fields.report(warnings.NOT_PASSED, message, target.pipeline.span, help)
+        for text, name in names.items() if needs.read is not None else ():
+            if needs.read is not None and text not in needs.read:
+                help = self._fields.suggestion(text, needs.read)
+                message = f"{callee.name.text} never reads {text}"
+                self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
 
 
-def _check_passes(target: Target, callee: Pipeline, fields: Fields) -> None:
-    names = {one.name.text: one.name for one in target.passes}
-    for needed in inferred_inputs(callee):
-        if needed not in names:
-            message = f"{callee.name.text} reads {needed}, which is not passed to it"
-            fields.report(warnings.NOT_PASSED, message, target.pipeline.span, f"pass: [{', '.join([*names, needed])}]")
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+
+    needed: tuple[str, ...]
+    read: frozenset[str] | None
+
+
+def _needs(callee: Pipeline) -> _Needs:
     found = [*uses(callee)]
-    if any(
+    whole = any(
         use.path == ("ctx",) and not _is_base(use, then) for use, then in zip(found, [*found[1:], None], strict=False)
-    ):
-        return  # It may read any name out of the whole.
-    read = {use.store for use in found}
-    for text, name in names.items():
-        if text not in read:
-            help = fields.suggestion(text, [one for one in read if one])
-            fields.report(lints.NEEDLESS_PASS, f"{callee.name.text} never reads {text}", name.span, help)
+    )
+    read = None if whole else frozenset(name for use in found if (name := use.store) is not None)
+    return _Needs(inferred_inputs(callee), read)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_base(use: Use, then: Use | None) -> bool:

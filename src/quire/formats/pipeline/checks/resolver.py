@@ -28,7 +28,7 @@ def finder(file: PipelineFile, resolver: Resolver | None) -> Find:
     siblings = {pipeline.name.text: pipeline for pipeline in file.pipelines}
 
     def find(name: str, caller: Pipeline) -> Pipeline | None:
-        if name in siblings and any(caller is one for one in file.pipelines):
+        if name in siblings and siblings.get(caller.name.text) is caller:
             return siblings[name]
         return resolver.pipeline(name, caller) if resolver else None
 

@@ -10,7 +10,7 @@ from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import Use, uses
 from quire.formats.pipeline.syntax import FoldBody, Pipeline, Step
 from quire.formats.pipeline.walk import parts
-from quire.source import Source, Span
+from quire.source import Span
 
 _WHERE = {
     "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
@@ -18,8 +18,8 @@ _WHERE = {
 }
 
 
-def place_of(use: Use, source: Source) -> Span:
-    return use.span if use.text is None else use.text.place(source, use.span)
+def _place(use: Use, fields: Fields) -> Span:
+    return use.span if use.text is None else fields.at(use.text, use.span)
 
 
 def check_stores(pipeline: Pipeline, fields: Fields) -> None:
@@ -28,7 +28,7 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
         root = use.path[0]
         if root in _WHERE and root not in use.bindings:
             message = f"there is no {root} in this place"
-            fields.report(warnings.UNBOUND, message, place_of(use, fields.source), _WHERE[root])
+            fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
         name = use.store
         if name is None or use.written(name) or use.optional:
             continue
@@ -43,16 +43,16 @@ def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
     # A step that reads and writes one name is working on an input.
     if at is not None and at > use.index:
         message = f"{name} is read here, but step {at + 1} writes it, later"
-        fields.report(warnings.UNWRITTEN, message, place_of(use, fields.source), "else it has to be an input")
+        fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
     elif at is None and name in inner:
         message = f"{name} is written only inside of another step, which is not seen here"
         help = "give the whole step an output, or read it with get(ctx, …)"
-        fields.report(warnings.UNWRITTEN, message, place_of(use, fields.source), help)
-    elif at is None and not (use.in_prompt and use.path[0] != "ctx"):
+        fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
+    elif at is None and fields.suggests and not (use.in_prompt and use.path[0] != "ctx"):
         help = fields.suggestion(name, [one for one in use.first if use.written(one)])
         if help:
             message = f"no step writes {name}, so it is an input"
-            fields.report(lints.LIKELY_SLIP, message, place_of(use, fields.source), help)
+            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
 
 
 def _inside(step: Step) -> Iterator[tuple[Step, bool]]:

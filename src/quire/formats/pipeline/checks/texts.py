@@ -38,7 +38,7 @@ def _check_prompt(prompt: Text, fields: Fields) -> None:
         is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
         message = f"{fields.shown(text)} is no reference: the model is sent it as it stands"
-        fields.report(lints.NO_REFERENCE, message, prompt.place(fields.source, part), help)
+        fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), help)
 
 
 def _check_argument(value: Argument, fields: Fields) -> None:

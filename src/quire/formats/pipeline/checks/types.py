@@ -107,12 +107,12 @@ class _Walker:
             inside = parts_of(self._shapes.resolved(known))
             field = next((one for one in inside or () if one.name == segment), None)
             if field is None:
-                self._no_field(holder, segment, inside, text.place(self._fields.source, span))
+                self._no_field(holder, segment, inside, self._fields.at(text, span))
                 return
             if not field.required:
                 message = f"{holder}.{segment} may be missing: its schema says required: false"
                 help = f"get({holder}, '{segment}') gives null instead of failing"
-                self._fields.report(lints.OPTIONAL_FIELD, message, text.place(self._fields.source, span), help)
+                self._fields.report(lints.OPTIONAL_FIELD, message, self._fields.at(text, span), help)
             known = field.type
             at += 1
 
@@ -135,7 +135,7 @@ class _Walker:
             message = f"{node.operator} cannot compare a {left} with a {right}"
         else:
             return
-        self._fields.report(warnings.ORDERING, message, text.place(self._fields.source, node.span))
+        self._fields.report(warnings.ORDERING, message, self._fields.at(text, node.span))
 
     def _prompt(self, prompt: Text, scope: Scope) -> None:
         for found in references(prompt.text):
@@ -154,8 +154,9 @@ class _Walker:
             labels = ["True", "False"]
         else:
             return
+        allowed = frozenset(labels)
         for label, _ in body.cases:
-            if label.text not in labels:
+            if label.text not in allowed:
                 message = f"the case {self._fields.shown(label.text)} can never be chosen"
                 help = f"the value is one of {', '.join(labels[:12])}"
                 self._fields.report(warnings.UNREACHABLE, message, label.span, help)

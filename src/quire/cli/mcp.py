@@ -1,0 +1,131 @@
+"""`quire mcp`: the documents of this workspace as tools of an MCP server."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.mcp_server.server import Offer
+    from quire.runtime import Runtime
+
+TOKEN = "QUIRE_MCP_TOKEN"  # noqa: S105  # the name of a variable
+SHORTEST_TOKEN = 16
+
+
+@click.command("mcp")
+@click.argument("documents", metavar="[DOC]...", nargs=-1)
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdin and stdout.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
+@click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
+@click.option("--model", metavar="SPEC", help="The model of the runs, as PROVIDER:NAME.")
+@click.option("--script", metavar="FILE", help="Take the replies from a file instead of a model.")
+@click.option("--allow", metavar="TOOL", multiple=True, help="Grant a tool to the runs.")
+@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop each run once this much is spent.")
+def command(
+    documents: tuple[str, ...],
+    http: bool,
+    host: str,
+    port: int,
+    allow_inline: bool,
+    model: str | None,
+    script: str | None,
+    allow: tuple[str, ...],
+    budget: float | None,
+) -> None:
+    """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
+
+    Registered pipelines, the playbooks in playbooks/ and each DOC become tools. Questions of a run are asked through
+    the client; what nobody answers waits for `quire answer`. With --http the URL and the token that a client needs are
+    said on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else.
+    """
+    if model and script:
+        raise click.UsageError("--model and --script exclude each other")
+    if find_spec("mcp") is None:
+        raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
+    from quire.cli.scripts import pinned_spec
+    from quire.documents import load
+    from quire.mcp_server.server import Offer
+    from quire.runtime import RunOptions, Runtime
+    from quire.workspace.requests import require_trusted
+
+    for document in documents:
+        load(document).runnable()
+    runtime = Runtime.open()
+    require_trusted(runtime.settings)
+    asked = f"script:{script}" if script else model
+    options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
+    offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, _say)
+    token = _token() if http else ""
+
+    import asyncio
+
+    asyncio.run(_serve(runtime, offer, http=http, address=host, port=port, token=token))
+
+
+async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int, token: str) -> None:
+    from quire.mcp_server.server import Host
+
+    try:
+        host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
+        if not http:
+            from quire.mcp_server.stdio import serve_stdio
+
+            await serve_stdio(host)
+            return
+        from quire.mcp_server.http import listening, serve_http
+
+        def ready(url: str) -> None:
+            _say(f"serving {runtime.settings.workspace.folder} at {url}")
+            if not os.environ.get(TOKEN):
+                _say(f"clients send the header  Authorization: Bearer {token}")
+
+        await serve_http(host, listening(address, port), token, ready)
+    finally:
+        await runtime.close()
+
+
+async def _reopened(runtime: Runtime, run: str) -> Runtime:
+    """A script goes on where it was."""
+    from quire.cli.scripts import with_script
+
+    return await with_script(runtime, await runtime.view(run), None)
+
+
+def _hand_over(run: str) -> None:
+    """Nobody waits for this run, so it goes on although the server ends."""
+    import subprocess
+
+    nowhere = subprocess.DEVNULL
+    subprocess.Popen(  # noqa: S603  # our own interpreter, a run id that we made
+        [sys.executable, "-m", "quire", "resume", run, "--quiet"],
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        start_new_session=True,
+    )
+    _say(f"run {run} goes on by itself: quire runs {run}")
+
+
+def _token() -> str:
+    token = os.environ.get(TOKEN, "")
+    if not token:
+        return secrets.token_urlsafe(32)
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip():
+        raise CannotStart(f"{TOKEN} must have at least {SHORTEST_TOKEN} characters, ASCII, no blanks around it")
+    return token
+
+
+def _say(text: str) -> None:
+    from quire.render.text import visible
+
+    print(f"quire: {visible(text)}", file=sys.stderr, flush=True)

@@ -1,0 +1,63 @@
+"""Checking pipelines with what their workspace has: registered pipelines and tools. Starts nothing, asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from quire.diagnostics import Diagnostic
+from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import Pipeline
+from quire.source import Source
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import Workspace, find_workspace
+from quire.workspace.pipelines import FOLDER, Registered, load_registry
+from quire.workspace.settings import Settings
+
+
+class WorkspaceResolver:
+    """The `Resolver` of a workspace, as its files are now."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        registry = load_registry(settings)
+        self._registered = registry.pipelines
+        self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
+
+    def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
+        """In a file of several, a name without a dot is a sibling first."""
+        key, dot, _ = self._names.get(id(caller), "").partition(".")
+        found: Registered | None = self._registered.get(f"{key}.{name}") if dot else None
+        found = found or self._registered.get(name)
+        return found.tree if found else None
+
+    def tools(self) -> Collection[str] | None:
+        """Servers and modules are not started to ask what they have."""
+        if self._settings.servers or self._settings.tools.modules:
+            return None
+        from quire.tools.builtin.specs import NAMES, SPECS
+
+        return {*SPECS, *NAMES}
+
+    def is_registered(self, path: Path) -> bool:
+        """Whether a file may hold several pipelines: one that nobody registers is only ever run by itself."""
+        folder = self._settings.workspace.folder
+        named = {(folder / entry.path).resolve() for entry in self._settings.pipelines.values()}
+        at = path.resolve()
+        return at in named or (at.parent == (folder / FOLDER).resolve() and at.suffix == ".yaml")
+
+
+class PipelineCheck:
+    """Everything there is to say about a pipeline file in its own workspace, which is read once for all its files."""
+
+    def __init__(self) -> None:
+        self._resolvers: dict[Workspace, WorkspaceResolver] = {}
+
+    def __call__(self, source: Source) -> tuple[Diagnostic, ...]:
+        path = Path(source.name)
+        workspace = find_workspace(path.parent)
+        resolver = self._resolvers.get(workspace)
+        if resolver is None:
+            resolver = self._resolvers[workspace] = WorkspaceResolver(load_settings(workspace))
+        return check_reading(parse(source, registered=resolver.is_registered(path)), resolver)

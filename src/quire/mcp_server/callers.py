@@ -1,0 +1,66 @@
+"""Who calls: what the server has to know of a client to talk to it, whichever generation of the protocol it speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from quire.values import clean
+
+Context: TypeAlias = ServerRequestContext[Any, Any]
+
+RECIPIENT = "mcp:"
+"""What the ids of clients begin with, as recipients of letters."""
+
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The client of one request. `logs` says that it wants to hear of the steps: it asked for progress or messages."""
+
+    session: ServerSession
+    request: types.RequestId | None
+    recipient: str
+    modern: bool
+    elicits: bool
+    logs: bool
+
+    @classmethod
+    def of(cls, context: Context) -> Caller:
+        session = context.session
+        capabilities = session.client_capabilities
+        return cls(
+            session=session,
+            request=context.request_id,
+            recipient=RECIPIENT + _name(session),
+            modern=context.protocol_version in MODERN_PROTOCOL_VERSIONS,
+            elicits=_can_show_forms(capabilities.elicitation if capabilities else None),
+            logs=any(key in (context.meta or {}) for key in ("progress_token", types.LOG_LEVEL_META_KEY)),
+        )
+
+    def with_log(self, wanted: bool) -> Caller:
+        return replace(self, logs=wanted)
+
+
+def connection_of(context: Context) -> str:
+    """The connection that a request came by. The one of stdio has no name."""
+    request = context.request
+    headers = getattr(request, "headers", None)
+    return str(headers.get("mcp-session-id", "")) if headers is not None else ""
+
+
+def _name(session: ServerSession) -> str:
+    params = session.client_params
+    name = clean(params.client_info.name).strip() if params else ""
+    return "".join(part for part in name if part.isprintable())[:_LONGEST_NAME] or "client"
+
+
+def _can_show_forms(capability: types.ElicitationCapability | None) -> bool:
+    """Clients from before there were modes say nothing of them, and show forms."""
+    return capability is not None and (capability.form is not None or capability.url is None)

@@ -1,0 +1,215 @@
+"""Calls as runs: one that a client waits for, one that is left to itself, one that goes on with answers.
+
+A run belongs to the server and not to the request: when the client cancels or leaves, the run is told to stop, comes
+to rest at its next boundary with all that it did recorded, and can be resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+import mcp_types as types
+
+from quire.engine.drive import Drive
+from quire.engine.events import Listener
+from quire.engine.ports import People
+from quire.engine.records import Status
+from quire.errors import QuireError
+from quire.formats.pipeline.gate import LAUNCHING
+from quire.mcp_server.callers import Caller
+from quire.mcp_server.catalogue import Offered
+from quire.mcp_server.late import Late
+from quire.mcp_server.progress import reporting
+from quire.mcp_server.questions import Asked, Elicited, input_required, read_answers
+from quire.mcp_server.results import result_of, waiting
+from quire.runtime import RunOptions, Runtime
+from quire.runtime.known_tools import KnownTools
+from quire.runtime.launch import ASYNC, INLINE, Envelope, Launcher, Launching, envelope_of
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.grants import default_grants
+
+Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
+Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], Awaitable[Envelope]]
+Reopen: TypeAlias = Callable[[Runtime, str], Awaitable[Runtime]]
+
+GRANTS = Grants.of(["rye.execute.pipeline.*"])
+"""Launching is what the user granted by starting the server; what a run may do is not decided here."""
+
+
+class Attached:
+    """A drive, and whoever waits for it: `left` says that nobody does any more."""
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+        self._drive: Drive | None = None
+
+    def began(self, drive: Drive) -> None:
+        self._drive = drive
+        if self.left.is_set():
+            drive.stop()
+
+    def leave(self) -> None:
+        self.left.set()
+        if self._drive is not None:
+            self._drive.stop()
+
+
+class Calls:
+    """`reopen` gives the runtime that goes on with a run; `hand_over` leaves a run to a process of its own."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        options: RunOptions,
+        *,
+        inline: bool,
+        report: Callable[[str], None],
+        reopen: Reopen,
+        hand_over: Callable[[str], None],
+    ) -> None:
+        self._runtime = runtime
+        self._inline = inline
+        self._report = report
+        self._reopen = reopen
+        self._hand_over = hand_over
+        self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
+        self._launching = Launching(runtime, self._known, shell=self._known.shell, options=options)
+        self._late = Late(runtime)
+        self._waited_for: dict[asyncio.Task[Envelope], Attached] = {}
+        self._detached: dict[str, Attached] = {}
+
+    def launchers(self) -> list[str]:
+        """The launch tools that a client may use."""
+        return sorted(tool for tool in LAUNCHING if self._inline or INLINE not in tool)
+
+    async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
+        """One of the four launch tools."""
+        if INLINE in tool:
+            try:
+                await self._known.learn(arguments.get("definition"))
+            except QuireError as error:
+                return result_of(Envelope("error", {"error": str(error)}))
+        launcher = self._launcher(caller)
+        if tool.endswith(ASYNC):
+            attached = Attached()
+            envelope = await self._launching.launch(tool, arguments, launcher, began=attached.began)
+            if envelope.status == "started":
+                self._detached[str(envelope.data["run_id"])] = attached
+            return result_of(envelope)
+
+        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
+            return self._launching.launch(tool, arguments, launcher, people=people, listen=listen, began=began)
+
+        return await self._answered(caller, await self._attend(caller, work))
+
+    async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
+        """The tool of one document."""
+        missing = [name for name in offered.required if arguments.get(name) is None]
+        if missing:
+            return result_of(Envelope("error", {"error": f"missing input: {', '.join(missing)}"}))
+
+        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
+            return self._launching.launch_document(
+                offered.document, arguments, self._launcher(caller), people=people, listen=listen, began=began
+            )
+
+        return await self._answered(caller, await self._attend(caller, work))
+
+    async def go_on(self, caller: Caller, state: str, responses: types.InputResponses | None) -> Result:
+        """A call that was made again, with what its run had asked for."""
+        asked = Asked.of(state)
+        try:
+            row = await self._late.row(asked.run)
+            if row.status is not Status.AWAITING_INPUT:
+                return result_of(await self._late.envelope(asked.run))
+            questions = await self._runtime.store.questions(asked.run)
+            answers = read_answers(asked, questions, responses)
+            for path, value in answers.given.items():
+                await self._runtime.answer(asked.run, path, value)
+        except QuireError as error:
+            return result_of(Envelope("error", {"run_id": asked.run, "error": str(error)}))
+        if answers.problems:
+            again = [question for question in questions if question.path in answers.problems]
+            return input_required(asked.run, again, answers.declined, answers.problems)
+        if not await self._runtime.store.answers(asked.run):
+            return result_of(waiting(asked.run, questions))
+
+        async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Envelope:
+            runtime = await self._reopen(self._runtime, asked.run)
+            ended = await runtime.drive(asked.run, people=people, listen=listen, began=began, attached=True)
+            return envelope_of(asked.run, ended)
+
+        return await self._answered(caller, await self._attend(caller, work, asked.run), answers.declined)
+
+    async def close(self) -> None:
+        """Brings every run to rest at its next boundary; one that nobody waits for goes on in a process of its own."""
+        for attached in (*self._waited_for.values(), *self._detached.values()):
+            attached.leave()
+        await asyncio.gather(*self._waited_for, return_exceptions=True)
+        while True:
+            try:
+                await self._launching.settled()
+                break
+            except QuireError as error:
+                self._report(str(error))
+        await self._leave_to_themselves()
+
+    async def stop(self) -> None:
+        """The same, at once."""
+        waited_for = list(self._waited_for)
+        for task in waited_for:
+            task.cancel()
+        await asyncio.gather(*waited_for, return_exceptions=True)
+        await self._launching.interrupt()
+        await self._leave_to_themselves()
+
+    async def _leave_to_themselves(self) -> None:
+        while self._detached:
+            run, _ = self._detached.popitem()
+            row = await self._runtime.store.get(run)
+            if row is not None and row.status in (Status.PENDING, Status.PAUSED, Status.INTERRUPTED):
+                self._hand_over(run)
+
+    def _launcher(self, caller: Caller) -> Launcher:
+        return Launcher(caller.recipient, self._runtime.identity, GRANTS)
+
+    async def _attend(self, caller: Caller, work: Work, run: str = "") -> Envelope:
+        """Drives a run in a task of its own while the client waits; a client that stops waiting stops the run."""
+        attached = Attached()
+        asks = caller.elicits and not caller.modern
+        people = Elicited(caller.session, caller.request, attached.left) if asks else None
+
+        async def whole() -> Envelope:
+            try:
+                async with reporting(caller.session, caller.request, log=caller.logs) as listen:
+                    return await work(people, listen, attached.began)
+            except QuireError as error:
+                return Envelope("error", {**({"run_id": run} if run else {}), "error": str(error)})
+
+        task = asyncio.create_task(whole())
+        self._waited_for[task] = attached
+        task.add_done_callback(self._forget)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            attached.leave()
+            raise
+
+    def _forget(self, task: asyncio.Task[Envelope]) -> None:
+        attached = self._waited_for.pop(task)
+        if attached.left.is_set() and not task.cancelled() and (error := task.exception()):
+            self._report(f"a run that its client left has failed: {error}")
+
+    async def _answered(self, caller: Caller, envelope: Envelope, declined: tuple[str, ...] = ()) -> Result:
+        """A run that rests because it asks: what it asks, as the client's generation of the protocol has it."""
+        if envelope.status != "started":
+            return result_of(envelope)
+        run = str(envelope.data["run_id"])
+        questions = await self._runtime.store.questions(run)
+        open_questions = [question for question in questions if question.path not in declined]
+        if caller.modern and caller.elicits and open_questions:
+            return input_required(run, open_questions, declined)
+        return result_of(waiting(run, questions))

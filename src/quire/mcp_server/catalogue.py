@@ -1,0 +1,193 @@
+"""The documents that are offered as tools: registered pipelines, playbooks in `playbooks/`, and those that were named.
+
+The list is read anew whenever somebody asks for it, and is whole or not changed at all: a file that cannot be read
+is reported and left out, and the others are there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.documents import Document, read
+from quire.errors import QuireError
+from quire.formats import format_of
+from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.plan.nodes import Input, Plan
+from quire.source import Source, read_source
+from quire.values import Value
+from quire.workspace.pipelines import FOLDER, Registered, Registry, load_registry, read_pipelines
+from quire.workspace.settings import Settings
+
+PLAYBOOKS = "playbooks"
+SUFFIX = ".playbook.md"
+LONGEST_NAME = 64
+"""Clients hand tool names on to models, and those take no more than this of letters, digits, `_` and `-`."""
+
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """One document under the name of its tool. `required` are the inputs that it cannot do without."""
+
+    tool: str
+    title: str
+    description: str
+    document: Document
+    schema: Mapping[str, Value]
+    required: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """`problems` are those of the documents that are not in it, a line each."""
+
+    tools: Mapping[str, Offered]
+    problems: tuple[str, ...]
+
+
+class Catalogue:
+    """`named` are documents that the user named when the server was started; `report` gets each problem once."""
+
+    def __init__(self, settings: Settings, named: Sequence[Path] = (), report: Callable[[str], None] = print) -> None:
+        self._settings = settings
+        self._named = tuple(named)
+        self._report = report
+        self._reported: tuple[str, ...] = ()
+
+    def load(self) -> Listing:
+        listing = self._read()
+        if listing.problems != self._reported:
+            for problem in listing.problems:
+                if problem not in self._reported:
+                    self._report(f"left out: {problem}")
+            self._reported = listing.problems
+        return listing
+
+    def stamp(self) -> tuple[tuple[str, int, int], ...]:
+        """Changes when a file comes, goes or is written. Costs a look at each of them, no more."""
+        found = []
+        for path in sorted({*self._files(), *self._named}):
+            try:
+                seen = path.stat()
+            except OSError:
+                continue
+            found.append((str(path), seen.st_mtime_ns, seen.st_size))
+        return tuple(found)
+
+    def _read(self) -> Listing:
+        registry = load_registry(self._settings)
+        problems = list(registry.problems)
+        tools: dict[str, Offered] = {}
+        for offered in (*self._pipelines(registry), *self._documents(registry, problems)):
+            other = tools.get(offered.tool)
+            if other is None:
+                tools[offered.tool] = offered
+            elif other.document.name != offered.document.name or other.title != offered.title:
+                problems.append(f"{offered.document.name}: {offered.tool} is the tool of {other.document.name} already")
+        return Listing(tools, tuple(problems))
+
+    def _pipelines(self, registry: Registry) -> Iterator[Offered]:
+        return (_pipeline(one) for one in registry.pipelines.values())
+
+    def _documents(self, registry: Registry, problems: list[str]) -> Iterator[Offered]:
+        registered = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
+        for path in (*self._playbooks(), *self._named):
+            if path.resolve() in registered:
+                continue
+            try:
+                source = read_source(path)
+                if format_of(source) == "pipeline":
+                    found, wrong = read_pipelines(path.stem, source)
+                    problems += wrong
+                    yield from (_pipeline(one) for one in found)
+                else:
+                    yield _playbook(path, source)
+            except QuireError as error:
+                problems.append(str(error))
+
+    def _playbooks(self) -> list[Path]:
+        return sorted((self._settings.workspace.folder / PLAYBOOKS).glob(f"*{SUFFIX}"))
+
+    def _files(self) -> Iterator[Path]:
+        folder = self._settings.workspace.folder
+        yield from (folder / entry.path for entry in self._settings.pipelines.values())
+        yield from (folder / FOLDER).glob("*.yaml")
+        yield from self._playbooks()
+
+
+def document_of(registered: Registered) -> Document:
+    key = registered.name.partition(".")[0]
+    return Document(registered.source, "pipeline", registered.plan, (), registered.declared, key)
+
+
+def tool_name(kind: str, name: str) -> str:
+    """A dot, which only stands between a file's key and a pipeline's name, becomes two underscores."""
+    text = f"{kind}__{_ODD.sub('_', name.replace('.', '__'))}"
+    if len(text) <= LONGEST_NAME:
+        return text
+    return f"{text[: LONGEST_NAME - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _pipeline(one: Registered) -> Offered:
+    """A pipeline declares no inputs: they are what it reads before anything is written, any JSON; others are let in."""
+    required, optional = inferred_inputs(one.tree), optional_inputs(one.tree)
+    properties: dict[str, Value] = {name: {"description": f"Read as ctx.{name}; any JSON."} for name in required}
+    properties |= {name: {"description": f"Read as ctx.{name} if it is given; any JSON."} for name in optional}
+    schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": True}
+    if required:
+        schema["required"] = list(required)
+    description = one.description or f"Runs the pipeline {one.name}."
+    return Offered(tool_name("pipeline", one.name), one.name, description, document_of(one), schema, required)
+
+
+def _playbook(path: Path, source: Source) -> Offered:
+    document = read(source)
+    plan = document.runnable()
+    stem = path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
+    description = plan.description or f"Runs the playbook {plan.title}."
+    tool = tool_name("playbook", stem)
+    return Offered(tool, plan.title, description, document, _declared(plan), _required(plan))
+
+
+def _declared(plan: Plan) -> dict[str, Value]:
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {wanted.name: _property(wanted) for wanted in plan.inputs},
+        "additionalProperties": False,
+    }
+    if required := _required(plan):
+        schema["required"] = list(required)
+    return schema
+
+
+def _required(plan: Plan) -> tuple[str, ...]:
+    return tuple(wanted.name for wanted in plan.inputs if wanted.required and wanted.default is None)
+
+
+def _property(wanted: Input) -> dict[str, Value]:
+    kind = wanted.type if wanted.type in ("number", "boolean") else "string"
+    found: dict[str, Value] = {"type": kind}
+    if wanted.type == "enum" and wanted.options:
+        found["enum"] = list(wanted.options)
+    if wanted.description:
+        found["description"] = wanted.description
+    if wanted.default is not None:
+        found["default"] = _default(kind, wanted.default)
+    return found
+
+
+def _default(kind: str, text: str) -> Value:
+    """The default as a value of its type; a document that declares another kind of thing keeps its text."""
+    if kind == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind == "number":
+        try:
+            return float(text) if "." in text or "e" in text.lower() else int(text)
+        except ValueError:
+            return text
+    return text

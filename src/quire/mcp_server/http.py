@@ -1,0 +1,92 @@
+"""The server over streamable HTTP: on a loopback address, for those who have the token.
+
+Any page in a browser can send requests to a loopback address. So whoever calls must have the token, the `Host`
+must be the address that we serve (against names that are made to point here), and an `Origin` must be our own.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from quire.errors import CannotStart
+from quire.mcp_server.server import Host
+
+PATH = "/mcp"
+SECONDS_TO_END = 10
+
+
+class TokenRequired:
+    """Lets requests through that carry `Authorization: Bearer TOKEN`."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._token = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if scope["type"] == "http" and len(given) == 1 and hmac.compare_digest(given[0], self._token):
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            headers = {"WWW-Authenticate": "Bearer"}
+            refused = PlainTextResponse("this server needs its token as a bearer token\n", 401, headers)
+            await refused(scope, receive, send)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket on a loopback address; port 0 takes a free one. Raises `CannotStart`."""
+    address = "127.0.0.1" if host == "localhost" else host
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        raise CannotStart(f"--host {host}: an address such as 127.0.0.1 or ::1 is needed") from None
+    if not parsed.is_loopback:
+        raise CannotStart(f"--host {host}: only this machine itself is served (127.0.0.1 or ::1)")
+    listener = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise CannotStart(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
+
+
+def place_of(listener: socket.socket) -> str:
+    """The address as it stands in a URL."""
+    address, port = listener.getsockname()[:2]
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def application(host: Host, place: str, token: str) -> ASGIApp:
+    port = place.rpartition(":")[2]
+    places = [place, f"localhost:{port}"]
+    security = TransportSecuritySettings(allowed_hosts=places, allowed_origins=[f"http://{one}" for one in places])
+    app = host.server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    return TokenRequired(app, token)
+
+
+async def serve_http(host: Host, listener: socket.socket, token: str, ready: Callable[[str], None]) -> None:
+    """Until it is interrupted. `ready` gets the URL."""
+    place = place_of(listener)
+    config = uvicorn.Config(
+        application(host, place, token),
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=SECONDS_TO_END,
+    )
+    server = uvicorn.Server(config)
+    ready(f"http://{place}{PATH}")
+    await server.serve(sockets=[listener])

@@ -1,0 +1,76 @@
+"""What comes after the call: results of runs that nobody waited for, and the letters about them.
+
+A client sees the runs that clients of this server have launched, and none of those that the user runs otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+
+from quire.engine.drive import Ended
+from quire.engine.records import RunRow, Status
+from quire.errors import NoSuchRun
+from quire.mcp_server.callers import RECIPIENT
+from quire.mcp_server.results import waiting
+from quire.runtime import Pins, Runtime
+from quire.runtime.launch import Envelope, envelope_of
+from quire.values import Value
+
+SCHEME = "quire://runs/"
+MOST_LETTERS = 100
+MOST_RUNS = 50
+
+
+class Late:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def row(self, run: str) -> RunRow:
+        """Raises `NoSuchRun`, for one that was not launched from here as well."""
+        row = await self._runtime.store.get(run)
+        if row is None or not _launched_here(row):
+            raise NoSuchRun(f"there is no run {run} that was launched from here")
+        return row
+
+    async def envelope(self, run: str) -> Envelope:
+        """A run as it is now."""
+        row = await self.row(run)
+        match row.status:
+            case Status.COMPLETED:
+                view = await self._runtime.view(run)
+                return envelope_of(run, Ended(row.status, row.position, view.replay.result))
+            case Status.FAILED:
+                message = row.failure.message if row.failure else "it failed"
+                return Envelope("error", {"run_id": run, "error": message})
+            case Status.EXPIRED:
+                return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
+            case Status.PAUSED | Status.CANCELLED | Status.INTERRUPTED:
+                how = f"it is {row.status}; to go on: quire resume {run}"
+                return Envelope("cancelled", {"run_id": run, "error": how})
+        return waiting(run, await self._runtime.store.questions(run))
+
+    async def letters(self, recipient: str) -> list[dict[str, Value]]:
+        """Those of one client, the oldest first."""
+        letters = await self._runtime.store.letters(recipient)
+        return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[-MOST_LETTERS:]]
+
+    async def runs(self) -> list[RunRow]:
+        """The newest first."""
+        return [row for row in await self._runtime.store.list(limit=MOST_RUNS) if _launched_here(row)]
+
+    async def page(self, uri: str) -> str:
+        """A run as a resource, JSON. Raises `NoSuchRun`."""
+        run = uri.removeprefix(SCHEME) if uri.startswith(SCHEME) else ""
+        row = await self.row(run)
+        page: dict[str, Value] = {
+            "run_id": run,
+            "title": row.title,
+            "state": str(row.status),
+            "step": row.position,
+            **(await self.envelope(run)).as_json(),
+        }
+        return json.dumps(page, indent=2, ensure_ascii=False)
+
+
+def _launched_here(row: RunRow) -> bool:
+    return Pins.of(row.pins).reply_to.startswith(RECIPIENT)

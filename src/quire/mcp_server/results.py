@@ -1,0 +1,65 @@
+"""Envelopes as results of tools: the envelope itself for machines, its output or what went wrong as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import mcp_types as types
+
+from quire.engine.records import Question
+from quire.runtime.launch import Envelope
+from quire.values import Value, copy
+
+ENVELOPE: dict[str, Value] = {
+    "type": "object",
+    "properties": {
+        "status": {"type": "string", "enum": ["ok", "error", "cancelled", "started"]},
+        "data": {
+            "type": "object",
+            "description": "run_id; output and named_stores when it is ok; error; questions while people are asked.",
+        },
+    },
+    "required": ["status", "data"],
+}
+
+
+def result_of(envelope: Envelope) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(text=_text(envelope))],
+        structured_content={"status": envelope.status, "data": copy(dict(envelope.data))},
+        is_error=envelope.status == "error",
+    )
+
+
+def waiting(run: str, questions: Sequence[Question]) -> Envelope:
+    """A run that goes on later: when somebody has answered, or by itself."""
+    data: dict[str, Value] = {"run_id": run}
+    if questions:
+        several = len(questions) > 1
+        data["questions"] = [
+            {
+                "step": question.label,
+                "path": question.path,
+                "kind": question.kind,
+                "prompt": question.prompt,
+                "options": list(question.options),
+            }
+            for question in questions
+        ]
+        data["answer"] = f"quire answer {run} {'STEP ' if several else ''}VALUE"
+    return Envelope("started", data)
+
+
+def _text(envelope: Envelope) -> str:
+    data = envelope.data
+    if envelope.status == "ok":
+        output = data.get("output")
+        return output if isinstance(output, str) else json.dumps(output, indent=2, ensure_ascii=False)
+    if envelope.status == "started":
+        text = f"Run {data.get('run_id')} has started; its result comes later: pipeline_result, pipeline_inbox."
+        if "answer" in data:
+            text = f"Run {data.get('run_id')} waits for a person. To answer: {data['answer']}"
+        return text
+    run = f" (run {data['run_id']})" if "run_id" in data else ""
+    return f"{data.get('error', '')}{run}"

@@ -1,0 +1,232 @@
+"""The server itself: what an MCP client can list, call and read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.server.models import InitializationOptions
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.shared.exceptions import MCPError
+
+from quire import __version__
+from quire.errors import NoSuchRun, QuireError
+from quire.mcp_server.callers import Caller, Context, connection_of
+from quire.mcp_server.calls import Calls, Reopen, Result
+from quire.mcp_server.catalogue import Catalogue, Offered
+from quire.mcp_server.late import SCHEME, Late
+from quire.mcp_server.launch_tools import INBOX, OTHERS, RESULT, launch_tool
+from quire.mcp_server.results import ENVELOPE, result_of
+from quire.runtime import RunOptions, Runtime
+from quire.runtime.launch import Envelope
+
+NAME = "quire"
+INSTRUCTIONS = (
+    "Each pipeline__NAME and playbook__NAME tool runs a document of this workspace and waits for its result. "
+    "A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result tells how "
+    "it stands, pipeline_inbox lists what has come in."
+)
+LONGEST_WAIT = 30 * 24 * 3600.0
+WATCH_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the user starts the server with. `report` gets what people should read: never anything on stdout."""
+
+    documents: Sequence[Path] = ()
+    inline: bool = False
+    options: RunOptions = field(default_factory=RunOptions)
+    report: Callable[[str], None] = lambda text: None
+    watch_seconds: float = WATCH_SECONDS
+
+
+async def as_it_is(runtime: Runtime, run: str) -> Runtime:
+    return runtime
+
+
+class ChangingServer(Server[Any]):
+    """One that says that its tools can change; over HTTP the library leaves no other place to say so."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        changing = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(changing, experimental_capabilities, extensions)
+
+
+class Host:
+    """One workspace as one server, for any number of connections."""
+
+    def __init__(
+        self, runtime: Runtime, offer: Offer, *, reopen: Reopen = as_it_is, hand_over: Callable[[str], None]
+    ) -> None:
+        self._offer = offer
+        self._catalogue = Catalogue(runtime.settings, offer.documents, offer.report)
+        self._late = Late(runtime)
+        self._bus = InMemorySubscriptionBus()
+        self._sessions: dict[str, ServerSession] = {}
+        self._wants_log: dict[str, bool] = {}
+        self.calls = Calls(
+            runtime, offer.options, inline=offer.inline, report=offer.report, reopen=reopen, hand_over=hand_over
+        )
+        self.server: Server[Any] = ChangingServer(
+            NAME,
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            lifespan=self._lifespan,
+            on_list_tools=self._tools,
+            on_call_tool=self._call,
+            on_list_resources=self._resources,
+            on_list_resource_templates=self._templates,
+            on_read_resource=self._read,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._level)
+        expiry = runtime.settings.runs.expiry
+        security = RequestStateSecurity(keys=[secret(runtime.settings.user)], ttl=expiry or LONGEST_WAIT)
+        # The state of a call that waits says which run: sealed, and good for the same call in this workspace only.
+        audience = f"{NAME}:{runtime.settings.workspace.folder}"
+        self.server.middleware.append(RequestStateBoundary(security, default_audience=audience))
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
+        watching = asyncio.create_task(self._watch())
+        try:
+            yield {}
+        finally:
+            watching.cancel()
+            await self.calls.close()
+
+    async def _watch(self) -> None:
+        """Tells clients that the list has changed. A look at some files every other second, and nothing else."""
+        before = self._catalogue.stamp()
+        while True:
+            await asyncio.sleep(self._offer.watch_seconds)
+            now = self._catalogue.stamp()
+            if now == before:
+                continue
+            before = now
+            await self._bus.publish(ToolsListChanged())
+            for connection, session in list(self._sessions.items()):
+                try:
+                    await session.send_tool_list_changed()
+                except Exception:  # whatever a connection that is gone raises
+                    self._sessions.pop(connection, None)
+
+    async def _tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        if not Caller.of(context).modern:
+            self._sessions[connection_of(context)] = context.session
+        listing = await asyncio.to_thread(self._catalogue.load)
+        tools = [_tool(offered) for offered in listing.tools.values()]
+        launchers = [launch_tool(name) for name in self.calls.launchers()]
+        return types.ListToolsResult(tools=[*tools, *launchers, *OTHERS])
+
+    async def _call(self, context: Context, params: types.CallToolRequestParams) -> Result:
+        caller, arguments = Caller.of(context), params.arguments or {}
+        caller = caller.with_log(self._wants_log.get(connection_of(context), caller.logs))
+        if params.request_state is not None:
+            return await self.calls.go_on(caller, params.request_state, params.input_responses)
+        if params.name in self.calls.launchers():
+            return await self.calls.launch(caller, params.name, arguments)
+        if params.name == RESULT:
+            return await self._result(arguments.get("run_id"))
+        if params.name == INBOX:
+            letters = await self._late.letters(caller.recipient)
+            text = "\n\n".join(str(letter["text"]) for letter in letters) or "nothing has come in"
+            return types.CallToolResult(
+                content=[types.TextContent(text=text)], structured_content={"letters": list(letters)}
+            )
+        listing = await asyncio.to_thread(self._catalogue.load)
+        offered = listing.tools.get(params.name)
+        if offered is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}")
+        return await self.calls.run(caller, offered, arguments)
+
+    async def _result(self, run: object) -> types.CallToolResult:
+        try:
+            return result_of(await self._late.envelope(str(run)))
+        except QuireError as error:
+            return result_of(Envelope("error", {"error": str(error)}))
+
+    async def _resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        rows = await self._late.runs()
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(
+                    uri=f"{SCHEME}{row.id}",
+                    name=row.id,
+                    title=row.title,
+                    description=f"A run of {row.title}: {row.status}",
+                    mime_type="application/json",
+                )
+                for row in rows
+            ]
+        )
+
+    async def _templates(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        template = types.ResourceTemplate(
+            uri_template=f"{SCHEME}{{run_id}}",
+            name="run",
+            description="A run that was launched from here, as it is now",
+            mime_type="application/json",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def _read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        try:
+            text = await self._late.page(uri)
+        except NoSuchRun as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        page = types.TextResourceContents(uri=uri, text=text, mime_type="application/json")
+        return types.ReadResourceResult(contents=[page])
+
+    async def _level(self, context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        """Our messages are of the level `info`: a client wants them or does not."""
+        self._wants_log[connection_of(context)] = params.level in ("debug", "info")
+        return types.EmptyResult()
+
+
+def secret(user: Path) -> bytes:
+    """The key that seals the states which clients hold, made once: a server that is started again knows its own."""
+    path = user / "mcp.key"
+    try:
+        user.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        found = path.read_bytes()
+        return found if len(found) >= 32 else os.urandom(32)
+    except OSError:
+        return os.urandom(32)
+    key = os.urandom(32)
+    with os.fdopen(handle, "wb") as file:
+        file.write(key)
+    return key
+
+
+def _tool(offered: Offered) -> types.Tool:
+    return types.Tool(
+        name=offered.tool,
+        title=offered.title,
+        description=offered.description,
+        input_schema=dict(offered.schema),
+        output_schema=dict(ENVELOPE),
+    )

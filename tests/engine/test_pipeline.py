@@ -1,0 +1,188 @@
+"""Pipelines on the engine: values, paths, fans and resumes, with real documents and a real database."""
+
+from __future__ import annotations
+
+import pytest
+from tests.engine.house import House
+
+from quire.documents import read
+from quire.engine.drive import Ended
+from quire.engine.pipeline import Profile, Setting, interpret_pipeline
+from quire.engine.records import Status
+from quire.engine.requests import ToolRequest, Walk
+from quire.engine.walker import Terms
+from quire.errors import StepFailed
+from quire.plan.nodes import Plan
+from quire.source import Source
+from quire.values import Value
+
+
+def plan(text: str) -> Plan:
+    document = read(Source.of(text, "test.yaml"))
+    assert document.plan is not None, document.diagnostics
+    return document.plan
+
+
+def walk(text: str, ctx: dict[str, Value] | None = None, **setting: object) -> Walk:
+    return interpret_pipeline(plan(text), ctx or {}, Setting(**setting))  # type: ignore[arg-type]
+
+
+def output(ended: Ended) -> Value:
+    assert ended.status is Status.COMPLETED, ended.failure
+    assert isinstance(ended.result, dict)
+    return ended.result["output"]
+
+
+def failing(*tools: str) -> object:
+    def act(request: ToolRequest) -> Value:
+        if request.tool in tools or request.arguments.get("i") in tools:
+            raise StepFailed(f"{request.tool} is down")
+        return request.arguments.get("i", request.tool)
+
+    return act
+
+
+FAN = """
+pipeline: p
+steps:
+- for_each: {over: ctx.l, on_error: %s, max_parallel: 2, do: {tool: {name: t, args: {i: !expr item}}},
+    collect: {transform: {value: "{ok: pipe, bad: map(errors, e -> e.index)}"}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "ctx", "expected"),
+    [
+        (
+            'pipeline: p\nsteps:\n- transform: {value: "ctx.n + 1", output: m}\n- transform: {value: "[m, pipe]"}',
+            {"n": 1},
+            [2, 2],
+        ),
+        (
+            "pipeline: p\nsteps:\n"
+            '- fold: {items: [1, 2, 3], init: "10", do: {transform: {value: "acc + item"}}, output: t}',
+            {},
+            16,
+        ),
+        (
+            'pipeline: p\nsteps:\n- parallel: {branches: {a: {transform: {value: "1"}}, b: {transform: {value: "2"}}},'
+            ' collect: {transform: {value: "[a, b, count(pipe.a + [])]"}}}',
+            {},
+            None,
+        ),
+        (FAN % "continue", {"l": ["x", "y"]}, {"ok": ["x", "y"], "bad": []}),
+    ],
+)
+async def test_values_flow(house: House, text: str, ctx: dict[str, Value], expected: Value) -> None:
+    house.tools.act = failing()  # type: ignore[assignment]
+    ended = await house.drive(walk(text, ctx))
+    if expected is None:
+        assert ended.failure is not None
+        assert ended.failure.kind == "expression"
+    else:
+        assert output(ended) == expected
+
+
+async def test_a_drop_is_final_and_told_to_collect(house: House) -> None:
+    house.tools.act = failing("b")  # type: ignore[assignment]
+    assert output(await house.drive(walk(FAN % "continue", {"l": ["a", "b", "c"]}))) == {"ok": ["a", "c"], "bad": [1]}
+
+
+async def test_every_failure_of_an_aborted_fan_is_performed_again(house: House) -> None:
+    house.tools.act = failing("a", "b")  # type: ignore[assignment]
+    ended = await house.drive(walk(FAN % "abort", {"l": ["a", "b"]}))
+    assert ended.status is Status.FAILED
+    row = await house.store.get(house.run)
+    assert row is not None
+    assert set(row.ended_by) <= {"1/for_each[0]/tool", "1/for_each[1]/tool"}
+    house.tools.act = failing()  # type: ignore[assignment]
+    assert output(await house.drive(walk(FAN % "abort", {"l": ["a", "b"]}))) == {"ok": ["a", "b"], "bad": []}
+
+
+async def test_attempts_have_paths_of_their_own(house: House) -> None:
+    house.tools.act = failing("a")  # type: ignore[assignment]
+    ended = await house.drive(walk(FAN % '"retry(2)"', {"l": ["a"]}))
+    assert ended.status is Status.FAILED
+    assert await house.paths() == [f"1/for_each[0]/try[{n}]/tool" for n in (1, 2, 3)]
+    house.tools.act = failing()  # type: ignore[assignment]
+    house.tools.calls.clear()
+    assert output(await house.drive(walk(FAN % '"retry(2)"', {"l": ["a"]}))) == {"ok": ["a"], "bad": []}
+    assert len(house.tools.calls) == 1
+
+
+async def test_a_callee_sees_what_is_passed_and_its_path_leads_through_the_call(house: House) -> None:
+    callee = plan("pipeline: sub\nsteps:\n- tool: {name: t, args: {i: !expr ctx.x, p: !expr pipe}}")
+    text = 'pipeline: p\nsteps:\n- transform: {value: "7"}\n- call: {pipeline: sub, pass: {x: "pipe + 1"}}'
+    house.tools.act = lambda request: dict(request.arguments)
+    assert output(await house.drive(walk(text, documents={"sub": callee}))) == {"i": 8, "p": 7}
+    assert await house.paths() == ["2/call/1/tool"]
+
+
+async def test_an_agent_is_held_to_its_schema_and_told_what_is_wrong(house: House) -> None:
+    text = """
+schema: S
+fields: {ok: {type: bool}}
+---
+pipeline: p
+steps:
+- agent: {prompt: "go {ctx.x}", schema: S, output: r}
+"""
+    house.model.replies["go 1"] = 'Well. {"ok": "yes"}'
+    house.model.reply_default = '{"ok": true}'
+    ended = await house.drive(walk(text, {"x": 1}))
+    assert output(ended) == {"ok": True}
+    assert await house.paths() == ["1/model", "1/model/repair[1]"]
+    assert "ok" in house.model.calls[1].messages[-1].content
+
+
+async def test_too_many_calls_are_an_ordinary_failure_that_is_recorded(house: House) -> None:
+    text = "pipeline: p\nsteps:\n- agent: {prompt: a}\n- agent: {prompt: b}"
+    ended = await house.drive(walk(text), Terms(max_model_calls=1))
+    assert ended.failure is not None
+    assert ended.failure.kind == "too_many_calls"
+    assert house.model.asked() == ["a"]
+    assert output(await house.drive(walk(text), Terms(max_model_calls=2))) == "reply to b"
+
+
+async def test_an_agent_uses_only_what_profile_and_step_leave(house: House) -> None:
+    text = "pipeline: p\nsteps:\n- agent: {prompt: a, capabilities: {tools: [look, rm]}}"
+    house.tools.offered = {"look": "Looks."}
+    profiles = {"default": Profile(tools=("look", "write"))}
+    house.model.uses["a"] = [("look", {"q": 1}), ("rm", {})]
+    house.model.reply_default = "done"
+    ended = await house.drive(walk(text, profiles=profiles))
+    assert output(ended) == "done"
+    assert house.tools.names() == ["look"]
+    told = [message.content for message in house.model.calls[1].messages if message.role == "tool"]
+    assert told[0] == '"did look"'
+    assert "there is no tool rm" in told[1]
+    assert await house.paths() == ["1/model", "1/offer", "1/turn[1]/tool[0]", "1/turn[2]/model"]
+
+
+async def test_an_unknown_identity_fails_before_the_model_is_asked(house: House) -> None:
+    ended = await house.drive(walk("pipeline: p\nsteps:\n- agent: {prompt: a, identity: ghost}"))
+    assert ended.failure is not None
+    assert "ghost" in ended.failure.message
+    assert house.model.calls == []
+
+
+@pytest.mark.parametrize(
+    ("command", "ok"),
+    [('"echo hi"', True), ("[echo, hi]", True), ("!expr \"['echo', 'hi']\"", True), ("!expr \"'echo hi'\"", False)],
+)
+async def test_a_command_that_is_computed_meets_no_shell(house: House, command: str, ok: bool) -> None:
+    ended = await house.drive(walk(f"pipeline: p\nsteps:\n- shell: {{command: {command}}}"))
+    assert (ended.status is Status.COMPLETED) == ok
+    assert len(house.tools.calls) == ok
+
+
+async def test_depth_is_counted_through_calls(house: House) -> None:
+    each = "- for_each: {{items: [1], on_error: abort, do: {do}, collect: {{transform: {{value: pipe}}}}}}"
+    inner = plan("pipeline: inner\nsteps:\n" + each.format(do="{transform: {value: item}}"))
+    text = "pipeline: p\nsteps:\n" + each.format(do="{call: {pipeline: inner}}")
+    assert output(await house.drive(walk(text, documents={"inner": inner}, fan_out_depth=2))) == [[1]]
+    house.run = "run-2"
+    await house.create()
+    ended = await house.drive(walk(text, documents={"inner": inner}, fan_out_depth=1))
+    assert ended.failure is not None
+    assert "max_pipeline_fan_out_depth" in ended.failure.message
