@@ -8,6 +8,7 @@
     result = await quire.run(document, inputs={"topic": "tea"}, answers={"3": "yes"})
     async for event in quire.run(document, inputs={"topic": "tea"}):
         print(event.type)
+    envelope = await quire.launch("review", input={"topic": "tea"})
 
 Names are imported when they are first used: `import quire` itself costs next to nothing.
 """
@@ -15,7 +16,7 @@ Names are imported when they are first used: `import quire` itself costs next to
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quire.api import Result, Running, check, run
+    from quire.api import Result, Running, check, launch, run
     from quire.diagnostics import Diagnostic, Severity
     from quire.documents import Document, load
     from quire.engine.records import Event, Status
@@ -36,13 +37,14 @@ __all__ = [
     "Severity",
     "Status",
     "check",
+    "launch",
     "load",
     "run",
     "tool",
 ]
 
 _HOMES = {
-    "quire.api": ("Result", "Running", "check", "run"),
+    "quire.api": ("Result", "Running", "check", "launch", "run"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
     "quire.documents": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),

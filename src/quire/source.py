@@ -48,7 +48,7 @@ def _bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Source:
     """The normalised text of one document. Nobody changes one; it is not frozen because that is slow to make.
 

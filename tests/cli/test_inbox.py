@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 
 from quire.cli.inbox import command
+from quire.runtime import RunOptions
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
@@ -51,6 +52,21 @@ def test_questions_of_several_runs_oldest_first(invoke: Invoke, make_run: MakeRu
         "options": ["a", "b"],
         "default": "b",
     }
+
+
+def test_letters_about_launched_runs_come_after_the_questions(invoke: Invoke, make_run: MakeRun) -> None:
+    text = "# Say\x1b[2J\n\n## STEP 1: Say\n\nSay it.\n"
+    make_run(SELECT)
+    run = make_run(text, ["the\x07 end" + "!" * 500], options=RunOptions(reply_to="mcp:tester"))
+    shown = invoke(command).stdout
+    assert "Which one?" in shown.partition(run)[0]
+    letter = shown.partition(run)[2]
+    assert "for mcp:tester, 0s ago" in letter and "[pipeline] run" in letter and "the" in letter
+    assert not set(letter) & set("\x1b\x07") and max(map(len, letter.splitlines())) < 210
+    question, told = json.loads(invoke(command, "--json").stdout)
+    assert question["kind"] == "select"
+    assert (told["run"], told["kind"], told["recipient"]) == (run, "pipeline", "mcp:tester")
+    assert told["text"].startswith(f"[pipeline] run {run} ") and "!" * 500 in told["text"]
 
 
 def test_no_control_character_of_a_document_is_printed(invoke: Invoke, make_run: MakeRun) -> None:

@@ -191,6 +191,7 @@ class TestJournal:
         await store.write(lease, Batch(letters=(second,)))
         assert list(await store.letters("me")) == [first, second]
         assert list(await store.letters("nobody")) == []
+        assert list(await store.letters()) == [first, other, second]
 
     async def test_several_effects_in_one_batch(self, store: Store) -> None:
         lease = await owned(store)

@@ -1,4 +1,4 @@
-"""`quire inbox`: what runs wait for people to answer."""
+"""`quire inbox`: what runs wait for people to answer, and the letters about launched ones that have ended."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ import click
 from quire.cli.looking import look, put_json, put_lines
 
 if TYPE_CHECKING:
+    from quire.engine.records import Letter
     from quire.runtime import Runtime
+    from quire.values import Value
+
+LETTERS = 20
+LETTER_LINES = 6
+LETTER_WIDTH = 200
 
 
 @click.command("inbox")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(as_json: bool) -> None:
-    """Show the open questions of all runs, the oldest first.
+    """Show the open questions of all runs, then the last letters about runs that were launched; the oldest first.
 
-    FREE: reads the store only.
+    A letter says [pipeline] and comes when a run has ended that nobody waited for. FREE: reads the store only.
     """
     look(lambda runtime: _show(runtime, as_json))
 
@@ -25,18 +31,39 @@ def command(as_json: bool) -> None:
 async def _show(runtime: Runtime, as_json: bool) -> None:
     from quire.render.run_data import question_data
     from quire.render.run_page import question_lines
+    from quire.render.tables import age
     from quire.render.text import one_line
 
     questions = await runtime.store.questions()
+    letters = (await runtime.store.letters())[-LETTERS:]
     titles = {run: (await runtime.row(run)).title for run in dict.fromkeys(question.run for question in questions)}
     if as_json:
-        put_json([question_data(question, titles[question.run]) for question in questions])
+        put_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
         return
     now = runtime.clock.now()
     for question in questions:
         put_lines([f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}"])
         put_lines(f"  {line}" for line in question_lines(question, now))
+    for letter in letters:
+        came = f"for {one_line(letter.recipient)}, {age(now - letter.at)} ago"
+        put_lines([f"{click.style(letter.run, bold=True)}  {came}"])
+        put_lines(f"  {_clipped(one_line(line))}" for line in letter.text.splitlines()[:LETTER_LINES])
     if questions:
         click.echo("answer with: quire answer RUN [STEP] VALUE", err=True)
     else:
         click.echo("nothing waits for an answer", err=True)
+
+
+def _clipped(line: str) -> str:
+    """A letter carries the whole output of its run; here it is enough to know it again."""
+    return line if len(line) <= LETTER_WIDTH else line[: LETTER_WIDTH - 1] + "…"
+
+
+def _data(letter: Letter) -> dict[str, Value]:
+    return {
+        "run": letter.run,
+        "kind": "pipeline",
+        "recipient": letter.recipient,
+        "text": letter.text,
+        "at": letter.at,
+    }

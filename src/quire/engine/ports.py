@@ -145,8 +145,8 @@ class Store(Protocol):
         """Raises `RunState` when that question is not open any more or was worded differently."""
         ...
 
-    async def letters(self, recipient: str) -> Sequence[Letter]:
-        """Those that came in, oldest first."""
+    async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
+        """Those that came in, oldest first; without a recipient, those to everybody."""
         ...
 
     async def request_cancel(self, run: str) -> bool:

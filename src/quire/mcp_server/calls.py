@@ -7,6 +7,7 @@ to rest at its next boundary with all that it did recorded, and can be resumed.
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
@@ -44,17 +45,23 @@ class Attached:
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
-        self._drive: Drive | None = None
+        # Held by whoever drives: one that has ended does not stay because it could have been stopped.
+        self._drive: weakref.ref[Drive] | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._drive is not None and self._drive() is None
 
     def began(self, drive: Drive) -> None:
-        self._drive = drive
+        self._drive = weakref.ref(drive)
         if self.left.is_set():
             drive.stop()
 
     def leave(self) -> None:
         self.left.set()
-        if self._drive is not None:
-            self._drive.stop()
+        drive = self._drive() if self._drive else None
+        if drive is not None:
+            drive.stop()
 
 
 class Calls:
@@ -94,6 +101,7 @@ class Calls:
                 return result_of(Envelope("error", {"error": str(error)}))
         launcher = self._launcher(caller)
         if tool.endswith(ASYNC):
+            self._detached = {run: one for run, one in self._detached.items() if not one.ended}
             attached = Attached()
             envelope = await self._launching.launch(tool, arguments, launcher, began=attached.began)
             if envelope.status == "started":

@@ -14,8 +14,13 @@ def prompt_text(request: ModelRequest) -> str:
 
 
 def prompt_data(request: ModelRequest) -> dict[str, Value]:
-    return {
+    data: dict[str, Value] = {
         "system": request.system,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
         "closing": request.closing,
     }
+    if request.schema is not None:
+        data["schema"] = request.schema
+    if request.tools:
+        data["tools"] = [tool.name for tool in request.tools]
+    return data

@@ -74,7 +74,7 @@ def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     yield f"{'status':9} {_coloured(said(row.status), row.status)}{at}"
     facts = [
         ("document", row.document),
-        ("model", model),
+        *([("model", model)] if model else []),
         ("created", f"{_clock(row.created_at)} ({age(now - row.created_at)} ago)"),
     ]
     if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
@@ -160,7 +160,7 @@ def _failures(step: StepView) -> list[str]:
     fan = step.fan
     if fan is None:
         return []
-    lines = [f"{step.label} {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]]
+    lines = [f"step {step.label}, {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]]
     return lines if fan.failed <= len(lines) else [*lines, f"… {fan.failed - len(lines)} more"]
 
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
+from typing import TYPE_CHECKING
 
-from quire.engine.progress import FanView
 from quire.render.visible import visible as shown
 from quire.values import Value, clean
+
+if TYPE_CHECKING:
+    from quire.engine.progress import FanView
 
 
 def visible(text: str) -> str:

@@ -40,6 +40,7 @@ LEARN = """
 
 PUT_LETTER = "INSERT INTO letters (recipient, run, text, at) VALUES (?, ?, ?, ?)"
 LETTERS = "SELECT recipient, run, text, at FROM letters WHERE recipient = ? ORDER BY n"
+ALL_LETTERS = "SELECT recipient, run, text, at FROM letters ORDER BY n"
 
 NEXT_EPOCH = "UPDATE runs SET epoch = epoch + 1, cancel_requested = 0 WHERE id = ?"
 EXPIRE = "UPDATE runs SET status = 'expired', updated_at = ? WHERE id = ? AND status != 'expired'"

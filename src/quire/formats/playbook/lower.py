@@ -111,7 +111,7 @@ def _ask(elicitation: syntax.Elicitation) -> Ask:
     return Ask(
         elicitation.kind,
         template(elicitation.prompt),
-        tuple(template(option) for option in elicitation.options),
+        tuple(template(option) for option in elicitation.options) if elicitation.kind == "select" else (),
         template(elicitation.default) if elicitation.default is not None else None,
     )
 

@@ -16,7 +16,7 @@ from quire.source import Span
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Placeholder:
     """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
 

@@ -9,7 +9,7 @@ from quire.formats.playbook.syntax import Playbook
 from quire.source import Source
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Reading:
     """`playbook` is None exactly when there is an error. Diagnostics are in the order of the text."""
 

@@ -1,7 +1,7 @@
 """The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
 
 Nobody changes a node once the reader has given it away. Nodes are not frozen all the same: that costs several times as
-much to make, and making nodes is most of what reading is. For the same reason a place is kept as plain offsets into
+much to make, and making nodes is a good part of what reading is. For the same reason a place is kept as plain offsets into
 the text, and made a `Span` for whoever asks.
 """
 
@@ -18,7 +18,7 @@ Operator = Literal["==", "!="]
 ConditionSource = Literal["input", "step_output"]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class InputDeclaration:
     """A line of `## INPUTS`. `default` is text as written; enum inputs have options and no default."""
 
@@ -41,7 +41,7 @@ class InputDeclaration:
         return Span(self.name_start, self.name_start + len(self.name))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class PromptReference:
     """`@prompt(library:ID)` and its relatives; `ref` keeps the scheme, or is one `{{variable}}`."""
 
@@ -54,7 +54,7 @@ class PromptReference:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class OutputCapture:
     """`@output(name: type, "option", extract:"field")`. `type` is None where none was written."""
 
@@ -75,7 +75,7 @@ class OutputCapture:
         return Span(at, at + len(self.name))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Elicitation:
     kind: ElicitKind
     prompt: str
@@ -89,7 +89,7 @@ class Elicitation:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ToolCall:
     """`@tool(connection, tool, {…})`; `arguments` is the JSON text as written, placeholders and all."""
 
@@ -107,7 +107,7 @@ class ToolCall:
 Directive = PromptReference | OutputCapture | Elicitation | ToolCall
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Condition:
     variable: str
     operator: Operator
@@ -126,7 +126,7 @@ class Condition:
         return Span(self.variable_start, self.variable_start + len(self.variable))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Arm:
     """One arm of a branch; `else` has no condition. `span` covers its marker."""
 
@@ -140,7 +140,7 @@ class Arm:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Step:
     """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line.
 
@@ -154,7 +154,7 @@ class Step:
     start: int
     end: int
     document: str = field(repr=False)
-    pieces: list[tuple[int, int]]
+    pieces: list[tuple[int, int]] = field(hash=False)
     content: str = ""
     prompt: PromptReference | None = None
     output: OutputCapture | None = None
@@ -177,7 +177,7 @@ class Step:
         return find(self.document, sorted(places))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class ArtifactDeclaration:
     """`type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
 
@@ -190,7 +190,7 @@ class ArtifactDeclaration:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Playbook:
     title: str
     description: str

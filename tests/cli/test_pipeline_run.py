@@ -1,0 +1,335 @@
+"""`quire run` on pipelines, in this process: inputs, names, output, and how a run goes on after it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+Said = Callable[[], tuple[str, str]]
+
+ECHO = "pipeline: echo\nsteps:\n  - transform: {value: 'ctx.n'}\n"
+READ = """pipeline: read_all
+steps:
+  - for_each:
+      over: ctx.files
+      on_error: POLICY
+      do: {tool: {name: file__read, args: {path: !expr item}}}
+      collect: {transform: {value: pipe}}
+      output: texts
+  - transform: {value: "join(texts, '+')"}
+"""
+ASKING = """pipeline: asking
+steps:
+  - for_each:
+      items: [desk, chair]
+      on_error: abort
+      do: {tool: {name: ask, args: {prompt: !expr "'Take the ' + item + '?'", type: confirm}}}
+      collect: {transform: {value: pipe}}
+      output: taken
+  - parallel:
+      branches:
+        who: {tool: {name: ask, args: {prompt: Who?}}}
+        day: {tool: {name: ask, args: {prompt: Which day?, type: select, options: [Monday, Friday]}}}
+      collect: {transform: {value: pipe}}
+"""
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
+
+
+def write(folder: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_yaml", ".yaml").replace("_txt", ".txt")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+
+
+def last_line(out: str) -> dict[str, object]:
+    found = json.loads(out.splitlines()[-1])
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("5", 5),
+        ('"5"', "5"),
+        ("five", "five"),
+        ("true", True),
+        ("null", None),
+        ('{"a": [1, 2.5]}', {"a": [1, 2.5]}),
+        ("[1, 2", "[1, 2"),
+        ("NaN", "NaN"),
+        ("12345678901234567890123", 12345678901234567890123),
+        ("", ""),
+        ("@value.txt", [1, 2]),
+        ("@word.txt", "plain words\n"),
+        ("@@5", "@5"),
+    ],
+)
+def test_an_input_is_json_where_it_can_be(workspace: Path, said: Said, given: str, value: object) -> None:
+    write(workspace, echo_yaml=ECHO, value_txt="[1, 2]\n", word_txt="plain words\n")
+    assert main(["run", "echo.yaml", "-i", f"n={given}", "--json"]) == 0
+    result = last_line(said()[0])
+    assert (result["output"], result["stores"]) == (value, {"n": value})
+
+
+@pytest.mark.parametrize(
+    ("given", "out"),
+    [
+        ("word", "word\n"),
+        ('{"a": [1]}', '{\n  "a": [\n    1\n  ]\n}\n'),
+        ("null", "null\n"),
+        ("[]", "[]\n"),
+        ('""', ""),
+        ('"ü\\u0007"', "ü\x07\n"),
+    ],
+)
+def test_text_is_printed_as_it_is_and_other_values_as_json(workspace: Path, said: Said, given: str, out: str) -> None:
+    write(workspace, echo_yaml=ECHO)
+    assert main(["run", "echo.yaml", "-i", f"n={given}", "-q"]) == 0
+    assert said() == (out, "")
+    assert main(["runs", "last", "--output"]) == 0
+    assert said()[0] == (out or "\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "to", "file", "text"),
+    [
+        ("word", "res", "res.txt", "word\n"),
+        ('{"a": 1}', "res", "res.json", '{\n  "a": 1\n}\n'),
+        ("word", "res.md", "res.md", "word\n"),
+        ("[1]", "./", "echo.json", "[\n  1\n]\n"),
+        ('"```\\nx\\n```"', "res", "res.txt", "```\nx\n```\n"),
+    ],
+)
+def test_the_file_of_the_output_has_the_right_name(
+    workspace: Path, said: Said, given: str, to: str, file: str, text: str
+) -> None:
+    write(workspace, echo_yaml=ECHO)
+    assert main(["run", "echo.yaml", "-i", f"n={given}", "--out", to, "-q"]) == 0
+    assert said() == ("", "")
+    assert (workspace / file).read_text() == text
+
+
+def test_json_in_a_file_of_another_kind_is_warned_about(workspace: Path, said: Said) -> None:
+    write(workspace, echo_yaml=ECHO)
+    assert main(["run", "echo.yaml", "-i", "n=[1]", "--out", "res.txt", "-q"]) == 0
+    assert "usually ends in .json" in said()[1]
+
+
+def test_missing_inputs_are_named_and_fail_their_step(workspace: Path, said: Said) -> None:
+    write(workspace, two_yaml="pipeline: two\nsteps:\n  - transform: {value: '[ctx.a, ctx.b, get(ctx, \"c\")]'}\n")
+    assert main(["run", "two.yaml", "-i", "a=1"]) == 3
+    out, err = said()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[0] == "warning: nothing is given for b: a step that reads it fails (-i b=…)"
+    assert lines[2].startswith("failed at step 1: ctx.b is absent")
+
+
+def test_no_model_is_looked_for_where_none_is_asked(workspace: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("nobody needs a model here")
+
+    monkeypatch.setattr("quire.runtime.runtime.choose_model", refuse)
+    write(workspace, echo_yaml=ECHO)
+    assert main(["run", "echo.yaml", "-i", "n=1"]) == 0
+    out, err = said()
+    assert out == "1\n" and "model" not in err
+    assert main(["runs", "last"]) == 0
+    assert "\nmodel" not in said()[0]
+
+
+def test_a_callee_that_asks_a_model_needs_one(workspace: Path, said: Said) -> None:
+    write(
+        workspace,
+        top_yaml="pipeline: top\nsteps:\n  - call: {pipeline: deep}\n",
+        pipelines__deep_yaml="pipeline: deep\nsteps:\n  - agent: {prompt: Say hi.}\n",
+    )
+    (workspace / "replies.json").write_text('["hi"]')
+    assert main(["run", "top.yaml", "--script", "replies.json"]) == 0
+    out, err = said()
+    assert out == "hi\n" and err.startswith("model: script:")
+
+
+def test_a_registered_pipeline_runs_by_its_name(workspace: Path, said: Said) -> None:
+    write(
+        workspace,
+        pipelines__one_yaml=ECHO,
+        pipelines__many_yaml=(
+            "pipeline: first\nsteps:\n  - call: {pipeline: second, pass: [n]}\n---\n"
+            "pipeline: second\nsteps:\n  - transform: {value: ctx.n + 1}\n"
+        ),
+    )
+    assert main(["run", "echo", "-i", "n=1", "-q"]) == 0
+    assert said() == ("1\n", "")
+    assert main(["run", "many.first", "-i", "n=1", "-q"]) == 0
+    assert said() == ("2\n", "")
+    assert main(["runs", "last"]) == 0
+    assert said()[0].startswith("many.first\n")
+    (workspace / "echo").write_text("# A file wins\n\n## STEP 1: A\n\nGo.\n")
+    (workspace / "replies.json").write_text('["gone"]')
+    assert main(["run", "echo", "-q", "--script", "replies.json"]) == 0
+    assert said()[0] == "gone\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("ecko", "there is no file and no registered pipeline ecko; did you mean echo?"),
+        ("nothing", "there is no file and no registered pipeline nothing; registered are echo"),
+        ("echo.yaml", "echo.yaml does not exist"),
+        ("some/echo", "some/echo does not exist"),
+    ],
+)
+def test_a_name_that_means_nothing(workspace: Path, said: Said, name: str, problem: str) -> None:
+    write(workspace, pipelines__one_yaml=ECHO, pipelines__bad_yaml="pipeline: bad\n")
+    assert main(["run", name]) == 2
+    lines = said()[1].splitlines()
+    assert lines[0] == f"quire: {problem}"
+    assert any("bad.yaml:1: " in line for line in lines[1:]) is not ("exist" in problem)
+
+
+def test_a_failed_item_ends_the_run_and_resume_goes_on_from_there(workspace: Path, said: Said) -> None:
+    write(workspace, read_yaml=READ.replace("POLICY", "abort"), a_txt="A", b_txt="B")
+    files = '["a.txt", "gone.txt", "b.txt"]'
+    assert main(["run", "read.yaml", "-i", f"files={files}", "--json"]) == 3
+    out, err = said()
+    result = last_line(out)
+    assert result["error"] == {
+        "kind": "tool",
+        "message": "gone.txt: no such file or directory",
+        "step": "1",
+        "path": "1/for_each[1]/tool",
+    }
+    assert result["stores"] == {"files": ["a.txt", "gone.txt", "b.txt"]}
+    assert "failed at step 1 (1/for_each[1]/tool): gone.txt: no such file" in err
+    assert main(["runs", "last"]) == 0
+    page = said()[0]
+    assert "failed at 1/for_each[1]/tool\n" in page
+    assert "1/for_each[0]/tool  tool  ok" in page
+    write(workspace, gone_txt="G", a_txt="changed")
+    assert main(["resume", "last", "--json"]) == 0
+    lines = [json.loads(line) for line in said()[0].splitlines()]
+    assert [line["path"] for line in lines if line["type"] == "effect"] == ["1/for_each[1]/tool"]
+    assert lines[-1]["output"] == "A+G+B"
+
+
+def test_dropped_items_are_told_one_by_one(workspace: Path, said: Said) -> None:
+    write(workspace, read_yaml=READ.replace("POLICY", "continue"), a_txt="A")
+    assert main(["run", "read.yaml", "-i", 'files=["gone.txt", "a.txt"]']) == 0
+    out, err = said()
+    assert out == "A\n"
+    lines = [line.rpartition(" 0.")[0] or line for line in err.splitlines()]
+    assert "  1.do 0 failed: gone.txt: no such file or directory" in lines
+    assert err.splitlines()[2].endswith("(1 of 2, 1 failed)")
+    assert main(["runs", "last"]) == 0
+    page = said()[0]
+    assert "1 of 2, 1 failed" in page
+    assert "items that failed\n  step 1, 0: gone.txt: no such file or directory\n" in page
+    assert 'stores\n  texts  ["A"]\n' in page
+    assert main(["runs", "last", "--json"]) == 0
+    data = json.loads(said()[0])
+    assert data["steps"][0]["items"] == {"total": 2, "done": 1, "failed": 1}
+    assert data["stores"] == {"files": ["gone.txt", "a.txt"], "texts": ["A"]}
+    assert (data["output"], data["format"]) == ("A", "pipeline")
+
+
+def test_the_journal_does_not_keep_the_items(workspace: Path, said: Said) -> None:
+    write(workspace, read_yaml=READ.replace("POLICY", "continue"), a_txt="A")
+    assert main(["run", "read.yaml", "-i", 'files=["a.txt", "a.txt"]', "--json"]) == 0
+    told = [json.loads(line) for line in said()[0].splitlines()]
+    items = [line for line in told if line["type"] == "fan_item"]
+    assert [(line["index"], line["state"], "seq" in line) for line in items] == [(0, "done", False), (1, "done", False)]
+    assert main(["runs", "last", "--follow", "--json"]) == 0
+    kept = [json.loads(line)["type"] for line in said()[0].splitlines()]
+    assert kept.count("fan_started") == 1 and "fan_item" not in kept
+
+
+def test_questions_of_items_are_answered_by_path_and_those_of_branches_by_step(workspace: Path, said: Said) -> None:
+    write(workspace, asking_yaml=ASKING)
+    assert main(["run", "asking.yaml"]) == 4
+    err = said()[1]
+    assert "step 1.do (1/for_each[0]/ask) asks: Take the desk?" in err
+    assert "STEP|PATH VALUE" in err
+    assert main(["inbox"]) == 0
+    assert "step 1.do at 1/for_each[1]/ask (confirm): Take the chair?" in said()[0]
+    assert main(["answer", "last", "yes"]) == 2
+    assert "asks at several steps (1/for_each[0]/ask, 1/for_each[1]/ask): say which" in said()[1]
+    assert main(["answer", "last", "1.do", "yes"]) == 2
+    assert "say which" in said()[1]
+    assert main(["answer", "last", "1/for_each[1]/ask", "perhaps"]) == 2
+    said()
+    assert main(["answer", "last", "1/for_each[1]/ask", "no", "-q"]) == 4
+    assert said()[1].splitlines()[0] == "step 1.do (ask) asks: Take the desk?"
+    assert main(["answer", "last", "yes", "-q"]) == 4
+    err = said()[1]
+    assert "step 2.who (ask) asks: Who?" in err and "STEP VALUE" in err
+    assert main(["answer", "last", "2.day", "2", "-q"]) == 4
+    said()
+    assert main(["runs", "last"]) == 0
+    page = said()[0]
+    assert 'taken  ["yes","no"]' in page and "2/parallel[day]/ask" in page
+    assert main(["answer", "last", "2.who", "Kim", "-q"]) == 0
+    assert json.loads(said()[0]) == {"who": "Kim", "day": "Friday"}
+
+
+def test_answers_are_given_beforehand_by_step_or_path(workspace: Path, said: Said) -> None:
+    write(workspace, asking_yaml=ASKING)
+    given = {"1/for_each[1]/ask": "no", "1.do": "yes", "2.who": "Kim", "2.day": "Monday"}
+    answers = [word for name, value in given.items() for word in ("--answer", f"{name}={value}")]
+    assert main(["run", "asking.yaml", "--json", *answers]) == 0
+    result = last_line(said()[0])
+    assert result["stores"] == {"taken": ["yes", "no"]}
+    assert main(["run", "asking.yaml", "--unattended", "-q"]) == 0
+    assert json.loads(said()[0]) == {"who": "", "day": "Monday"}
+
+
+def test_a_cancelled_run_goes_on(workspace: Path, said: Said) -> None:
+    write(workspace, asking_yaml=ASKING)
+    assert main(["run", "asking.yaml", "-q"]) == 4
+    assert main(["cancel", "last"]) == 0
+    said()
+    assert main(["inbox", "--json"]) == 0
+    assert json.loads(said()[0]) == []
+    assert main(["resume", "last", "-q"]) == 4
+    assert "Take the desk?" in said()[1]
+
+
+def test_a_breakpoint_shows_the_stores(workspace: Path, said: Said) -> None:
+    write(workspace, read_yaml=READ.replace("POLICY", "abort"), a_txt="A")
+    assert main(["run", "read.yaml", "-i", 'files=["a.txt"]', "--break", "1", "-q"]) == 4
+    assert '  texts = ["A"]' in said()[1]
+    assert main(["resume", "last", "-q"]) == 0
+    assert said()[0] == "A\n"
+
+
+def test_the_state_of_playbooks_is_not_that_of_pipelines(workspace: Path, said: Said) -> None:
+    write(workspace, echo_yaml=ECHO)
+    assert main(["run", "echo.yaml", "-i", "n=1", "-q"]) == 0
+    said()
+    assert main(["runs", "last", "--state"]) == 2
+    assert "--state is for playbooks" in said()[1]
+
+
+def test_a_long_run_shows_its_failures_among_its_first_effects(workspace: Path, said: Said) -> None:
+    write(workspace, read_yaml=READ.replace("POLICY", "continue"), a_txt="A")
+    files = json.dumps(["a.txt"] * 40 + ["gone.txt"])
+    assert main(["run", "read.yaml", "-i", f"files={files}", "-q"]) == 0
+    said()
+    assert main(["runs", "last"]) == 0
+    page = said()[0]
+    assert "1/for_each[40]/tool" in page and "11 more: quire runs" in page
