@@ -71,7 +71,9 @@ def board(workspace: Path) -> Path:
     (workspace / "pipelines").mkdir()
     (workspace / "pipelines" / "publish.yaml").write_text(PUBLISH)
     (workspace / "pipelines" / "many.yaml").write_text(MANY)
-    (workspace / "quire.toml").write_text('[agents.reviewer]\nsystem = "You review."\ntools = ["file__read", "shell"]\n')
+    (workspace / "quire.toml").write_text(
+        '[agents.reviewer]\nsystem = "You review."\ntools = ["file__read", "shell"]\n'
+    )
     (workspace / "board.yaml").write_text(PAGE)
     return workspace
 

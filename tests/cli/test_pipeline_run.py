@@ -140,7 +140,9 @@ def test_missing_inputs_are_named_and_fail_their_step(workspace: Path, said: Sai
     assert lines[2].startswith("failed at step 1: ctx.b is absent")
 
 
-def test_no_model_is_looked_for_where_none_is_asked(workspace: Path, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_model_is_looked_for_where_none_is_asked(
+    workspace: Path, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*arguments: object) -> None:
         raise AssertionError("nobody needs a model here")
 
@@ -210,7 +212,7 @@ def test_a_failed_item_ends_the_run_and_resume_goes_on_from_there(workspace: Pat
     out, err = said()
     result = last_line(out)
     assert result["error"] == {
-        "kind": "tool",
+        "kind": "file",
         "message": "gone.txt: no such file or directory",
         "step": "1",
         "path": "1/for_each[1]/tool",

@@ -224,7 +224,7 @@ def test_they_use_tools_and_commands_in_every_way() -> None:
     assert {"ask", "file__read", "file__write"} <= {body.name.text for body in tools}
     arguments: list[Argument] = [value for body in tools for _, value in body.args]
     assert {type(value) for value in arguments} == {Literal, ExpressionText}
-    asked = [dict((key.text, value) for key, value in body.args) for body in tools if body.name.text == "ask"]
+    asked = [{key.text: value for key, value in body.args} for body in tools if body.name.text == "ask"]
     kinds = [one["type"].value for one in asked if isinstance(one.get("type"), Literal)]  # type: ignore[union-attr]
     assert {"confirm", "select"} <= set(kinds) and any("type" not in one for one in asked)
     commands = [body for body in _bodies(ShellBody) if isinstance(body, ShellBody)]

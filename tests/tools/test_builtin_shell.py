@@ -146,10 +146,10 @@ async def test_one_that_left_the_group_is_not_waited_for(house: House) -> None:
     if shutil.which("setsid") is None:
         pytest.skip("there is no setsid here")
     running = shell(house, sandboxed=False, seconds=30)
-    left = await running.run({"command": "setsid sh -c 'echo $$; exec sleep 987.5' & sleep 0.1; echo over"})
-    pid, said = str(left).split()
+    wait = "while [ ! -s pid ]; do :; done"
+    said = await running.run({"command": f"setsid sh -c 'echo $$ > pid; exec sleep 987.5' & {wait}; echo over"})
     assert said == "over"
-    os.kill(int(pid), 9)
+    os.kill(int((house.folder / "pid").read_text()), 9)
 
 
 @modes

@@ -3,12 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-HEAVY = ("asyncio", "mcp", "rich", "sqlite3", "pydantic", "pydantic_ai", "xllamacpp", "jsonschema_rs")
+HEAVY = ("asyncio", "mcp", "rich", "sqlite3", "pydantic", "pydantic_ai", "xllamacpp", "jsonschema_rs", "re2", "ssl")
 MODULES = (
     "quire.trust.capabilities",
     "quire.workspace.configuration",
     "quire.workspace.grants",
     "quire.workspace.prompts",
+    "quire.tools.builtin.connection",
     "quire.tools.gate",
     "quire.tools.mcp",
     "quire.tools.python",

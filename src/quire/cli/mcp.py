@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli import INTERRUPTED
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ SHORTEST_TOKEN = 16
 @click.option("--script", metavar="FILE", help="Take the replies from a file instead of a model.")
 @click.option("--allow", metavar="TOOL", multiple=True, help="Grant a tool to the runs.")
 @click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop each run once this much is spent.")
+@click.pass_context
 def command(
+    context: click.Context,
     documents: tuple[str, ...],
     http: bool,
     host: str,
@@ -70,6 +73,8 @@ def command(
     import asyncio
 
     asyncio.run(_serve(runtime, offer, http=http, address=host, port=port, token=token))
+    if http:
+        context.exit(INTERRUPTED)
 
 
 async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int, token: str) -> None:

@@ -152,10 +152,14 @@ class Calls:
 
         return await self._answered(caller, await self._attend(caller, work, asked.run), answers.declined)
 
-    async def close(self) -> None:
-        """Brings every run to rest at its next boundary; one that nobody waits for goes on in a process of its own."""
+    def leave(self) -> None:
+        """Tells every run to stop at its next boundary."""
         for attached in (*self._waited_for.values(), *self._detached.values()):
             attached.leave()
+
+    async def close(self) -> None:
+        """Brings every run to rest at its next boundary; one that nobody waits for goes on in a process of its own."""
+        self.leave()
         await asyncio.gather(*self._waited_for, return_exceptions=True)
         while True:
             try:

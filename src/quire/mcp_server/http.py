@@ -6,10 +6,12 @@ must be the address that we serve (against names that are made to point here), a
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import ipaddress
 import socket
 from collections.abc import Callable
+from types import FrameType
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
@@ -77,8 +79,25 @@ def application(host: Host, place: str, token: str) -> ASGIApp:
     return TokenRequired(app, token)
 
 
+class HttpServer(uvicorn.Server):
+    """Ends by itself when it is interrupted, runs first; the library's own would have the signal end the process."""
+
+    def __init__(self, config: uvicorn.Config, stop_runs: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._loop = asyncio.get_running_loop()
+        self._stop_runs = stop_runs
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+        self._loop.call_soon_threadsafe(self._stop_runs)
+
+
 async def serve_http(host: Host, listener: socket.socket, token: str, ready: Callable[[str], None]) -> None:
-    """Until it is interrupted. `ready` gets the URL."""
+    """Until it is interrupted: then runs come to rest after their step, or at once with a second interrupt.
+
+    `ready` gets the URL.
+    """
     place = place_of(listener)
     config = uvicorn.Config(
         application(host, place, token),
@@ -87,6 +106,9 @@ async def serve_http(host: Host, listener: socket.socket, token: str, ready: Cal
         lifespan="on",
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
-    server = uvicorn.Server(config)
+    server = HttpServer(config, host.calls.leave)
     ready(f"http://{place}{PATH}")
-    await server.serve(sockets=[listener])
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        await host.calls.stop()

@@ -160,7 +160,9 @@ def _failures(step: StepView) -> list[str]:
     fan = step.fan
     if fan is None:
         return []
-    lines = [f"step {step.label}, {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]]
+    lines = [
+        f"step {step.label}, {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]
+    ]
     return lines if fan.failed <= len(lines) else [*lines, f"… {fan.failed - len(lines)} more"]
 
 

@@ -135,6 +135,8 @@ class Names:
                 left_out.append(place)
                 continue
             tools = await self._registry.connection(place).tools()
-            names.update((tool if place == RESERVED else f"{place}__{tool}", None) for tool in tools)
+            names.update(dict.fromkeys(tools))
+            if place != RESERVED:
+                names.update((f"{place}__{tool}", None) for tool in tools)
         said = unknown("tool", name, names)
         return said + (f" (not asked, because it is not granted there: {', '.join(left_out)})" if left_out else "")

@@ -7,6 +7,8 @@ network are not there; `/tmp` is its own. When bubblewrap ends, all that the com
 from __future__ import annotations
 
 import functools
+import json
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -68,6 +70,51 @@ def sandboxed(
         if path.is_relative_to(workspace):
             line += ["--tmpfs", str(path)]
     return [*line, "--remount-ro", "/", "--chdir", str(workspace), "--", *command]
+
+
+class Watch:
+    """Tells when a sandbox is empty. Bubblewrap itself is gone a moment before what runs in it is killed."""
+
+    def __init__(self) -> None:
+        self._read, self._write = os.pipe()
+
+    @property
+    def passed(self) -> tuple[int, ...]:
+        return (self._write,)
+
+    def told(self, command: Sequence[str]) -> list[str]:
+        """The command line of `sandboxed`, such that it tells us which process holds the sandbox."""
+        return [command[0], "--info-fd", str(self._write), *command[1:]]
+
+    async def emptied(self) -> None:
+        """Called when bubblewrap has ended. The kernel ends the holder only after all others in the sandbox."""
+        import asyncio
+
+        os.set_blocking(self._read, False)
+        try:
+            holder = json.loads(os.read(self._read, 65_536))["child-pid"]
+        except (BlockingIOError, ValueError, KeyError):
+            return  # It did not come so far as to start anything.
+        pause = 0.001
+        while pause < 2 and _runs(holder):
+            await asyncio.sleep(pause)
+            pause *= 1.5
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._read)
+        os.close(self._write)
+
+
+def _runs(pid: int) -> bool:
+    """A zombie does not: it is only waiting for somebody to ask."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in (b"Z", b"X")
 
 
 def _namespaces(flags: frozenset[str]) -> list[str]:

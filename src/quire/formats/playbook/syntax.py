@@ -1,8 +1,8 @@
 """The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
 
 Nobody changes a node once the reader has given it away. Nodes are not frozen all the same: that costs several times as
-much to make, and making nodes is a good part of what reading is. For the same reason a place is kept as plain offsets into
-the text, and made a `Span` for whoever asks.
+much to make, and making nodes is a good part of what reading is. For the same reason a place is kept as plain offsets
+into the text, and made a `Span` for whoever asks.
 """
 
 from __future__ import annotations

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.protected import Protection, put_aside
-from quire.tools.sandbox import sandboxed, scrubbed
+from quire.tools.sandbox import Watch, sandboxed, scrubbed
 from quire.tools.threads import in_thread
 from quire.values import InvalidValue, Value, decode, encode
 
@@ -45,7 +46,8 @@ class Shell:
         before = self.protection.at_the_top(root)
         command = await in_thread(lambda: self._sandboxed(line, root))
         try:
-            value = await self._output(command, given)
+            with Watch() as watch:
+                value = await self._output(watch.told(command), given, watch)
         except BaseException:
             self._put_aside(root, before)
             raise
@@ -69,7 +71,7 @@ class Shell:
         now = self.protection.at_the_top(root)
         return put_aside(root, (name for name, what in now.items() if before.get(name) != what))
 
-    async def _output(self, command: Sequence[str], given: bytes) -> Value:
+    async def _output(self, command: Sequence[str], given: bytes, watch: Watch | None = None) -> Value:
         import asyncio
 
         home = "/tmp" if self.sandbox else str(self.workspace)  # noqa: S108
@@ -82,13 +84,15 @@ class Shell:
                 cwd=self.workspace,
                 env=scrubbed(self.environ, home),
                 start_new_session=True,
+                pass_fds=watch.passed if watch else (),
             )
         )
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
             # It may run already, and asyncio would end the command alone, not what that has started.
-            await _end(await starting)
+            with suppress(OSError, ValueError):
+                await _end(await starting, watch)
             raise
         except (OSError, ValueError) as error:
             raise ToolFailed(f"the command cannot be started: {error}", kind="exit") from None
@@ -98,7 +102,7 @@ class Shell:
         except TimeoutError:
             raise ToolFailed(f"the command took longer than {self.seconds:g} s and was ended", kind="timeout") from None
         finally:
-            await _end(process)
+            await _end(process, watch)
         if process.returncode:
             raise ToolFailed(_ended(process.returncode, errors or output[-_TAIL:]), kind="exit")
         return _value(output)
@@ -148,8 +152,11 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
         await _exited(process)
         _kill(process.pid)
 
-    listening = asyncio.gather(listen(process.stdout), complaints(process.stderr))
-    ending, feeding = asyncio.ensure_future(end()), asyncio.ensure_future(feed(process.stdin))
+    async def both(out: asyncio.StreamReader, err: asyncio.StreamReader) -> None:
+        await asyncio.gather(listen(out), complaints(err))
+
+    listening = asyncio.create_task(both(process.stdout, process.stderr))
+    ending, feeding = asyncio.create_task(end()), asyncio.create_task(feed(process.stdin))
     try:
         await asyncio.wait({listening, ending}, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait({listening}, timeout=_GRACE)
@@ -168,15 +175,17 @@ async def _exited(process: asyncio.subprocess.Process) -> None:
     import asyncio
 
     pause = 0.001
-    while process.returncode is None:  # noqa: ASYNC110
+    while process.returncode is None:
         await asyncio.sleep(pause)
         pause = min(pause * 2, 0.05)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process, watch: Watch | None) -> None:
     """The whole group, whatever came before: nothing of a command outlives its call."""
     _kill(process.pid)
     await _exited(process)
+    if watch is not None:
+        await watch.emptied()
     # Closes our ends of the pipes, whoever holds the others.
     process._transport.close()  # type: ignore[attr-defined]
 

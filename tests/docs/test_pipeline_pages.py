@@ -1,0 +1,40 @@
+"""What the pages about pipelines show is tried: every document is read, every expression has the value beside it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tests.docs.pages import Block, blocks, text_of
+
+from quire.diagnostics import Severity
+from quire.expr import compile, parse
+from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.parse import parse as parse_file
+from quire.source import Source
+from quire.values import Value, decode
+
+YAML = blocks("docs/pipelines.md", "yaml")
+ROWS = re.findall(r"^\| `(.+)` \| `(.+)` \|$", text_of("docs/expressions.md"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("block", YAML, ids=str)
+def test_documents_are_clean(block: Block) -> None:
+    findings = check_reading(parse_file(Source.of(block.text, "page.yaml")))
+    assert [found.message for found in findings if found.severity is not Severity.NOTE] == []
+
+
+def test_there_is_something_to_try() -> None:
+    assert len(YAML) >= 8 and len(ROWS) >= 30
+    kinds = {"transform", "tool", "shell", "agent", "call", "match", "fold", "for_each", "parallel"}
+    assert {kind for kind in kinds if any(f"{kind}:" in block.text for block in YAML)} == kinds
+
+
+@pytest.mark.parametrize(("expression", "value"), ROWS, ids=[expression for expression, _ in ROWS])
+def test_expressions_have_the_value_beside_them(expression: str, value: str) -> None:
+    (context,) = blocks("docs/expressions.md", "json")
+    bindings = decode(context.text)
+    assert isinstance(bindings, dict)
+    stores: Value = bindings["ctx"]
+    assert isinstance(stores, dict)
+    assert compile(parse(expression)).evaluate(bindings, stores) == decode(value)
