@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import quire
+from quire.api import _settling
 from quire.errors import BadInputs, Unreadable
+from quire.runtime import Runtime
 
 PLAYBOOK = """# Tea
 
@@ -116,3 +119,50 @@ async def test_leaving_the_iteration_stops_the_run(playbook: Path) -> None:
         if event.type == "step_completed":
             break
     assert running.result is None
+
+
+GREET = "pipeline: greet\nsteps:\n  - transform: {value: \"'Hello, ' + ctx.name\", output: said}\n"
+
+
+@pytest.fixture
+def pipelines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    (tmp_path / "quire.toml").touch()
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "greet.yaml").write_text(GREET, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("inline", [False, True])
+async def test_launch_a_pipeline(pipelines: Path, inline: bool) -> None:
+    launched = await quire.launch(
+        GREET if inline else "greet", input={"name": "Ann"}, inline=inline, workspace=pipelines
+    )
+    data = launched["data"]
+    assert launched["status"] == "ok" and isinstance(data, dict)
+    assert data["output"] == "Hello, Ann" and data["named_stores"] == {"name": "Ann", "said": "Hello, Ann"}
+
+
+async def test_launch_without_waiting_sends_a_letter(pipelines: Path) -> None:
+    launched = await quire.launch("greet", input={"name": "Ann"}, wait=False, recipient="me", workspace=pipelines)
+    assert launched["status"] == "started"
+    await asyncio.gather(*_settling)
+    runtime = Runtime.open(pipelines)
+    (letter,) = await runtime.store.letters("me")
+    await runtime.close()
+    assert launched["data"] == {"run_id": letter.run} and "Hello, Ann" in letter.text
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "inline", "expected"),
+    [
+        ("nobody", False, "not registered"),
+        ("pipeline: [", True, "the inline definition is invalid"),
+        ("pipeline: x\nsteps:\n  - tool: {name: nope}\n", True, "does not resolve"),
+        ("greet", False, "ctx.name"),
+    ],
+)
+async def test_launch_tells_what_is_wrong(pipelines: Path, pipeline: str, inline: bool, expected: str) -> None:
+    launched = await quire.launch(pipeline, inline=inline, workspace=pipelines)
+    assert launched["status"] == "error" and isinstance(launched["data"], dict)
+    assert expected in str(launched["data"]["error"])

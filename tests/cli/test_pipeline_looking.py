@@ -121,6 +121,14 @@ def test_a_circle_through_other_files_is_an_error(board: Path, capsys: Capture) 
     assert "can reach itself" in capsys.readouterr().out
 
 
+def test_two_files_of_one_name_are_both_named(board: Path, capsys: Capture) -> None:
+    (board / "pipelines" / "again.yaml").write_text(PUBLISH)
+    assert main(["check", "pipelines"]) == 1
+    err = capsys.readouterr().err
+    assert err.count("the pipeline publish is declared by") == 1
+    assert "again.yaml and " in err and "publish.yaml: neither is loaded" in err
+
+
 def test_folders_are_searched_for_pipelines(board: Path, capsys: Capture) -> None:
     (board / "ci.yaml").write_text("jobs:\n  pipeline: no\n")
     (board / "quoted.yml").write_text("---\n'pipeline': quoted\nsteps:\n  - transform: {value: '1'}\n")

@@ -26,6 +26,7 @@ from quire.plan.nodes import (
     Step,
     Template,
     Transform,
+    Work,
 )
 from quire.source import Source
 
@@ -116,7 +117,7 @@ def test_no_text_gets_out_of_its_label(text: str) -> None:
     formula = Formula(text, compile(parse("1")))
     call = Call(text)
     leaf = Step(1, text, text, work=Transform(formula))
-    works = (
+    works: tuple[Work, ...] = (
         Invoke(text),
         Agent(Template((text,)), identity=text),
         call,

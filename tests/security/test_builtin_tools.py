@@ -7,7 +7,7 @@ import os
 import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -144,6 +144,20 @@ def test_a_file_swapped_for_a_link_in_between(house: House, monkeypatch: pytest.
     with pytest.raises(ToolFailed):
         Files(places, Protection()).write({"path": "a/x.txt", "content": "changed"})
     assert (house.folder.parent / "outside" / "secret.txt").read_text() == SECRET
+
+
+def test_a_file_swapped_for_a_link_just_before_it_is_opened(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    target, real = house.folder / "a" / "x.txt", Place.status
+
+    def swap(self: Place) -> os.stat_result | None:
+        found = real(self)
+        target.unlink()
+        target.symlink_to(house.folder.parent / "outside" / "secret.txt")
+        return found
+
+    monkeypatch.setattr(Place, "status", swap)
+    with pytest.raises(ToolFailed):
+        Files(Places(house.folder), Protection()).read({"path": "a/x.txt"})
 
 
 CLOSED = [
@@ -300,10 +314,42 @@ def test_folding(name: str) -> None:
     assert fold(name) == ".git"
 
 
-INSIDE = """127.0.0.1 127.255.1.1 0.0.0.0 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1
-192.0.0.1 198.18.0.1 224.0.0.1 239.1.1.1 240.0.0.1 255.255.255.255 ::1 :: ::ffff:127.0.0.1 ::ffff:8.8.8.8 ::127.0.0.1
-fe80::1 fe80::1%eth0 fc00::1 fd12::1 ff02::1 64:ff9b::7f00:1 64:ff9b:1::1 2002:7f00:1:: 2001::1 2001:db8::1 3fff::1
-100::1 fec0::1 nonsense""".split()
+INSIDE = [
+    "127.0.0.1",
+    "127.255.1.1",
+    "0.0.0.0",
+    "10.1.2.3",
+    "172.16.0.1",
+    "172.31.255.255",
+    "192.168.1.1",
+    "169.254.169.254",
+    "100.64.0.1",
+    "192.0.0.1",
+    "198.18.0.1",
+    "224.0.0.1",
+    "239.1.1.1",
+    "240.0.0.1",
+    "255.255.255.255",
+    "::1",
+    "::",
+    "::ffff:127.0.0.1",
+    "::ffff:8.8.8.8",
+    "::127.0.0.1",
+    "fe80::1",
+    "fe80::1%eth0",
+    "fc00::1",
+    "fd12::1",
+    "ff02::1",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::1",
+    "2002:7f00:1::",
+    "2001::1",
+    "2001:db8::1",
+    "3fff::1",
+    "100::1",
+    "fec0::1",
+    "nonsense",
+]
 
 
 @pytest.mark.parametrize("address", INSIDE)
@@ -437,9 +483,6 @@ def test_stopping_ends_a_server_that_never_finishes() -> None:
     assert failures == ["http://127.0.0.1: stopped"]
 
 
-Run = Callable[[str], object]
-
-
 @needs_sandbox
 async def test_the_sandbox_hides_the_home_folder_and_the_keys(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Path.home()
@@ -469,10 +512,8 @@ async def test_the_sandbox_hides_the_users_own_space(tmp_path: Path) -> None:
 
 @needs_sandbox
 async def test_the_sandbox_has_no_network_and_no_privileges(house: House, server: Server) -> None:
-    reach = (
-        'python3 -c \'import socket; socket.create_connection(("127.0.0.1", %d), 5); print("reached")\' 2>/dev/null'
-        " || echo refused"
-    ) % server.port
+    code = f"import socket; socket.create_connection(('127.0.0.1', {server.port}), 5); print('reached')"
+    reach = f'python3 -c "{code}" 2>/dev/null || echo refused'
     assert await house.call("shell", "shell", command=reach) == "refused"
     assert await house.call("shell", "shell", "http__get", command=reach) == "refused"
     if Path("/usr/bin/python3").exists() or Path("/usr/local/bin/python3").exists():
@@ -552,8 +593,9 @@ async def test_what_is_made_in_a_protected_place_is_put_aside(house: House, comm
     (house.folder / "link").symlink_to("a")
     with pytest.raises((Denied, ToolFailed)):
         await house.call("shell", "shell", command=f"{command}; {end}")
-    assert name not in os.listdir(house.folder)
-    assert any(entry.startswith(f"{name}.refused-") for entry in os.listdir(house.folder)), "nothing is lost"
+    names = [entry.name for entry in house.folder.iterdir()]
+    assert name not in names
+    assert any(entry.startswith(f"{name}.refused-") for entry in names), "nothing is lost"
 
 
 @needs_sandbox

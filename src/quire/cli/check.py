@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +17,9 @@ from quire.errors import CannotStart
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.render.visible import visible
 from quire.source import Source, read_source
+
+if TYPE_CHECKING:
+    from quire.cli.resolving import PipelineCheck
 
 
 @click.command("check")
@@ -43,35 +47,40 @@ def command(
         raise click.UsageError("name a document, a folder or a glob", context)
     wanted, problems = collect(paths)
     checked: list[Findings] = []
-    of_pipeline = _pipeline_check()
+    checks = _Checks()
     for one in wanted:
         try:
             source = read_source(one.path)
-            is_pipeline = formats.format_of(source) == "pipeline"
-            checked.append(Findings(source, (of_pipeline if is_pipeline else formats.check)(source)))
+            checked.append(Findings(source, checks.of(source)))
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
     click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
     sys.stdout.flush()
-    for problem in problems:
+    conflicts = checks.conflicts()
+    for problem in (*problems, *conflicts):
         click.echo(f"quire: {visible(problem)}", err=True)
     click.echo(_summary(checked), err=True)
-    context.exit(2 if problems else _status(checked, strict))
+    context.exit(2 if problems else 1 if conflicts else _status(checked, strict))
 
 
-def _pipeline_check() -> Callable[[Source], tuple[Diagnostic, ...]]:
-    """How pipelines are checked: with what their workspaces have registered. Only a pipeline loads that."""
-    checks: list[Callable[[Source], tuple[Diagnostic, ...]]] = []
+class _Checks:
+    """How documents are checked: pipelines with what their workspaces have registered. Only a pipeline loads that."""
 
-    def check(source: Source) -> tuple[Diagnostic, ...]:
-        if not checks:
+    def __init__(self) -> None:
+        self._pipelines: PipelineCheck | None = None
+
+    def of(self, source: Source) -> tuple[Diagnostic, ...]:
+        if formats.format_of(source) != "pipeline":
+            return formats.check(source)
+        if self._pipelines is None:
             from quire.cli.resolving import PipelineCheck
 
-            checks.append(PipelineCheck())
-        return checks[0](source)
+            self._pipelines = PipelineCheck()
+        return self._pipelines(source)
 
-    return check
+    def conflicts(self) -> list[str]:
+        return list(self._pipelines.conflicts) if self._pipelines else []
 
 
 def _page(id: str) -> str:

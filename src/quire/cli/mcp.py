@@ -68,16 +68,17 @@ def command(
     asked = f"script:{script}" if script else model
     options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
     offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, _say)
-    token = _token() if http else ""
+    if not http and sys.stdin.isatty():
+        _say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
 
     import asyncio
 
-    asyncio.run(_serve(runtime, offer, http=http, address=host, port=port, token=token))
+    asyncio.run(_serve(runtime, offer, http=http, address=host, port=port))
     if http:
         context.exit(INTERRUPTED)
 
 
-async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int, token: str) -> None:
+async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, port: int) -> None:
     from quire.mcp_server.server import Host
 
     try:
@@ -91,9 +92,11 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
         def ready(url: str) -> None:
             _say(f"serving {runtime.settings.workspace.folder} at {url}")
-            if not os.environ.get(TOKEN):
+            if not given:
                 _say(f"clients send the header  Authorization: Bearer {token}")
 
+        given = _given_token()
+        token = given or secrets.token_urlsafe(32)
         await serve_http(host, listening(address, port), token, ready)
     finally:
         await runtime.close()
@@ -121,11 +124,10 @@ def _hand_over(run: str) -> None:
     _say(f"run {run} goes on by itself: quire runs {run}")
 
 
-def _token() -> str:
-    token = os.environ.get(TOKEN, "")
-    if not token:
-        return secrets.token_urlsafe(32)
-    if len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip():
+def _given_token() -> str:
+    """The user's own, taken out of the environment: no tool of a run needs to see it."""
+    token = os.environ.pop(TOKEN, "")
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip()):
         raise CannotStart(f"{TOKEN} must have at least {SHORTEST_TOKEN} characters, ASCII, no blanks around it")
     return token
 

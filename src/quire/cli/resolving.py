@@ -23,6 +23,7 @@ class WorkspaceResolver:
         self._settings = settings
         registry = load_registry(settings)
         self._registered = registry.pipelines
+        self._problems = registry.problems
         self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
@@ -40,6 +41,10 @@ class WorkspaceResolver:
 
         return {*SPECS, *NAMES}
 
+    def conflicts(self, path: Path) -> list[str]:
+        """Names that this file and another one declare: neither is loaded then."""
+        return [problem for problem in self._problems if "is declared by" in problem and str(path.resolve()) in problem]
+
     def is_registered(self, path: Path) -> bool:
         """Whether a file may hold several pipelines: one that nobody registers is only ever run by itself."""
         folder = self._settings.workspace.folder
@@ -49,9 +54,13 @@ class WorkspaceResolver:
 
 
 class PipelineCheck:
-    """Everything there is to say about a pipeline file in its own workspace, which is read once for all its files."""
+    """Everything there is to say about a pipeline file in its own workspace, which is read once for all its files.
+
+    `conflicts` are between files, so that no place in one of them could show them.
+    """
 
     def __init__(self) -> None:
+        self.conflicts: dict[str, None] = {}
         self._resolvers: dict[Workspace, WorkspaceResolver] = {}
 
     def __call__(self, source: Source) -> tuple[Diagnostic, ...]:
@@ -60,4 +69,5 @@ class PipelineCheck:
         resolver = self._resolvers.get(workspace)
         if resolver is None:
             resolver = self._resolvers[workspace] = WorkspaceResolver(load_settings(workspace))
+        self.conflicts.update(dict.fromkeys(resolver.conflicts(path)))
         return check_reading(parse(source, registered=resolver.is_registered(path)), resolver)

@@ -29,7 +29,7 @@ from quire.runtime import RunOptions, Runtime
 from quire.runtime.known_tools import KnownTools
 from quire.runtime.launch import ASYNC, INLINE, Envelope, Launcher, Launching, envelope_of
 from quire.trust.capabilities import Grants
-from quire.values import Value
+from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
 
 Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
@@ -94,6 +94,8 @@ class Calls:
 
     async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
         """One of the four launch tools."""
+        if problem := _no_values(arguments):
+            return result_of(Envelope("error", {"error": problem}))
         if INLINE in tool:
             try:
                 await self._known.learn(arguments.get("definition"))
@@ -116,8 +118,8 @@ class Calls:
     async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
         """The tool of one document."""
         missing = [name for name in offered.required if arguments.get(name) is None]
-        if missing:
-            return result_of(Envelope("error", {"error": f"missing input: {', '.join(missing)}"}))
+        if problem := f"missing input: {', '.join(missing)}" if missing else _no_values(arguments):
+            return result_of(Envelope("error", {"error": problem}))
 
         def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
             return self._launching.launch_document(
@@ -225,3 +227,12 @@ class Calls:
         if caller.modern and caller.elicits and open_questions:
             return input_required(run, open_questions, declined)
         return result_of(waiting(run, questions))
+
+
+def _no_values(arguments: Mapping[str, Value]) -> str:
+    """What keeps arguments from being values of a run: JSON that is too deep, or no number."""
+    try:
+        encode(dict(arguments))
+    except InvalidValue as error:
+        return f"the input cannot be used: {error}"
+    return ""

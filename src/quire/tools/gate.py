@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 MAX_RESULT_BYTES = 1_000_000
+SHELL = "rye/bash"
 
 
 class Gate:
@@ -103,7 +104,10 @@ class Gate:
 
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
         connection, spec = await self._granted(request.connection, request.tool)
-        arguments = _copied(spec.id, request.arguments)
+        given = request.arguments
+        if request.stdin is not None and spec.id == SHELL:
+            given = {**given, "stdin": request.stdin}
+        arguments = _copied(spec.id, given)
         if problems := self._arguments.problems(spec, arguments):
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")

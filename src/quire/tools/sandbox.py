@@ -10,8 +10,10 @@ import functools
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from quire.errors import Denied
@@ -73,10 +75,15 @@ def sandboxed(
 
 
 class Watch:
-    """Tells when a sandbox is empty. Bubblewrap itself is gone a moment before what runs in it is killed."""
+    """Sees to it that a sandbox is empty in the end.
+
+    Bubblewrap itself is gone a moment before what runs in it; and killed in its first moments, it has not yet told
+    the kernel that the rest is to die with it.
+    """
 
     def __init__(self) -> None:
         self._read, self._write = os.pipe()
+        self._line: list[str] = []
 
     @property
     def passed(self) -> tuple[int, ...]:
@@ -84,10 +91,11 @@ class Watch:
 
     def told(self, command: Sequence[str]) -> list[str]:
         """The command line of `sandboxed`, such that it tells us which process holds the sandbox."""
-        return [command[0], "--info-fd", str(self._write), *command[1:]]
+        self._line = [command[0], "--info-fd", str(self._write), *command[1:]]
+        return self._line
 
     async def emptied(self) -> None:
-        """Called when bubblewrap has ended. The kernel ends the holder only after all others in the sandbox."""
+        """Called when bubblewrap has ended. The kernel ends all others in the sandbox before the holder is gone."""
         import asyncio
 
         os.set_blocking(self._read, False)
@@ -96,9 +104,18 @@ class Watch:
         except (BlockingIOError, ValueError, KeyError):
             return  # It did not come so far as to start anything.
         pause = 0.001
-        while pause < 2 and _runs(holder):
+        while pause < 2 and self._runs(holder):
+            with suppress(OSError):
+                os.kill(holder, signal.SIGKILL)
             await asyncio.sleep(pause)
             pause *= 1.5
+
+    def _runs(self, pid: int) -> bool:
+        """Whether that is still ours: a zombie has no command line, and a number may be given out again."""
+        try:
+            return Path(f"/proc/{pid}/cmdline").read_bytes() == "\0".join([*self._line, ""]).encode()
+        except OSError:
+            return False
 
     def __enter__(self) -> Watch:
         return self
@@ -106,15 +123,6 @@ class Watch:
     def __exit__(self, *_: object) -> None:
         os.close(self._read)
         os.close(self._write)
-
-
-def _runs(pid: int) -> bool:
-    """A zombie does not: it is only waiting for somebody to ask."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
-    except (OSError, IndexError):
-        return False
-    return state not in (b"Z", b"X")
 
 
 def _namespaces(flags: frozenset[str]) -> list[str]:

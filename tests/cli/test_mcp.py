@@ -1,0 +1,64 @@
+"""`quire mcp` before it serves: what it refuses to start with. The server itself is tested in tests/mcp_server."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from quire.cli.mcp import command
+
+Invoke = Callable[..., Result]
+
+
+def test_a_workspace_that_nobody_confirmed_is_not_served(invoke: Invoke, workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"x": {"command": "some-program"}}}')
+    result = invoke(command)
+    assert result.exit_code == 6
+    assert "some-program" in result.stderr and "quire trust workspace" in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "token", "said"),
+    [
+        (["missing.playbook.md"], "", "missing.playbook.md"),
+        (["broken.yaml"], "", "cannot run"),
+        (["--model", "x:y", "--script", "z"], "", "exclude each other"),
+        (["--http", "--host", "0.0.0.0"], "", "only this machine"),
+        (["--http"], "short", "QUIRE_MCP_TOKEN"),
+        (["--http", "--port", "70000"], "", "70000"),
+    ],
+)
+def test_what_it_does_not_start_with(
+    invoke: Invoke, workspace: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], token: str, said: str
+) -> None:
+    (workspace / "broken.yaml").write_text("pipeline: x\nsteps: 5\n")
+    monkeypatch.setenv("QUIRE_MCP_TOKEN", token)
+    result = invoke(command, *arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("token", ["", "a-token-of-the-user"])
+def test_the_url_and_the_token_are_said_on_stderr(workspace: Path, token: str) -> None:
+    environ = {**os.environ, "QUIRE_MCP_TOKEN": token}
+    command = [sys.executable, "-m", "quire", "mcp", "--http"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environ, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stderr and process.stdout
+        first = process.stderr.readline()
+        assert "at http://127.0.0.1:" in first
+        if not token:
+            assert "Authorization: Bearer " in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+        assert token == "" or token not in process.stderr.read()
+        assert process.stdout.read() == ""

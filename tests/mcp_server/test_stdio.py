@@ -1,0 +1,152 @@
+"""`quire mcp` as a process of its own: what stands on its stdout, and what a crash leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import mcp_types as types
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.session import ClientRequestContext
+from tests.mcp_server.serving import MODES, THINK, envelope, text, write
+
+from quire.engine.records import Status
+from quire.runtime import Runtime
+
+INSPECTOR = "@modelcontextprotocol/inspector"
+PRINTS = "import quire\n\n\n@quire.tool\ndef loud() -> str:\n    print('this is not the protocol')\n    return 'said'\n"
+LOUD = "pipeline: loud\nsteps:\n  - tool: {name: loud}\n"
+
+
+@pytest.fixture
+def environ(folder: Path) -> dict[str, str]:
+    return {**os.environ, "QUIRE_HOME": str(folder.parent / "home"), "QUIRE_MCP_TOKEN": ""}
+
+
+def parameters(folder: Path, environ: dict[str, str], *arguments: str) -> StdioServerParameters:
+    command = ["-m", "quire", "mcp", *arguments]
+    return StdioServerParameters(command=sys.executable, args=command, cwd=str(folder), env=environ)
+
+
+def quire(folder: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "quire", *arguments]
+    return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_a_client_starts_it_and_calls_a_document(folder: Path, environ: dict[str, str], mode: str) -> None:
+    async with Client(parameters(folder, environ), mode=mode) as client:
+        assert "pipeline__greet" in {tool.name for tool in (await client.list_tools()).tools}
+        assert text(await client.call_tool("pipeline__greet", {"name": "Ann"})) == "Hello, Ann!"
+
+
+def requests() -> Iterator[dict[str, object]]:
+    info = {"name": "raw", "version": "1"}
+    first = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": info}
+    yield {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": first}
+    yield {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    yield {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    yield {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "pipeline__loud", "arguments": {}}}
+
+
+async def test_stdout_has_nothing_but_the_protocol(folder: Path, environ: dict[str, str]) -> None:
+    write(folder, loud=LOUD, broken="pipeline: [")
+    (folder / "loud_tools.py").write_text(PRINTS)
+    (folder / "quire.toml").write_text('[tools]\nmodules = ["loud_tools"]\n')
+    assert quire(folder, environ, "trust", "workspace", "--yes").returncode == 0
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quire", "mcp"), cwd=folder, env=environ, stdin=pipe, stdout=pipe, stderr=pipe
+    )
+    assert process.stdin and process.stdout and process.stderr
+    answers: dict[object, dict[str, object]] = {}
+    for request in requests():
+        process.stdin.write(json.dumps(request).encode() + b"\n")
+        while "id" in request and request["id"] not in answers:
+            message = json.loads(await asyncio.wait_for(process.stdout.readline(), 30))
+            assert message["jsonrpc"] == "2.0"
+            answers[message.get("id")] = message
+    process.stdin.close()
+    rest, said = await process.stdout.read(), (await process.stderr.read()).decode()
+    assert await process.wait() == 0
+    assert rest == b""
+    assert "this is not the protocol" in said and "broken.yaml" in said
+    assert answers[3]["result"]["structuredContent"]["data"]["output"] == "said"  # type: ignore[index]
+
+
+async def test_a_crash_in_the_middle_loses_nothing(folder: Path, environ: dict[str, str]) -> None:
+    write(folder, think=THINK)
+    script, rest = folder / "script.yaml", folder / "rest.yaml"
+    script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
+    rest.write_text('- {step: "1", reply: wrong}\n- {step: "2", reply: two}\n')
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
+        cwd=folder,
+        env=environ,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin and process.stdout
+    *opening, call = requests()
+    call["params"] = {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}
+    process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*opening, call)))
+    while b"step 2 (agent) started" not in await asyncio.wait_for(process.stdout.readline(), 30):
+        pass
+    process.kill()
+    await process.wait()
+    runtime = Runtime.open(folder, environ=environ)
+    (row,) = await runtime.store.list()
+    assert row.status is Status.INTERRUPTED
+    resumed = await asyncio.to_thread(quire, folder, environ, "resume", row.id, "--script", str(rest))
+    assert (resumed.returncode, resumed.stdout.strip()) == (0, "two")
+    assert (await runtime.view(row.id)).stores == {"first": "one", "second": "two"}
+    (letter,) = await runtime.store.letters("mcp:raw")
+    await runtime.close()
+    assert letter.run == row.id and '"two"' in letter.text
+
+
+async def test_a_script_goes_on_where_it_was(folder: Path, environ: dict[str, str]) -> None:
+    """Two replies in order, and a question between them: the call that is made again must not get the first again."""
+    ask = "  - tool: {name: ask, args: {prompt: 'Go on?'}}\n"
+    first, second = THINK.rstrip().rsplit("\n", 1)
+    write(folder, think=f"{first}\n{ask}{second}\n")
+    (folder / "script.yaml").write_text("- one\n- two\n")
+
+    async def answer(context: ClientRequestContext, params: types.ElicitRequestParams) -> types.ElicitResult:
+        return types.ElicitResult(action="accept", content={"answer": "yes"})
+
+    started = parameters(folder, environ, "--script", "script.yaml")
+    async with Client(started, mode="auto", elicitation_callback=answer) as client:
+        result = await client.call_tool("pipeline__think", {})
+    stores = envelope(result)["data"]["named_stores"]
+    assert (stores["first"], stores["second"]) == ("one", "two")
+
+
+def test_the_inspector_is_a_client_as_well(folder: Path, environ: dict[str, str]) -> None:
+    npx = shutil.which("npx")
+    if npx is None:
+        pytest.skip("npx is not installed")
+    # Only if it is there already: no test fetches anything.
+    cached = [npx, "--offline", "--yes", INSPECTOR, "--cli"]
+    call = ["--method", "tools/call", "--tool-name", "pipeline__greet", "--tool-arg", "name=Ann"]
+    done = subprocess.run(
+        [*cached, sys.executable, "-m", "quire", "mcp", *call],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if "ENOTCACHED" in done.stderr or "npm error" in done.stderr or "npm ERR!" in done.stderr:
+        pytest.skip("the MCP inspector is not in the cache of npx")
+    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": "Hello, Ann!"}], done.stderr
