@@ -27,8 +27,8 @@ from quire.engine.replay import replay
 from quire.engine.requests import Load, Offered, ToolRequest
 from quire.engine.walker import Terms
 from quire.plan.nodes import Plan, Sequence, Step, UseTool
+from quire.runtime.clock import WallClock
 from quire.runtime.people import Nobody
-from quire.runtime.runtime import WallClock
 from quire.store import open_store
 from quire.values import Value
 

@@ -22,8 +22,8 @@ from quire.engine.ports import Ports, Store
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
 from quire.engine.walker import Terms
 from quire.plan.nodes import Plan
+from quire.runtime.clock import WallClock
 from quire.runtime.people import Nobody
-from quire.runtime.runtime import WallClock
 from quire.source import Source
 from quire.store import open_store
 from quire.values import Value

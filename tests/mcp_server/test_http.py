@@ -120,13 +120,16 @@ async def test_a_call_that_is_cancelled_stops_its_run(serve: Serve, folder: Path
     write(folder, think=THINK)
     model = Gated()
     serving = serve(model=model)
-    async with listening_to(serving) as url, httpx2.AsyncClient(headers=BEARER) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
-            calling = asyncio.create_task(client.call_tool("pipeline__think", {}))
-            await asyncio.wait_for(model.asked.wait(), 5)
-            (attached,) = serving.host.calls._waited_for.values()
-            calling.cancel()
-            await asyncio.wait_for(attached.left.wait(), 5)
-            model.go.set()
+    async with (
+        listening_to(serving) as url,
+        httpx2.AsyncClient(headers=BEARER) as http,
+        Client(streamable_http_client(url, http_client=http), mode=mode) as client,
+    ):
+        calling = asyncio.create_task(client.call_tool("pipeline__think", {}))
+        await asyncio.wait_for(model.asked.wait(), 30)
+        (attached,) = serving.host.calls._waited_for.values()
+        calling.cancel()
+        await asyncio.wait_for(attached.left.wait(), 30)
+        model.go.set()
     (row,) = await serving.runtime.store.list()
     assert (row.status, len(model.calls)) == (Status.PAUSED, 1)

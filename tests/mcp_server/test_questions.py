@@ -162,11 +162,11 @@ async def test_a_call_that_is_cancelled_while_it_asks_leaves_its_question(serve:
 
     async with Client(serving.host.server, mode="legacy", elicitation_callback=never) as client:
         calling = asyncio.create_task(client.call_tool("pipeline__approve", {}))
-        await asyncio.wait_for(asked.wait(), 5)
+        await asyncio.wait_for(asked.wait(), 30)
         calling.cancel()
         await asyncio.gather(calling, return_exceptions=True)
         await client.list_tools()
-        await asyncio.wait_for(serving.host.calls.close(), 5)
+        await asyncio.wait_for(serving.host.calls.close(), 30)
     (question,) = await serving.runtime.store.questions()
     assert question.prompt == "Go?"
     assert (await serving.runtime.row(question.run)).status is Status.AWAITING_INPUT

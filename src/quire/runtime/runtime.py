@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
-import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,6 +28,9 @@ from quire.models import Choice, choose_model, open_model
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
 from quire.plan.uses import asks_a_model, prompt_schemes, tool_calls
 from quire.runtime.callees import pinned, reachable, unpinned
+from quire.runtime.clock import WallClock
+from quire.runtime.ids import new_run_id
+from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
 from quire.runtime.models import NoModelHere
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
@@ -53,15 +53,6 @@ from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
 
 LOCAL_CONTEXT_CHARACTERS = 12_000
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-
-
-class WallClock:
-    def now(self) -> float:
-        return time.time()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +131,7 @@ class Runtime:
         callees = reachable(plan, self.registry().pipelines) if plan.format == "pipeline" else {}
         plans = (plan, *(callee.plan for callee in callees.values()))
         values: Mapping[str, Value] = dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
-        self._check_labels(plan, options)
+        check_labels(plan, options.breakpoints, options.answers)
         model = ""
         if choice is not None or asks_a_model(plans):
             choice = choice or self.choose_model(options.model)
@@ -376,22 +367,6 @@ class Runtime:
             if problems:
                 raise BadInputs(problems)
 
-    def _check_labels(self, plan: Plan, options: RunOptions) -> None:
-        labels = {step.label: step for _, step in plan.steps()}
-        problems = [
-            f"--break {label}: there is no step {label}" for label in options.breakpoints if label not in labels
-        ]
-        for label in options.answers:
-            if plan.format == "pipeline":
-                # A callee or an agent may be the one that asks; paths of items are known only when they run.
-                continue
-            if label not in labels:
-                problems.append(f"--answer {label}: there is no step {label}")
-            elif labels[label].ask is None:
-                problems.append(f"--answer {label}: step {label} asks nothing")
-        if problems:
-            raise BadInputs(problems)
-
     def _context_budget(self, spec: str) -> int | None:
         """The embedded model has little room: without a setting, earlier results take at most half of it."""
         budget = self.settings.runs.context_budget
@@ -407,12 +382,3 @@ class Runtime:
 def _folder_of(document: Document) -> str | None:
     path = Path(document.name)
     return str(path.resolve().parent) if path.exists() else None
-
-
-def new_run_id(now: float) -> str:
-    """Sorts by time, can be typed: seven characters of the second, five of chance."""
-    number, text = int(now), ""
-    for _ in range(7):
-        number, digit = divmod(number, 32)
-        text = _ALPHABET[digit] + text
-    return text + "-" + "".join(secrets.choice(_ALPHABET) for _ in range(5))

@@ -66,7 +66,8 @@ class Events:
     def _document_events(self, loader: yaml.CSafeLoader | yaml.SafeLoader) -> Iterator[tuple[yaml.Event, int, int]]:
         base, following = self._base, loader.get_event
         while (event := following()) is not None:
-            yield event, base + event.start_mark.index, base + event.end_mark.index
+            # The stubs allow for events without marks; a parser's always have them.
+            yield event, base + event.start_mark.index, base + event.end_mark.index  # type: ignore[union-attr]
 
     def restored(self, text: str) -> str:
         """The text of a scalar without stand-ins."""

@@ -83,8 +83,7 @@ class _Builder:
                 self._unclosed(stack)
                 stack.clear()
             node: Node
-            kind = type(event)
-            if kind is yaml.ScalarEvent:
+            if isinstance(event, yaml.ScalarEvent):
                 node = self._scalar(event, start, end)
             elif isinstance(event, yaml.CollectionStartEvent):
                 if len(stack) == MAX_DEPTH:
@@ -93,7 +92,7 @@ class _Builder:
                     break
                 if event.tag is not None or event.anchor is not None:
                     self._properties(event, start)
-                stack.append(_Open(start, bool(event.flow_style), kind is yaml.MappingStartEvent))
+                stack.append(_Open(start, bool(event.flow_style), isinstance(event, yaml.MappingStartEvent)))
                 continue
             elif isinstance(event, yaml.CollectionEndEvent):
                 node = self._closed(stack.pop(), end)

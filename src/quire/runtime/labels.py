@@ -1,0 +1,26 @@
+"""The step labels that somebody names when a run is started: each must be one that can be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from quire.errors import BadInputs
+from quire.plan.nodes import Plan
+
+
+def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
+    """Raises `BadInputs` with everything that is wrong."""
+    labels = {step.label: step for _, step in plan.steps()}
+    # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.
+    stops = {step.label for step in plan.body.steps} if plan.format == "pipeline" else labels.keys()
+    problems = [f"--break {label}: there is no step {label}" for label in breakpoints if label not in stops]
+    for label in answers:
+        if plan.format == "pipeline":
+            # A callee or an agent may be the one that asks; paths of items are known only when they run.
+            continue
+        if label not in labels:
+            problems.append(f"--answer {label}: there is no step {label}")
+        elif labels[label].ask is None:
+            problems.append(f"--answer {label}: step {label} asks nothing")
+    if problems:
+        raise BadInputs(problems)
