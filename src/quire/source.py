@@ -16,9 +16,12 @@ from quire.errors import Unreadable
 MAX_DOCUMENT_BYTES = 200_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Span:
-    """Half-open range of character offsets into the normalised text of a source."""
+    """Half-open range of character offsets into the normalised text of a source.
+
+    Nobody changes one; it is not frozen because readers make thousands of them, and that is slow to make.
+    """
 
     start: int
     end: int

@@ -16,6 +16,7 @@ ECHO = "pipeline: echo\nsteps:\n  - transform: {value: 'ctx.n'}\n"
 READ = """pipeline: read_all
 steps:
   - for_each:
+      max_parallel: 1
       over: ctx.files
       on_error: POLICY
       do: {tool: {name: file__read, args: {path: !expr item}}}
@@ -226,7 +227,7 @@ def test_a_failed_item_ends_the_run_and_resume_goes_on_from_there(workspace: Pat
     write(workspace, gone_txt="G", a_txt="changed")
     assert main(["resume", "last", "--json"]) == 0
     lines = [json.loads(line) for line in said()[0].splitlines()]
-    assert [line["path"] for line in lines if line["type"] == "effect"] == ["1/for_each[1]/tool"]
+    assert [line["path"] for line in lines if line["type"] == "effect"] == ["1/for_each[1]/tool", "1/for_each[2]/tool"]
     assert lines[-1]["output"] == "A+G+B"
 
 

@@ -261,6 +261,29 @@ def test_arguments_that_can_never_be_built_fail_the_step(problem: str) -> None:
         run(plan(step(1, work=work)), inputs={"whole": "[1]"})
 
 
+@pytest.mark.parametrize(
+    ("command", "sent"),
+    [
+        ('"ls"', "ls"),
+        ('["ls", "{{x}}"]', ["ls", "; rm -rf /"]),
+        ('"ls {{x}}"', None),
+        ("{{x}}", None),
+    ],
+)
+@pytest.mark.parametrize("tool", ["shell", "rye/bash"])
+def test_no_shell_reads_a_value(command: str, sent: Value, tool: str) -> None:
+    from quire.formats.playbook.arguments import arguments
+
+    document = plan(step(1, work=UseTool("quire", tool, arguments(f'{{"command": {command}}}'))))
+    if sent is None:
+        with pytest.raises(StepFailed, match="is a list"):
+            run(document, inputs={"x": "; rm -rf /"})
+    else:
+        ((call,), _, _) = run(document, inputs={"x": "; rm -rf /"})
+        assert isinstance(call, ToolRequest)
+        assert call.arguments == {"command": sent}
+
+
 def test_overrides_apply_from_the_boundary_on() -> None:
     def answer(request: Effect) -> Any:
         if isinstance(request, Boundary) and request.label == "1":

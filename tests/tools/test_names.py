@@ -182,4 +182,4 @@ async def test_offers_by_pattern(pattern: str, offered: list[str]) -> None:
 
 async def test_a_question_is_not_called(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="a question to a person"):
-        await gate(EVERYTHING).call(ToolRequest("1", "1", "", "ask", {"question": "?"}), "e")
+        await gate(EVERYTHING).call(ToolRequest("1", "1", "", "ask", {"prompt": "?"}), "e")

@@ -108,11 +108,10 @@ SPECS: Mapping[str, ToolSpec] = dict(
             "ask",
             "Asks a person and waits for the answer.",
             "read",
-            ("question",),
-            question=_TEXT,
-            kind={"enum": ["input", "confirm", "select"]},
+            ("prompt",),
+            prompt=_TEXT,
+            type={"enum": ["input", "confirm", "select"]},
             options={"type": "array", "items": {"type": "string"}},
-            default=_TEXT,
         ),
     )
 )
