@@ -86,6 +86,13 @@ class Encoded:
     position: str | None
     used: Sequence[Usage]
 
+    @property
+    def plain(self) -> bool:
+        """Whether it is one row of the journal and nothing else, as nearly all of them are."""
+        return len(self.journal) == 1 and not (
+            self.status or self.blobs or self.questions or self.consume or self.withdraw or self.letters
+        )
+
 
 class Blobs:
     """The large texts of one write, by hash."""

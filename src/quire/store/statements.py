@@ -14,6 +14,11 @@ PUT_BLOB = "INSERT OR IGNORE INTO blobs (sha256, body) VALUES (?, ?)"
 TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
 APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({', '.join('?' * (JOURNAL_COLUMNS.count(',') + 1))})"
+# On its own this is a whole transaction: what it costs beside the sync is half of a BEGIN, a look, and a COMMIT.
+APPEND_ALONE = f"""
+    INSERT INTO journal ({JOURNAL_COLUMNS})
+    SELECT {", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))} FROM runs WHERE id = ? AND epoch = ?
+"""
 SET_STATUS = """
     UPDATE runs SET status = ?, failure_kind = ?, failure_message = ?, ended_by = ?, expires_at = ?, updated_at = ?
     WHERE id = ?
