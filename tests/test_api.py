@@ -157,7 +157,7 @@ async def test_launch_without_waiting_sends_a_letter(pipelines: Path) -> None:
     ("pipeline", "inline", "expected"),
     [
         ("nobody", False, "not registered"),
-        ("pipeline: [", True, "the inline definition is invalid"),
+        ("pipeline: [", True, "the inline definition is invalid: line 1: "),
         ("pipeline: x\nsteps:\n  - tool: {name: nope}\n", True, "does not resolve"),
         ("greet", False, "ctx.name"),
     ],
@@ -166,3 +166,7 @@ async def test_launch_tells_what_is_wrong(pipelines: Path, pipeline: str, inline
     launched = await quire.launch(pipeline, inline=inline, workspace=pipelines)
     assert launched["status"] == "error" and isinstance(launched["data"], dict)
     assert expected in str(launched["data"]["error"])
+
+
+def test_a_prompt_can_complete_the_names() -> None:
+    assert set(quire.__all__) <= set(dir(quire))

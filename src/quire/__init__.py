@@ -61,3 +61,7 @@ def __getattr__(name: str) -> object:
 
             return getattr(importlib.import_module(module), name)
     raise AttributeError(f"module 'quire' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -97,6 +97,8 @@ def test_detach_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) ->
     assert main(["answer", waiting, "rework", "--detach"]) == 0
     assert capsys.readouterr().err == f"stored; to go on: quire resume {waiting}\n"
     assert recorded(waiting) == {}
+    assert main(["runs", waiting]) == 0
+    assert capsys.readouterr().err == f"answered: quire resume {waiting} goes on\n"
     assert main(["resume", waiting, "-q"]) == 4
     assert recorded(waiting) == {"1/ask": "rework"}
 

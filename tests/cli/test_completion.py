@@ -62,6 +62,8 @@ def test_verbs_and_options(workspace: Path, words: list[str], expected: list[str
 def test_run_ids(workspace: Path, make_run: MakeRun) -> None:
     run = make_run("# T\n\n## STEP 1: A\n\nGo.\n", ["ok"])
     assert completed(["quire", "runs", run[:4]], workspace) == [run]
+    for verb in ("cancel", "resume", "answer"):
+        assert completed(["quire", verb, run[:4]], workspace) == [run]
     assert completed(["quire", "cancel", "la"], workspace) == ["last"]
     (workspace / "quire.toml").write_text("this is [not toml")
     assert completed(["quire", "cancel", run[:4]], workspace) == []

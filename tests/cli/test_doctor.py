@@ -4,12 +4,15 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from quire.cli.doctor import command
+
+MakeRun = Callable[..., str]
 
 SECRET = "sk-very-secret-value"
 
@@ -102,6 +105,31 @@ def test_the_store(workspace: Path, statements: list[str] | None, state: str, de
     assert found["store"][0] == state
     assert detail in found["store"][1]
     assert code == (1 if state == "problem" else 0)
+
+
+@pytest.mark.parametrize(("no_color", "coloured"), [("1", False), ("", True)])
+def test_colour_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool) -> None:
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm")
+    assert ("\x1b[" in CliRunner().invoke(command, [], color=True).stdout) == coloured
+
+
+def test_a_damaged_store(workspace: Path, make_run: MakeRun) -> None:
+    make_run("# T\n\n## STEP 1: A\n\nGo.\n", ["ok"])
+    file = workspace / ".quire" / "quire.db"
+    assert examine()[1]["store"][0] == "ok"
+    data = file.read_bytes()
+    file.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    assert examine()[1]["store"][0] == "problem"
+
+
+@pytest.mark.parametrize(("place", "detail"), [(".quire/quire.db/x", "regular file"), (".quire", "is not a folder")])
+def test_something_else_where_the_store_belongs(workspace: Path, place: str, detail: str) -> None:
+    (workspace / place).parent.mkdir(parents=True, exist_ok=True)
+    (workspace / place).write_text("")
+    code, found, _ = examine()
+    assert (code, found["store"][0]) == (1, "problem")
+    assert detail in found["store"][1]
 
 
 def test_it_starts_nothing_and_loads_nothing_heavy(workspace: Path) -> None:

@@ -121,3 +121,61 @@ def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (BROKEN_PIPE, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.parametrize("arguments", [["check", "a.md"], ["runs", "--json"], ["show", "a.md"]])
+def test_a_full_disk_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
+    (tmp_path / "a.md").write_text("# T\n\n## STEP 1: A\n\n{{x}}\n")
+    (tmp_path / "quire.toml").write_text("")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", f"import sys; from quire.cli import main; sys.exit(main({arguments}))"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "quire: the output could not be written: No space left on device"
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_with_a_file_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    import quire.cli.parse
+
+    def fail(*args: object, **named: object) -> None:
+        raise OSError(28, "No space left on device", "somewhere")
+
+    monkeypatch.setattr(quire.cli.parse.command, "callback", fail)
+    with pytest.raises(OSError, match="somewhere"):
+        main(["parse", "x"])
+
+
+@pytest.mark.parametrize(("closing", "out"), [("2>&-", "said\n"), (">&- 2>&-", ""), ("<&- >&- 2>&-", "")])
+def test_closed_streams_are_no_failure(tmp_path: Path, closing: str, out: str) -> None:
+    (tmp_path / "a.md").write_text(GOOD)
+    (tmp_path / "quire.toml").write_text("")
+    (tmp_path / "script.json").write_text('["said"]')
+    code = "import sys; from quire.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = f'exec "$0" -c "$1" run a.md --script script.json {closing}'
+    environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        ["sh", "-c", command, sys.executable, code],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, out, "")
+    listed = subprocess.run(
+        [sys.executable, "-c", code, "runs", "last", "--output"],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert listed.stdout == "said\n", listed.stderr

@@ -336,3 +336,20 @@ def test_a_long_run_shows_its_failures_among_its_first_effects(workspace: Path, 
     assert main(["runs", "last"]) == 0
     page = said()[0]
     assert "1/for_each[40]/tool" in page and "11 more: quire runs" in page
+
+
+def test_an_input_that_no_step_reads_is_named(workspace: Path, said: Said) -> None:
+    write(workspace, readers_yaml="pipeline: p\nsteps:\n  - transform: {value: \"get(ctx, 'readers', 0)\"}\n")
+    assert main(["run", "readers.yaml", "-i", "reader=1", "-i", "zz=2"]) == 0
+    _, err = said()
+    assert err.splitlines()[:2] == [
+        "warning: no step reads reader; did you mean readers?",
+        "warning: no step reads zz",
+    ]
+
+
+def test_what_was_refused_is_not_to_be_resumed(workspace: Path, said: Said) -> None:
+    write(workspace, ls_yaml="pipeline: ls\nsteps:\n  - shell: {command: ls}\n")
+    assert main(["run", "ls.yaml"]) == 6
+    _, err = said()
+    assert "--allow shell" in err and "start it anew" in err and "quire resume" not in err

@@ -146,6 +146,17 @@ def test_values_are_set_only_where_the_run_is_paused(document: str, said: Said) 
     assert "values can be set only there" in said()[1]
 
 
+def test_a_misspelt_value_is_not_set(document: str, said: Said) -> None:
+    assert main(["run", document, "-q", "--break", "1", "--script", script("one", "two", "three")]) == 4
+    said()
+    assert main(["resume", "last", "--set", "frist=x", "--set", "zzz=1", "--set", "first=x"]) == 2
+    assert said()[1].splitlines() == [
+        "quire: --set frist: the document never mentions frist (did you mean first?)",
+        "  --set zzz: the document never mentions zzz",
+    ]
+    assert main(["resume", "last", "-q", "--set", "first=x"]) == 0
+
+
 def test_without_any_run(workspace: Path, said: Said) -> None:
     assert main(["resume", "last"]) == 2
     assert said()[1] == "quire: there are no runs yet\n"

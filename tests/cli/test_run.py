@@ -56,6 +56,7 @@ Write about {{__elicit_step_1}}.
 """
 ONE = "# One\n\n## STEP 1: Only\n\nSay it: {word}.\n"
 INPUTS = ("-i", "topic=bees", "-i", "depth=quick")
+LONG = "x" * 300 + ".md"
 
 Write = Callable[..., str]
 
@@ -158,6 +159,15 @@ def test_a_file_of_inputs_is_overridden_by_the_line(document: Path, script: Writ
         (["plan.playbook.md", *INPUTS, "--script", "nowhere.json"], "no script at nowhere.json"),
         (["plan.playbook.md", *INPUTS, "--out", "nowhere/x"], "there is no folder nowhere"),
         (["plan.playbook.md", *INPUTS, "--out", "plan.playbook.md"], "the document itself"),
+        (["plan.playbook.md", *INPUTS, "--out", "circle.md"], "--out circle.md: Too many levels of symbolic links"),
+        (["plan.playbook.md", *INPUTS, "--out", LONG], "File name too long"),
+        (["plan.playbook.md", *INPUTS, "--script", LONG], "File name too long"),
+        (["plan.playbook.md", *INPUTS, "--script", "."], "quire: . cannot be read: Is a directory"),
+        (["plan.playbook.md", *INPUTS, "--script", "latin"], "latin is not UTF-8 text (byte 3)"),
+        (["plan.playbook.md", *INPUTS, "--script", "~nobody-of-this-name/x"], "no script at"),
+        (["plan.playbook.md", *INPUTS, "--model", f"local:{LONG}"], "no model named"),
+        (["plan.playbook.md", *INPUTS, "--model", "local:pipe"], "pipe is not a regular file"),
+        (["plan.playbook.md", *INPUTS, "--model", "local:./circle.md"], "circle.md cannot be read: Too many levels"),
     ],
 )
 def test_what_cannot_start_is_one_line(
@@ -165,6 +175,8 @@ def test_what_cannot_start_is_one_line(
 ) -> None:
     Path("latin").write_bytes(b"caf\xe9")
     Path("list.json").write_text("[1]")
+    Path("circle.md").symlink_to("circle.md")
+    os.mkfifo("pipe")
     assert main(["run", *arguments]) == 2
     out, err = capsys.readouterr()
     assert (out, len(err.splitlines())) == ("", 1)
@@ -412,3 +424,63 @@ def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> N
         "pausing after this step … (Ctrl-C again stops at once)",
         f"paused at step 1: quire resume {result['run']}",
     ]
+
+
+def test_a_playbook_that_asks_no_model_needs_none(
+    workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUIRE_MODELS", str(workspace / "none"))
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    asking = page(workspace, '# T\n\n## STEP 1: Ask\n\n@elicit(confirm, "Go?")\n')
+    assert main(["run", asking, "--answer", "1=yes", "-q"]) == 0
+    assert capsys.readouterr().out == "yes\n"
+    assert main(["run", page(workspace, ONE), "-q"]) == 2
+    assert "three ways" in capsys.readouterr().err.lower()
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "said"),
+    [
+        (["1=maybe", "2=Purple"], 2, ["quire: --answer 1: answer yes or no", "--answer 2: answer one of: Red, Blue"]),
+        (["1=n", "2=Blue", "3=anything"], 0, []),
+        # What the options are is known only when the step runs.
+        (["4=nothing that is offered"], 4, []),
+    ],
+)
+def test_answers_are_looked_at_before_the_run(
+    workspace: Path, script: Write, capsys: pytest.CaptureFixture[str], answers: list[str], code: int, said: list[str]
+) -> None:
+    text = """# Ask
+
+## STEP 1: Sure
+
+@elicit(confirm, "Sure?", default:"yes")
+
+## STEP 2: Colour
+
+@elicit(select, "Which?", "Red", "Blue")
+
+## STEP 3: Note
+
+@elicit(input, "What?")
+
+## STEP 4: Again
+
+@elicit(select, "Which again?", "{{__elicit_step_2}}", "none")
+"""
+    given = [word for answer in answers for word in ("--answer", answer)]
+    assert main(["run", page(workspace, text), *given, "--script", script("x"), "--unattended"]) == code
+    err = [line.strip() for line in capsys.readouterr().err.splitlines()]
+    assert [line for line in err if "--answer" in line] == said
+
+
+def test_a_tool_that_was_not_granted_is_a_refusal(
+    workspace: Path, script: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = '# T\n\n## STEP 1: A\n\n@tool(quire, shell, {"command": ["true"]})\n'
+    assert main(["run", page(workspace, text), "--script", script("x")]) == 6
+    assert capsys.readouterr().err.startswith("quire: permission denied: rye/bash needs the capability")
+    both = text + "\n## STEP 2: B\n\n@tool(nowhere, x)\n"
+    assert main(["run", page(workspace, both), "--script", script("x")]) == 2
+    assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err
+    assert not Path(".quire").exists()

@@ -295,3 +295,15 @@ def test_without_colour(quire: Quire) -> None:
     assert screen.end()[0] == 0
     codes = {code for found in re.findall(r"\x1b\[([0-9;]*)m", screen.raw) for code in found.split(";")}
     assert not {code for code in codes if code and int(code) >= 30}
+
+
+def test_a_wrong_answer_is_asked_for_again_before_the_next_item_asks(quire: Quire) -> None:
+    ask = '{tool: {name: ask, args: {prompt: "Which?", type: select, options: [x, y]}}}'
+    fan = f"{{items: [a, b], on_error: abort, do: {ask}, collect: {{transform: {{value: \"join(pipe, '+')\"}}}}}}"
+    Path("asks.yaml").write_text(f"pipeline: asks\nsteps:\n  - for_each: {fan}\n")
+    screen = quire("run", "asks.yaml")
+    for asked, keys in (("1/for_each[0]/ask", "z\n"), ("answer one of: x, y", "x\n"), ("1/for_each[1]/ask", "y\n")):
+        assert asked in screen.wait_for("a number or an option: ")
+        screen.press(keys)
+    code, rest = screen.end()
+    assert code == 0 and rest.rstrip().endswith("x+y")

@@ -106,6 +106,17 @@ def test_each_step_sees_the_system_prompt_and_what_came_before() -> None:
     ]
 
 
+@pytest.mark.parametrize(("reason", "warned"), [("stop", False), ("length", True)])
+def test_a_reply_that_was_cut_off_is_warned_about(reason: str, warned: bool) -> None:
+    def answer(request: Effect) -> Any:
+        return {"text": "half a", "finish_reason": reason} if isinstance(request, ModelRequest) else {}
+
+    _, said, result = run(plan(step(1, work=think("x"))), answer)
+    assert any(one.type == "warning" and "cut off" in str(one.data["message"]) for one in said) == warned
+    assert isinstance(result, dict)
+    assert result["output"] == "half a"
+
+
 def test_values_are_put_in_once() -> None:
     asked, _, _ = run(plan(step(1, work=think("{{a}} {{b:string:dflt}} {{c:number}}"))), inputs={"a": "{{b}}"})
     assert prompts(asked)[0][2] == "{{b}} dflt {{c:number}}"

@@ -14,7 +14,7 @@ from quire.engine.walker import Terms
 from quire.errors import StepFailed
 from quire.plan.nodes import Plan
 from quire.source import Source
-from quire.values import Value
+from quire.values import MAX_DEPTH, Value
 
 
 def plan(text: str) -> Plan:
@@ -186,3 +186,31 @@ async def test_depth_is_counted_through_calls(house: House) -> None:
     ended = await house.drive(walk(text, documents={"inner": inner}, fan_out_depth=1))
     assert ended.failure is not None
     assert "max_pipeline_fan_out_depth" in ended.failure.message
+
+
+async def test_an_answer_that_does_not_fit_its_schema_is_asked_for_again(house: House) -> None:
+    text = """
+schema: S
+fields: {a: {type: number}}
+---
+pipeline: p
+steps:
+- tool: {name: ask, args: {prompt: x}, schema: S}
+"""
+    house.people.given = {"1": ["seven"]}
+    assert (await house.drive(walk(text))).status is Status.FAILED
+    row = await house.store.get(house.run)
+    assert row is not None
+    assert row.ended_by == ("1/ask",)
+    assert (await house.drive(walk(text))).status is Status.AWAITING_INPUT
+
+
+async def test_what_is_nested_too_deep_for_a_command_fails_its_step(house: House) -> None:
+    deep: Value = 1
+    for _ in range(MAX_DEPTH):
+        deep = [deep]
+    house.tools.act = lambda request: deep
+    each = "{items: [1], on_error: abort, do: {tool: {name: t, args: {}}}, collect: {shell: {command: cat}}}"
+    ended = await house.drive(walk(f"pipeline: p\nsteps:\n- for_each: {each}"))
+    assert ended.failure is not None
+    assert ended.failure.kind == "arguments"

@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -179,10 +179,12 @@ async def test_nobody_listens(stub: Stub) -> None:
 async def test_retry_after_is_honoured_and_recorded(stub: Stub) -> None:
     busy: dict[str, object] = {"error": {"message": "slow down"}}
     stub.behaviours = [stub.refuse(429, busy, {"Retry-After": "7"}), stub.refuse(500), stub.say("there")]
-    waits, pieces = Waits(), list[str]()
-    reply = await opened(stub, waits).complete(CALL, pieces.append)
+    waits, pieces, told = Waits(), list[str](), list[tuple[float, str]]()
+    call = replace(CALL, on_retry=lambda seconds, reason: told.append((seconds, reason)))
+    reply = await opened(stub, waits).complete(call, pieces.append)
     assert pieces == ["there"]
-    assert waits.seconds == [7.0, 2.0]
+    assert waits.seconds == [7.0, 2.0] == [seconds for seconds, _ in told]
+    assert "slow down" in told[0][1]
     assert reply.delays == (7.0, 2.0)
 
 

@@ -56,6 +56,7 @@ def test_full() -> None:
         ("x" * 300 + "{{a}}" + "y" * 300, (300, 305), "…" + "x" * 40 + "{{a}}" + "y" * 55 + "…", " " * 41 + "^^^^^"),
         ("{" * 500, (0, 500), "{" * 100 + "…", "^" * 100),
         ("ab\ncd", (1, 5), "ab", " ^"),
+        ('value: "1 +"', (11, 11), 'value: "1 +"', " " * 11 + "^"),
     ],
 )
 def test_full_marks_the_right_columns(line: str, span: tuple[int, int], shown: str, carets: str) -> None:

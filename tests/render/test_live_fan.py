@@ -166,3 +166,21 @@ def test_a_picture_fits(width: int, height: int, total: int, failed: int, text: 
 )
 def test_the_place_in_the_plan(path: str, place: str) -> None:
     assert place_in_plan(path) == place
+
+
+def effect(elapsed: float, number: int) -> Event:
+    record = EffectRecord(f"2/for_each[{number}]/model", "model", "ok", "hash", 100.0, "hi", elapsed=elapsed)
+    return Event("effect", "run", 100.0, 1, record.path, "2", record=record)
+
+
+def test_items_side_by_side_do_not_add_up_to_more_than_the_time_that_passed() -> None:
+    known = under_way(started(3), *(effect(4.0, number) for number in range(3)))
+    [line] = [str(line) for line in frame(known, 100, 30, Moment(105.0, 5.0)) if "for_each" in str(line)]
+    assert line.endswith("5.0s")
+    err = io.StringIO()
+    end = Event("step_completed", "run", 105.0, 1, "2", "2", {}, {"output": 1})
+    known.apply(end)
+    PlainView(known, err).show(end)
+    assert "done 5.0s (" in err.getvalue()
+    [line] = [str(line) for line in summary(known, 100, Moment(110.0, 10.0)) if "for_each" in str(line)]
+    assert line.endswith("5.0s")

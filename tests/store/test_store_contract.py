@@ -245,9 +245,18 @@ class TestJournal:
             assert row is not None
             assert (row.input_tokens, row.output_tokens, row.cost) == (input_tokens, output_tokens, cost)
         await store.release(lease)
-        await store.write(await store.acquire("r1"), Batch(effects=(effect(usage=Usage(1, 1, 1.0)),)))
+        lease = await store.acquire("r1")
+        assert lease.cost is None
+        await store.write(lease, Batch(effects=(effect(usage=Usage(1, 1, 1.0)),)))
         row = await store.get("r1")
         assert row is not None and (row.input_tokens, row.output_tokens, row.cost) == (14, 9, None)
+
+    async def test_a_lease_knows_what_was_spent_on_what_is_superseded(self, store: Store) -> None:
+        lease = await owned(store)
+        await store.write(lease, Batch(effects=(effect(usage=Usage(1, 1, 0.25)),)))
+        await store.write(lease, Batch(supersede=(effect().path,)))
+        await store.release(lease)
+        assert (await store.acquire("r1")).cost == 0.25
 
     async def test_a_status_writes_what_belongs_to_it_and_nothing_else_does(self, shelf: Shelf, store: Store) -> None:
         lease = await owned(store)
@@ -453,6 +462,12 @@ class TestInbox:
         assert await store.park(lease, parked) is True
         assert await status_of(store) is Status.AWAITING_INPUT
         assert [asked.path for asked in await store.questions()] == ["1/ask"]
+
+    async def test_a_park_may_take_the_question_back_that_was_answered(self, store: Store) -> None:
+        lease = await owned(store)
+        await store.write(lease, Batch(questions=(question(), question("3/ask")), update=RunUpdate(Status.RUNNING)))
+        await store.answer("r1", "2/ask", "h1", "yes")
+        assert await store.park(lease, Batch(withdraw=("2/ask",), update=RunUpdate(Status.AWAITING_INPUT)))
 
     async def test_a_park_may_take_the_answer_itself(self, store: Store) -> None:
         lease = await owned(store)

@@ -7,6 +7,7 @@ import sys
 import click
 
 from quire.cli.asking import option_by_number
+from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
@@ -15,7 +16,7 @@ from quire.runtime import Runtime
 
 
 @click.command("answer")
-@click.argument("run", metavar="RUN|last")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
 @click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
 @click.option("--detach", is_flag=True, help="Only store the answer.")
 @driving_options

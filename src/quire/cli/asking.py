@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from typing import Literal
 
 import click
 
+from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
@@ -21,6 +23,7 @@ from quire.render.view import View
 
 CONTEXT_LINES = 24
 """How much of the step before is shown above a question: it is often what the question is about."""
+_ITEM = re.compile(r"(?:for_each|fold)\[")
 
 
 class Terminal:
@@ -47,7 +50,7 @@ class Terminal:
                     self._shown |= {question.path, question.path.rpartition("/")[0]}
                 if problem:
                     click.echo(one_line(problem), err=True)
-                return await self._answer(question)
+                return await self._fitting_answer(question)
             finally:
                 self._asking = False
                 self._view.resume()
@@ -56,6 +59,15 @@ class Terminal:
         """Takes the open question off the screen; says whether there was one."""
         self._left.set()
         return self._asking
+
+    async def _fitting_answer(self, question: Question) -> str | None:
+        """Asks again by itself: given back, a wrong answer would let the question of a sibling come in between."""
+        while (answer := await self._answer(question)) is not None:
+            try:
+                return checked_answer(question.kind, question.options, answer)
+            except WrongAnswer as wrong:
+                click.echo(one_line(str(wrong)), err=True)
+        return None
 
     async def _answer(self, question: Question) -> str | None:
         # Before the prompt is there to be answered: nobody types ahead of a question that they have not seen.
@@ -76,7 +88,7 @@ class Terminal:
             self._shown.add(before[-1].path)
             heading = f"step {before[-1].label}: {one_line(before[-1].title)}"
             click.echo(f"\n{heading}\n{_beginning(before[-1].displayed)}", err=True)
-        click.echo("\n" + question_text(question), err=True)
+        click.echo("\n" + question_text(question, by_path=bool(_ITEM.search(question.path))), err=True)
 
 
 def question_text(question: Question, *, by_path: bool = False) -> str:

@@ -60,7 +60,8 @@ def command(
     conflicts = checks.conflicts()
     for problem in (*problems, *conflicts):
         click.echo(f"quire: {visible(problem)}", err=True)
-    click.echo(_summary(checked), err=True)
+    if checked or not problems:
+        click.echo(_summary(checked), err=True)
     context.exit(2 if problems else 1 if conflicts else _status(checked, strict))
 
 

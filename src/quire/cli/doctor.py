@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from quire import __version__
+from quire.cli.looking import put_lines
 from quire.errors import BadConfiguration
+from quire.render.text import one_line
 from quire.workspace.find import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
@@ -51,8 +53,10 @@ def command(context: click.Context, as_json: bool) -> None:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
         click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        for one in findings:
-            click.echo(f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one.what}: {one.detail}")
+        put_lines(
+            f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one_line(f'{one.what}: {one.detail}')}"
+            for one in findings
+        )
     context.exit(1 if any(one.state == "problem" for one in findings) else 0)
 
 
@@ -135,6 +139,10 @@ def _store(settings: Settings) -> Finding:
     if separator and scheme != "sqlite":
         return Finding("store", "ok", f"{scheme}, not opened")
     path = settings.workspace.folder / (Path(rest[1:] if separator else url) if url else DEFAULT_PATH)
+    if path.exists() and not path.is_file():
+        return Finding("store", "problem", f"{path} is not a regular file")
+    if path.parent.exists() and not path.parent.is_dir():
+        return Finding("store", "problem", f"{path.parent} is not a folder")
     if not path.is_file():
         return Finding("store", "missing", f"{path} is made by the first run")
     import sqlite3
@@ -146,12 +154,15 @@ def _store(settings: Settings) -> Finding:
             owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
             version: int = connection.execute("PRAGMA user_version").fetchone()[0]
             used: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            health: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
         return Finding("store", "problem", f"{path} cannot be opened: {error}")
     if used and owner != APPLICATION_ID:
         return Finding("store", "problem", f"{path} is a database of another program")
     if version > len(MIGRATIONS):
         return Finding("store", "problem", f"{path} was written by a newer Quire")
+    if health != "ok":
+        return Finding("store", "problem", f"{path} is damaged: {' '.join(health.split())}")
     return Finding("store", "ok", str(path))
 
 

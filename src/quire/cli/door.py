@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -15,6 +16,7 @@ from quire.errors import QuireError
 from quire.render.visible import visible
 
 USAGE = 2
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 class Verbs(click.Group):
@@ -55,6 +57,7 @@ group = Verbs(
 
 
 def enter(arguments: list[str]) -> int:
+    _open_streams()
     if "_QUIRE_COMPLETE" in os.environ:
         group.main(arguments, prog_name="quire", standalone_mode=False)
         return 0
@@ -67,9 +70,16 @@ def enter(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left. Python would complain again when it closes standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read our output has left.
+        _drop_output()
         return BROKEN_PIPE
+    except OSError as error:
+        # Only a stream has no file name: anything else is a file that somebody forgot to guard, which is a bug.
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        _say(f"the output could not be written: {error.strerror}")
+        return USAGE
     except click.ClickException as error:
         _say(_usage(error))
         return USAGE if isinstance(error, click.UsageError) else error.exit_code
@@ -77,6 +87,26 @@ def enter(arguments: list[str]) -> int:
         _say(str(error))
         return error.exit_code
     return result if isinstance(result, int) else 0
+
+
+def _open_streams() -> None:
+    """Stands in for standard streams that the caller closed.
+
+    Python has no object for those, and the next file that is opened, a database perhaps, would get their number.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Python would complain once more when it closes standard output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:

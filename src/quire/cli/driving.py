@@ -86,7 +86,7 @@ async def drive(
     interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
     if isinstance(view, JsonLines):
         view.gone = interrupts.interrupt
-    begun = False
+    begun = retrying = False
 
     def began(drive: Drive) -> None:
         nonlocal begun
@@ -98,8 +98,15 @@ async def drive(
         interrupts.began(drive)
 
     def listen(event: Event) -> None:
+        nonlocal retrying
         progress.apply(event)
         view.show(event)
+        if event.type == "retry" and not manner.json:
+            retrying = True
+            view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
+        elif retrying and event.type in ("delta", "effect"):
+            retrying = False
+            view.note("")
 
     work = runtime.drive(run, people=terminal, listen=listen, overrides=overrides, budget=manner.budget, began=began)
     task = asyncio.ensure_future(work)

@@ -130,6 +130,10 @@ def tell(end: End) -> None:
             deeper = end.is_pipeline and "/" in end.failed_at
             where = f"{where} ({end.failed_at})" if deeper else where
             _say(f"failed at {where}: {message}" if position else f"failed: {message}")
+            if failure and failure.kind == "denied":
+                # A resume has what the run had at its start, never more: it would be refused again.
+                _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
+                return
             again = " --budget MORE" if failure and failure.kind == "limit" else ""
             _say(f"to try again from there: quire resume {run}{again}")
         case Status.CANCELLED:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from quire.diagnostics import nearest
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import CannotStart
 from quire.plan.nodes import Input, Plan
@@ -41,6 +42,12 @@ def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
     return f"warning: nothing is given for {listed}: a step that reads it fails (-i {missing[0]}=…)"
 
 
+def warn_of_unread(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """A line for each input that was given and that no step reads."""
+    hints = [(one_line(name), nearest(name, known)) for name in names]
+    return [f"warning: no step reads {name}" + (f"; did you mean {hint}?" if hint else "") for name, hint in hints]
+
+
 def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     """`k=v` texts as a mapping. Only the first `=` counts."""
     found: dict[str, str] = {}
@@ -60,7 +67,11 @@ def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
     asked = {wanted.name for wanted in missing}
     relaxed = (replace(wanted, required=False) if wanted.name in asked else wanted for wanted in plan.inputs)
     complete_inputs(replace(plan, inputs=tuple(relaxed)), given)
-    return given | {wanted.name: ask_input(wanted) for wanted in missing}
+    try:
+        return given | {wanted.name: ask_input(wanted) for wanted in missing}
+    except KeyboardInterrupt:
+        click.echo("\nnothing was started", err=True)
+        raise
 
 
 def ask_input(wanted: Input) -> str:

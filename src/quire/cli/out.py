@@ -50,6 +50,12 @@ class Target:
 def target(out: str, document: str) -> Target:
     """Raises `CannotStart` where nothing could be written."""
     path = Path(out)
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise CannotStart(f"--out {out}: {error.strerror or error}") from None
     folder = path.is_dir() or out.endswith(("/", os.sep))
     where = path if folder else path.parent
     if not where.is_dir():

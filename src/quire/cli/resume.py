@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 
 import click
 
+from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.inputs import split_pairs
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
+from quire.diagnostics import nearest
 from quire.engine.records import Status
-from quire.errors import RunState
+from quire.errors import BadInputs, RunState
 from quire.runtime import Runtime
 
 
 @click.command("resume")
-@click.argument("run", metavar="RUN|last")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @driving_options
 @click.pass_context
@@ -55,6 +58,8 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:
             raise RunState(f"run {run} has expired: start it anew")
+        if overrides and row.format == "playbook":
+            _check_names(overrides, (await runtime.view(run)).document.source.text)
         return await drive(
             runtime,
             run,
@@ -64,3 +69,16 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
         )
     finally:
         await runtime.close()
+
+
+def _check_names(names: Iterable[str], text: str) -> None:
+    """A name that the document never mentions can change nothing: it is misspelt. Raises `BadInputs`."""
+    words = set(re.findall(r"\w+", text))
+    problems = []
+    for name in names:
+        if name not in words:
+            close = nearest(name, sorted(words))
+            hint = f" (did you mean {close}?)" if close else ""
+            problems.append(f"--set {name}: the document never mentions {name}{hint}")
+    if problems:
+        raise BadInputs(problems)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs, warn_of_missing
+from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs, warn_of_missing, warn_of_unread
 from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
@@ -82,7 +82,7 @@ def command(
     ask = manner.interactive and not detach
     runtime, choice = with_trust(lambda: _open(read, options, script is not None), ask=ask)
     if is_pipeline:
-        _warn_of_missing(read, given)
+        _warn_of_inputs(read, given)
     elif ask and choice is not None:
         given = _completed(runtime, read, choice, given)
 
@@ -97,7 +97,7 @@ def command(
 def _open(read: Document, options: RunOptions, scripted: bool) -> tuple[Runtime, Choice | None]:
     """The workspace, and the model that the run would use; None where no step can come to ask one."""
     runtime = Runtime.open()
-    if read.format == "pipeline" and not _asks_a_model(runtime, read):
+    if not _asks_a_model(runtime, read):
         return runtime, None
     choice = runtime.choose_model(options.model)
     return runtime, replace(choice, reason="--script") if scripted else choice
@@ -108,16 +108,19 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     from quire.runtime.callees import reachable
 
     plan = read.runnable()
-    callees = reachable(plan, runtime.registry().pipelines)
+    callees = reachable(plan, runtime.registry().pipelines) if plan.format == "pipeline" else {}
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
 
 
-def _warn_of_missing(read: Document, given: dict[str, Value]) -> None:
-    from quire.formats.pipeline.inputs import inferred_inputs
+def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:
+    from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs, unread_inputs
 
-    warning = warn_of_missing(inferred_inputs(tree_of(read)), given)
-    if warning:
-        click.echo(warning, err=True)
+    tree = tree_of(read)
+    needed = inferred_inputs(tree)
+    known = [name for name in (*needed, *optional_inputs(tree)) if name not in given]
+    for warning in (warn_of_missing(needed, given), *warn_of_unread(unread_inputs(tree, given), known)):
+        if warning:
+            click.echo(warning, err=True)
 
 
 def _completed(runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value]) -> dict[str, Value]:

@@ -147,7 +147,8 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
     def show(event: Event) -> None:
         put(encode(event.as_json())) if as_json else click.echo(event_line(event))
 
-    _say_next(await follow_run(runtime, run, show, asyncio.sleep), waits=False)
+    row = await follow_run(runtime, run, show, asyncio.sleep)
+    _say_next(row, row.status is Status.AWAITING_INPUT)
 
 
 async def follow_run(
@@ -176,6 +177,8 @@ def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """What one can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     match row.status:
+        case Status.AWAITING_INPUT if not waits:
+            click.echo(f"answered: quire resume {row.id} goes on", err=True)
         case Status.AWAITING_INPUT:
             click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
         case Status.RUNNING if waits:

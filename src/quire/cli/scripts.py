@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from quire.engine.ports import ModelCall
@@ -15,8 +16,9 @@ PREFIX = "script:"
 def pinned_spec(spec: str) -> str:
     """A model's name as a run keeps it: a file is found again from another folder."""
     provider, colon, where = spec.partition(":")
-    if colon and provider in ("script", "local") and Path(where).expanduser().is_file():
-        return f"{provider}:{Path(where).expanduser().resolve()}"
+    file = os.path.expanduser(where)  # noqa: PTH111  # an unknown user is no exception here
+    if colon and provider in ("script", "local") and os.path.isfile(file):  # noqa: PTH113  # nor is a long name
+        return f"{provider}:{Path(file).resolve()}"
     return spec
 
 

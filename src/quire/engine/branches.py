@@ -65,13 +65,22 @@ class Branch:
             if self.parent:
                 await self.parent._up_with_slots()
             if self.slots:
-                await self.slots.take()
+                await self._take_slot(self.slots)
             if self.active > 0:  # a brother woke this branch while we waited
                 if self.slots:
                     self.slots.give_back()
                 if self.parent:
                     self.parent.down()
         self.active += 1
+
+    async def _take_slot(self, slots: Slots) -> None:
+        """Who is stopped in the queue has moved its ancestors already: they come to rest again."""
+        try:
+            await slots.take()
+        except asyncio.CancelledError:
+            if self.parent:
+                self.parent.down()
+            raise
 
     def within(self, ancestor: Branch) -> bool:
         branch: Branch | None = self
@@ -116,7 +125,12 @@ class Slots:
             return
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            if not future.cancelled():  # the place was given to us in the very turn in which we were stopped
+                self.give_back()
+            raise
 
 
 class Fanning:

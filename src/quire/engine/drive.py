@@ -15,7 +15,7 @@ from quire.engine.ports import Ports
 from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.engine.walker import Terms, Walker
-from quire.errors import JournalMismatch, LimitReached, QuireError, RunState, StepFailed
+from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
 from quire.values import Value
 
 CANCEL_POLL_SECONDS = 1.0
@@ -76,7 +76,8 @@ class Drive:
             raise
         finally:
             watch.cancel()
-            main.cancel()
+            if not main.cancelling():  # once: a second one would cut a writing tool's grace short
+                main.cancel()
             await asyncio.gather(main, watch, return_exceptions=True)
             await self._walker.end()
 
@@ -88,7 +89,9 @@ class Drive:
             if main.done():
                 return await self._end(main)
             self._still.clear()
-            if not self._root.active and not self._walker.waking and (parked := await self._park()):
+            # Who is being cancelled rests branch by branch, and waits for nobody.
+            resting = not self._root.active and not self._walker.waking and not main.cancelling()
+            if resting and (parked := await self._park()):
                 return parked
 
     async def _end(self, main: asyncio.Task[Value]) -> Ended:
@@ -102,7 +105,7 @@ class Drive:
             return await self._fail(Failure("journal", str(error)), ())
         except (CancelRequested, asyncio.CancelledError):
             self._ledger.feed.say("run_cancelled")
-            self._walker.withdraw_all()
+            await self._walker.withdraw_all()
             await self._ledger.close(RunUpdate(status=Status.CANCELLED))
             return Ended(Status.CANCELLED, self._ledger.position)
         self._ledger.feed.say("run_completed", live=result if isinstance(result, Mapping) else {"output": result})
@@ -114,7 +117,7 @@ class Drive:
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )
-        self._walker.withdraw_all()
+        await self._walker.withdraw_all()
         ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
         update = RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by)
         await self._ledger.close(update, self._report(ended))
@@ -122,24 +125,30 @@ class Drive:
 
     async def _park(self) -> Ended | None:
         """The wait, once it is stored; None when an answer came in and somebody moves again."""
-        expires = None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
+        expires = self._expires()
         if self._walker.stopped_at is not None:
             self._ledger.feed.say("run_paused", label=self._ledger.position)
             stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
             await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position, None, stopped_at, expires))
             return Ended(Status.PAUSED, self._ledger.position)
+        await self._walker.withdraw_stale()
         update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=expires)
         if await self._ledger.park(update):
             return Ended(Status.AWAITING_INPUT, self._ledger.position)
-        if not await self._walker.take_answers():
-            raise RunState("an answer is stored that no question of this run is waiting for")
+        if not await self._walker.take_answers() and not self._walker.waking:
+            self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
         return None
 
     async def _abandon(self) -> None:
         """Stopped at once: what is recorded stays, and the row says that the run can go on."""
+        if self._ledger.closed:
+            return
         self._ledger.feed.say("run_paused", label=self._ledger.position)
         with contextlib.suppress(QuireError):
-            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position))
+            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
+
+    def _expires(self) -> float | None:
+        return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
 
     async def _watch(self, main: asyncio.Task[Value]) -> None:
         """Looks up now and then, so that a cancel from elsewhere does not have to wait for the next write."""
@@ -148,7 +157,7 @@ class Drive:
             with contextlib.suppress(QuireError):
                 written = await self._ledger.look()
                 if written.cancel_requested:
-                    main.cancel()  # once: a second one would cut a writing tool's grace short
+                    main.cancel()
                     return
                 elif written.answer_waiting:
                     await self._walker.take_answers()

@@ -55,6 +55,10 @@ class Feed:
     def delta(self, path: str, label: str, text: str) -> None:
         self._tell("delta", path, label, {}, {"text": text})
 
+    def waiting(self, path: str, label: str, seconds: float, reason: str) -> None:
+        """A model call that failed will be made again."""
+        self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})
+
     def recorded(self, record: EffectRecord, label: str) -> None:
         data: dict[str, Value] = {"kind": record.kind, "state": record.state, "elapsed": round(record.elapsed, 3)}
         if record.usage:

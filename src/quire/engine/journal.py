@@ -40,13 +40,3 @@ class Journal:
             record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
         )
-
-    def cost(self) -> float | None:
-        """What all records together cost; None once one of them has an unknown price."""
-        total = 0.0
-        for record in self._records.values():
-            if record.usage:
-                if record.usage.cost is None:
-                    return None
-                total += record.usage.cost
-        return total

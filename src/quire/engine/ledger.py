@@ -15,7 +15,10 @@ class CancelRequested(Exception):
 
 
 class Ledger:
-    """All that a drive writes goes through here: one transaction each, events that waited included."""
+    """All that a drive writes goes through here: one transaction each, events that waited included.
+
+    `closed` is true from the moment in which the last write is on its way: who is stopped then has written it.
+    """
 
     def __init__(self, lease: Lease, journal: Journal, store: Store, clock: Clock, listen: Listener) -> None:
         self.lease = lease
@@ -23,6 +26,8 @@ class Ledger:
         self.store = store
         self.feed = Feed(lease.run, lease, clock, listen)
         self.position = ""
+        self.closed = False
+        self.cost = lease.cost
         self._withdraw: list[str] = []
 
     def withdraw(self, path: str) -> None:
@@ -35,6 +40,7 @@ class Ledger:
         *,
         questions: tuple[Question, ...] = (),
         consume: tuple[str, ...] = (),
+        supersede: tuple[str, ...] = (),
     ) -> Written:
         """Raises `CancelRequested` after the write, never instead of it."""
         if record is not None:
@@ -45,11 +51,15 @@ class Ledger:
             questions,
             consume,
             self._withdrawn(),
+            supersede,
             update=RunUpdate(position=self.position),
         )
         written = await self.store.write(self.lease, batch)
         if record is not None:
             self.journal.add(record)
+            if record.usage is not None:
+                spent = record.usage.cost
+                self.cost = None if self.cost is None or spent is None else self.cost + spent
         if written.cancel_requested:
             raise CancelRequested
         return written
@@ -60,6 +70,7 @@ class Ledger:
 
     async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = ()) -> None:
         """The last write of a drive, which says how it ended, and tells whoever waits for that."""
+        self.closed = True
         await self.open(Batch(update=update, letters=letters))
 
     async def open(self, batch: Batch) -> None:
@@ -69,9 +80,11 @@ class Ledger:
     async def park(self, update: RunUpdate) -> bool:
         """False when an answer waits to be taken: then nothing is written."""
         events, withdraw = self.feed.take(), tuple(self._withdraw)
+        self.closed = True
         if await self.store.park(self.lease, Batch(events=events, withdraw=withdraw, update=update)):
             self._withdraw.clear()
             return True
+        self.closed = False
         self.feed.put_back(events)
         return False
 

@@ -58,7 +58,7 @@ class Performer:
                     value = None if text is None else clean(text)
                 case Offer():
                     offers = await self._ports.tools.offers(request.names)
-                    value = [[one.name, one.description, one.schema] for one in offers]
+                    value = copy([[one.name, one.description, one.schema] for one in offers])
         except (StepFailed, Refused) as error:
             failure = Failure.of(error)
             delays = error.delays if isinstance(error, ModelFailed) else ()
@@ -87,6 +87,7 @@ class Performer:
             label=request.label,
             identity=request.identity,
             allow=request.allow,
+            on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
         )
         model = self._ports.model
         if request.model and self._ports.other_model is not None:
@@ -102,7 +103,11 @@ class Performer:
             "finish_reason": reply.finish_reason,
         }
         if reply.uses:
-            value["uses"] = [[use.id, use.name, use.arguments] for use in reply.uses]
+            # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
+            try:
+                value["uses"] = copy([[use.id, use.name, use.arguments] for use in reply.uses])
+            except InvalidValue as error:
+                raise ModelFailed(f"{reply.model} gave a tool what is no JSON: {error}", kind="bad_reply") from None
         return value, reply.usage, reply.delays
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
@@ -135,6 +140,15 @@ class Performer:
         """The record of what a person decided. Waiting for people takes no time that counts."""
         return EffectRecord(
             request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
+        )
+
+    def uncertain(self, request: ToolRequest) -> EffectRecord:
+        """The end of a call that was under way at a crash and is not to be made again."""
+        name = f"{request.connection}/{request.tool}"
+        message = f"{name} was under way when the run was interrupted, and it is not known whether it finished"
+        now = self._ports.clock.now()
+        return EffectRecord(
+            request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
         )
 
     def refused(self, request: ModelRequest, message: str) -> EffectRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from quire.engine.records import (
@@ -31,6 +31,7 @@ class ModelCall:
     """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
 
     `label`, `identity` and `allow` say which step of which agent asks, for scripted replies: no provider sees them.
+    `on_retry(seconds, reason)` is told of each wait before the call is made again.
     """
 
     system: str
@@ -42,6 +43,7 @@ class ModelCall:
     label: str = ""
     identity: str = ""
     allow: tuple[str, ...] | None = None
+    on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,9 +198,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run, held by one process at a time. `seen` are the (type, path) of its kept events."""
+    """The right to write a run, held by one process at a time. `seen` are the (type, path) of its kept events.
+
+    `cost` is what its effects have cost so far, those included that were superseded: the money is gone."""
 
     run: str
     epoch: int
     last_seq: int
     seen: frozenset[tuple[str, str]]
+    cost: float | None = 0.0

@@ -13,7 +13,7 @@ from quire.engine.journal import Journal
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Outcome, Walk
-from quire.errors import StepFailed
+from quire.errors import JournalMismatch, StepFailed
 from quire.values import Value
 
 
@@ -54,6 +54,27 @@ def replay(walk: Walk, records: Iterable[EffectRecord], progress: Progress, rest
     return replayed
 
 
+def to_perform_again(begin: Callable[[], Walk], records: Iterable[EffectRecord]) -> tuple[str, ...]:
+    """The effects that would end the run at once if their records were kept: what a resume has to perform again.
+
+    The row names those that the last drive saw. This finds the others too: of branches that failed at the same
+    moment, or while the run was being stopped.
+    """
+    kept = {record.path: record for record in records}
+    gone: dict[str, None] = {}
+    while True:
+        try:
+            failure = replay(begin(), kept.values(), Progress({}), lambda boundary: False).failure
+        except JournalMismatch:
+            failure = None
+        blamed = [path for path in (failure.path, *failure.also) if path in kept] if failure else []
+        if not blamed:
+            return tuple(gone)
+        for path in blamed:
+            kept.pop(path, None)
+            gone[path] = None
+
+
 def _follow(walk: Walk, journal: Journal, replayed: Replay, rests: Rests) -> Value:
     answer: Any = None
     error: StepFailed | None = None
@@ -65,13 +86,14 @@ def _follow(walk: Walk, journal: Journal, replayed: Replay, rests: Rests) -> Val
                 replayed.progress.apply(
                     Event(request.type, "", 0.0, 0, request.path, request.label, request.data, request.live, True)
                 )
-            elif isinstance(request, Fan):
-                answer = _follow_fan(request, journal, replayed, rests)
-            else:
-                try:
+                continue
+            try:
+                if isinstance(request, Fan):
+                    answer = _follow_fan(request, journal, replayed, rests)
+                else:
                     answer = _recorded(request, journal, replayed, rests)
-                except StepFailed as failed:
-                    error = failed
+            except StepFailed as failed:
+                error = failed
     except StopIteration as stop:
         result: Value = stop.value
         return result
@@ -96,15 +118,21 @@ def _recorded(request: Effect, journal: Journal, replayed: Replay, rests: Rests)
 def _follow_fan(fan: Fan, journal: Journal, replayed: Replay, rests: Rests) -> list[Outcome]:
     outcomes: list[Outcome] = []
     blocked = False
+    first: StepFailed | None = None
     for child in fan.children:
         try:
             outcomes.append(Outcome(_follow(child, journal, replayed, rests)))
         except StepFailed as error:
-            if fan.stop_on_first_failure:
-                raise
-            outcomes.append(Outcome(failure=error))
+            if not fan.stop_on_first_failure:
+                outcomes.append(Outcome(failure=error))
+            elif first is None:
+                first = error
+            else:
+                first.also += (error.path, *error.also)
         except _Blocked:
             blocked = True
+    if first is not None:
+        raise first
     if blocked:
         raise _Blocked
     return outcomes

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from quire.errors import Refused, StepFailed
-from quire.values import Value, fingerprint_of_checked
+from quire.values import Value, clean, fingerprint_of_checked
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""
@@ -221,8 +221,8 @@ class Failure:
     @classmethod
     def of(cls, error: StepFailed | Refused) -> Failure:
         if isinstance(error, StepFailed):
-            return cls(error.kind, error.message)
-        return cls("denied", str(error))
+            return cls(error.kind, clean(error.message))
+        return cls("denied", clean(str(error)))
 
     def raised(self, path: str) -> StepFailed:
         return StepFailed(self.message, kind=self.kind, path=path)

@@ -27,6 +27,9 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
         messages=(Message("user", text),),
         closing=closing_schema(work.closing),
     )
+    if reply.get("finish_reason") == "length":
+        message = "the reply was cut off: it reached the longest that the model may write"
+        yield Emit("warning", f"{path}/model", step.label, {"message": message})
     return str(reply["text"])
 
 

@@ -101,14 +101,22 @@ class Walker:
                 if (refused := self._refused(request)) is not None:
                     return await self._finish(refused)
             case ToolRequest() if self._performer.changes_the_world(request):
-                if record is not None:
-                    await self._settle_uncertain(request, branch)
-                await self._write(self._performer.intent(request))
+                again: tuple[str, ...] = ()
+                if record is not None and self._terms.on_uncertain != "rerun":
+                    if not await self._may_call_again(request, branch):
+                        return await self._finish(self._performer.uncertain(request))
+                    again = (_uncertain(request),)
+                await self._write(self._performer.intent(request), supersede=again)
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
 
     async def _finish(self, record: EffectRecord) -> Value:
-        await self._write(record)
+        try:
+            await self._write(record)
+        except (CancelRequested, asyncio.CancelledError):
+            if record.failure is not None:
+                await self._ledger.forget(record.path)
+            raise
         if record.failure is not None:
             raise record.failure.raised(record.path)
         return record.value
@@ -142,23 +150,19 @@ class Walker:
             else:
                 await self._ledger.forget(record.path)
 
-    async def _settle_uncertain(self, request: ToolRequest, branch: Branch) -> None:
-        """The tool was started before a crash and nobody knows whether it finished."""
-        if self._terms.on_uncertain == "rerun":
-            return
+    async def _may_call_again(self, request: ToolRequest, branch: Branch) -> bool:
+        """The tool was started before a crash and nobody knows whether it finished: asks, if that is the policy."""
+        if self._terms.on_uncertain != "ask":
+            return False
         name = f"{request.connection}/{request.tool}"
-        if self._terms.on_uncertain == "ask":
-            prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
-            question = HumanRequest(f"{request.path}/uncertain", request.label, name, "confirm", prompt)
-            if await self._effect(question, branch) == "yes":
-                return
-        message = f"{name} was under way when the run was interrupted, and it is not known whether it finished"
-        raise StepFailed(message, kind="uncertain", path=request.path)
+        prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
+        question = HumanRequest(_uncertain(request), request.label, name, "confirm", prompt)
+        return await self._effect(question, branch) == "yes"
 
     def _check_budget(self) -> None:
         if self._terms.budget is None:
             return
-        spent = self._ledger.journal.cost()
+        spent = self._ledger.cost
         if spent is None:
             raise LimitReached("the price of this model is not known, so a budget cannot be kept: run without --budget")
         if spent >= self._terms.budget:
@@ -208,11 +212,12 @@ class Walker:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[path] = _Waiting(branch, question, answered)
         branch.rest()
-        answer = await answered
         try:
+            answer = await answered
             await branch.wake()
         finally:
-            self.waking -= 1
+            if not answered.cancelled():  # else it was stopped before anybody woke it
+                self.waking -= 1
         return answer
 
     async def take_answers(self) -> bool:
@@ -220,7 +225,9 @@ class Walker:
         taken = False
         for answer in await self._ledger.store.answers(self._ledger.lease.run):
             waiting = self._waiting.get(answer.path)
-            if waiting and waiting.question and waiting.question.hash == answer.hash:
+            if waiting is None or waiting.question is None or waiting.answered.done():
+                continue  # nobody waits for it, or a branch that is just being stopped
+            if waiting.question.hash == answer.hash:
                 del self._waiting[answer.path]
                 self.waking += 1
                 waiting.answered.set_result(answer)
@@ -231,7 +238,11 @@ class Walker:
         def start(walk: Walk, child: Branch, number: int) -> None:
             task = asyncio.create_task(self._child(walk, child, number, fanning, fan.stop_on_first_failure))
             self._tasks[task] = child
-            task.add_done_callback(lambda done: self._tasks.pop(done, None))
+            task.add_done_callback(ended)
+
+        def ended(task: asyncio.Task[None]) -> None:
+            # Here and not in the task: one that is stopped before its first turn never gets to run.
+            self._tasks.pop(task).rest()
 
         fanning = Fanning(branch, fan.children, fan.limit, start)
         fanning.begin()
@@ -258,7 +269,6 @@ class Walker:
                 return
             outcome = Outcome(failure=error)
         except asyncio.CancelledError:
-            child.rest()
             raise
         except BaseException as error:
             fanning.fail(error)
@@ -270,29 +280,53 @@ class Walker:
         """Stops what still runs under a branch and takes its open questions back."""
         current = asyncio.current_task()
         below = [task for task, owner in self._tasks.items() if task is not current and owner.within(branch)]
-        for task in below:
-            task.cancel()
-        await asyncio.gather(*below, return_exceptions=True)
+        await _stopped(below)
         for path, waiting in list(self._waiting.items()):
             if waiting.branch is not branch and waiting.branch.within(branch):
                 del self._waiting[path]
                 self._ledger.withdraw(path)
 
-    def withdraw_all(self) -> None:
-        """Takes every open question back: the run has ended."""
-        for path, waiting in self._waiting.items():
-            if waiting.question:
+    async def withdraw_all(self) -> None:
+        """Takes every question back: the run has ended."""
+        self._waiting.clear()
+        await self.withdraw_stale()
+
+    async def withdraw_stale(self) -> None:
+        """Takes back what no branch waits for, answered or not: what an earlier drive asked may not be asked again.
+
+        Left behind, an answer to it would keep the run from ever parking."""
+        store, run = self._ledger.store, self._ledger.lease.run
+        asked = [one.path for one in await store.questions(run)] + [one.path for one in await store.answers(run)]
+        for path in asked:
+            if path not in self._waiting:
                 self._ledger.withdraw(path)
 
     async def end(self) -> None:
         """Stops whatever is still under way."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await _stopped(list(self._tasks))
 
     async def _write(
-        self, record: EffectRecord | None = None, *, questions: tuple[Question, ...] = (), consume: tuple[str, ...] = ()
+        self,
+        record: EffectRecord | None = None,
+        *,
+        questions: tuple[Question, ...] = (),
+        consume: tuple[str, ...] = (),
+        supersede: tuple[str, ...] = (),
     ) -> None:
-        written = await self._ledger.write(record, questions=questions, consume=consume)
+        written = await self._ledger.write(record, questions=questions, consume=consume, supersede=supersede)
         if written.answer_waiting and self._waiting:
             await self.take_answers()
+
+
+def _uncertain(request: ToolRequest) -> str:
+    """Where it is asked whether a tool may be called again. A yes is good for one call: the next crash asks anew."""
+    return f"{request.path}/uncertain"
+
+
+async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+    """Stops tasks, each once however many fans want it: a second time would cut a writing tool's grace short."""
+    for task in tasks:
+        if not task.cancelling():
+            task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -66,8 +66,8 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     found = pulled_model(name, environ)
     if found is not None:
         return LocalModel(found.path, name=name)
-    path = Path(name).expanduser()
-    if path.suffix == ".gguf" or "/" in name or path.exists():
+    path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is no exception here
+    if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
         return LocalModel(path, name=path.name)
     here = [one.name for one in pulled_models(environ)]
     close = get_close_matches(name, here, n=1, cutoff=0.4)

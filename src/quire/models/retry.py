@@ -69,6 +69,8 @@ class Retrying:
                 failure.delays = tuple(delays)
                 raise failure
             delays.append(wait)
+            if call.on_retry is not None:
+                call.on_retry(wait, failure.message)
             await self._sleep(wait)
 
     def _wait(self, failure: ModelFailed, tried: int) -> float | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -62,14 +63,17 @@ _loading = threading.Lock()
 
 def runtime_for(path: Path) -> Runtime:
     """The runtime of a file; loading waits for the first call. Raises `CannotStart` for what cannot be a model."""
-    path = path.resolve()
     try:
+        # A pipe would keep us waiting for a writer.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise CannotStart(f"{path} is not a regular file")
         with path.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
         raise CannotStart(f"no model file at {path}") from None
     except OSError as error:
         raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+    path = path.resolve()
     if magic != b"GGUF":
         raise CannotStart(f"{path} is no GGUF model file")
     _xllamacpp()

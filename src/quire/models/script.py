@@ -96,8 +96,10 @@ def read_script(path: Path) -> list[Entry]:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise CannotStart(f"no script at {path}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise CannotStart(f"{path} cannot be read: {error}") from None
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise CannotStart(f"{path} is not UTF-8 text (byte {error.start})") from None
     entries = []
     for line, value in _json(path, text) if path.suffix == ".json" else _yaml(path, text):
         try:

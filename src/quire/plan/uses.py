@@ -32,3 +32,8 @@ def prompt_schemes(plan: Plan) -> set[str]:
 
 def asks_a_model(plans: Iterable[Plan]) -> bool:
     return any(isinstance(step.work, Think | Agent) for plan in plans for _, step in plan.steps())
+
+
+def has_agents(plans: Iterable[Plan]) -> bool:
+    """Whether a step runs under an identity's profile."""
+    return any(isinstance(step.work, Agent) for plan in plans for _, step in plan.steps())

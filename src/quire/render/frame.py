@@ -89,7 +89,9 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     running = step.status == "running"
     seconds = step.elapsed
     if running and step.started_at is not None:
-        seconds = max(seconds, moment.now - step.started_at)
+        # The times of items that go on side by side add up to more than anybody has waited.
+        since = moment.now - step.started_at
+        seconds = since if step.fan else max(seconds, since)
     took = "" if width < _NARROW else numbers(seconds, step.input_tokens + step.output_tokens, step.cost)
     style = _STYLES.get(step.status, "")
     line = Text("  " * step.depth)

@@ -20,6 +20,7 @@ from quire.engine.records import Event
 from quire.render.frame import Moment, frame, summary
 from quire.render.keys import quiet_keys
 from quire.render.plain import warning_line
+from quire.render.view import end_fan
 
 SECONDS_BETWEEN_PICTURES = 0.1
 
@@ -86,6 +87,8 @@ class LiveView:
     def show(self, event: Event) -> None:
         if event.type == "warning" and not event.replayed:
             self.say(warning_line(event))
+        elif event.type in ("step_completed", "step_failed") and (step := self._progress.steps.get(event.path)):
+            end_fan(step, event)
 
     def say(self, line: str) -> None:
         self._painter.print([Text(line, style="yellow")])

@@ -11,7 +11,7 @@ from typing import TextIO
 from quire.engine.progress import Progress, StepView
 from quire.engine.records import Event
 from quire.render.text import duration, fan_words, one_line
-from quire.render.view import Talk
+from quire.render.view import Talk, end_fan
 
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
 
@@ -39,6 +39,7 @@ class PlainView(Talk):
             self._write(self._head(step))
             self._open = step.path
         elif step is not None and event.type in _ENDS:
+            end_fan(step, event)
             self._end(step, _ENDS[event.type])
 
     def say(self, line: str) -> None:

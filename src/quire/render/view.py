@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Protocol, TextIO
 
+from quire.engine.progress import StepView
 from quire.engine.records import Event
 
 
@@ -20,7 +21,7 @@ class View(Protocol):
         ...
 
     def note(self, line: str) -> None:
-        """A line that holds from now on."""
+        """A line that holds from now on; an empty one takes it back."""
         ...
 
     def pause(self) -> None: ...
@@ -30,6 +31,12 @@ class View(Protocol):
     def stop(self) -> None:
         """Does nothing where nothing was started."""
         ...
+
+
+def end_fan(step: StepView, event: Event) -> None:
+    """A step whose items went on side by side took no longer than it was under way, whatever they add up to."""
+    if step.fan and step.started_at is not None and event.at and not event.replayed:
+        step.elapsed = min(step.elapsed, max(0.0, event.at - step.started_at))
 
 
 class Talk:
@@ -51,7 +58,8 @@ class Talk:
             self._err.flush()
 
     def note(self, line: str) -> None:
-        self.say(line)
+        if line:
+            self.say(line)
 
     def pause(self) -> None:
         pass

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from quire.engine.ask import WrongAnswer, checked_answer
 from quire.errors import BadInputs
-from quire.plan.nodes import Plan
+from quire.plan.nodes import Ask, Plan
 
 
 def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
@@ -14,13 +15,26 @@ def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str,
     # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.
     stops = {step.label for step in plan.body.steps} if plan.format == "pipeline" else labels.keys()
     problems = [f"--break {label}: there is no step {label}" for label in breakpoints if label not in stops]
-    for label in answers:
+    for label, answer in answers.items():
         if plan.format == "pipeline":
             # A callee or an agent may be the one that asks; paths of items are known only when they run.
             continue
         if label not in labels:
             problems.append(f"--answer {label}: there is no step {label}")
-        elif labels[label].ask is None:
+        elif (ask := labels[label].ask) is None:
             problems.append(f"--answer {label}: step {label} asks nothing")
+        elif problem := _misfit(ask, answer):
+            problems.append(f"--answer {label}: {problem}")
     if problems:
         raise BadInputs(problems)
+
+
+def _misfit(ask: Ask, answer: str) -> str:
+    """Why a question will not take this answer; empty where it will, or where only the run can tell."""
+    if any(True for option in ask.options for _ in option.references()):
+        return ""
+    try:
+        checked_answer(ask.kind, ["".join(map(str, option.parts)) for option in ask.options], answer)
+    except WrongAnswer as wrong:
+        return str(wrong)
+    return ""

@@ -161,7 +161,8 @@ class Launching:
         source = Source.of(definition, "inline.yaml")
         reading = parse(source)
         if reading.file is None:
-            problems = "; ".join(found.message for found in reading.of(Severity.ERROR))
+            wrong = [(source.position(found.span.start).line, found.message) for found in reading.of(Severity.ERROR)]
+            problems = "; ".join(f"line {line}: {message}" for line, message in wrong)
             raise Refused(f"the inline definition is invalid: {problems}")
         (pipeline,) = reading.file.pipelines
         launcher.check(pipeline.name.text)

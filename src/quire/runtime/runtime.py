@@ -20,13 +20,13 @@ from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, EffectRecord, Letter, NewRun, Question, RunRow, RunUpdate, Status
-from quire.engine.replay import replay
+from quire.engine.replay import replay, to_perform_again
 from quire.engine.requests import Boundary, Walk, request_hash
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice, choose_model, open_model
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
-from quire.plan.uses import asks_a_model, prompt_schemes, tool_calls
+from quire.plan.uses import asks_a_model, has_agents, prompt_schemes, tool_calls
 from quire.runtime.callees import pinned, reachable, unpinned
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
@@ -42,7 +42,7 @@ from quire.tools.gate import Gate, open_gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Registry
 from quire.trust.capabilities import Grants
-from quire.values import Value
+from quire.values import InvalidValue, Value, encode
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 from quire.workspace.grants import default_grants
@@ -119,8 +119,9 @@ class Runtime:
         if self._model is not None:
             return Choice(self._model.name, "given")
         choice = choose_model(asked, None, self.settings.models, self._environ)
-        if asked is None:
-            self._check_address(choice.spec)
+        if asked is None and choice.spec.startswith(("http://", "https://")):
+            require_trusted(self.settings)
+        self._check_provider(choice.spec)
         return choice
 
     async def start(
@@ -132,6 +133,8 @@ class Runtime:
         plans = (plan, *(callee.plan for callee in callees.values()))
         values: Mapping[str, Value] = dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
         check_labels(plan, options.breakpoints, options.answers)
+        if "agents" in self.settings.requested and has_agents(plans):
+            require_trusted(self.settings)
         model = ""
         if choice is not None or asks_a_model(plans):
             choice = choice or self.choose_model(options.model)
@@ -158,6 +161,10 @@ class Runtime:
             identity=self.identity,
             profiles={name: [one.model or "", one.system, list(one.tools)] for name, one in self._agents().items()},
         )
+        try:
+            encode(values)
+        except InvalidValue as error:
+            raise BadInputs([f"the inputs are not JSON: {error}"]) from None
         run = new_run_id(self.clock.now())
         texts = {source.sha256: source.text for source in (document.source, *(one.source for one in callees.values()))}
         await self.store.create(
@@ -198,9 +205,10 @@ class Runtime:
             lease = await self.store.acquire(run)
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
-            opening = self._opening(row, overrides)
+            records = await self.store.effects(run)
+            opening = self._opening(row, records, lambda: self._walk(plan, pins, setting), overrides)
             gone = set(opening.supersede)
-            records = [record for record in await self.store.effects(run) if record.path not in gone]
+            records = [record for record in records if record.path not in gone]
             drive = Drive(
                 lease,
                 Journal([*records, *opening.effects]),
@@ -320,6 +328,7 @@ class Runtime:
         """A model by its name. A run that asks none has none to open."""
         if self._model is not None:
             return self._model
+        self._check_provider(spec)
         return open_model(spec, self.settings.models, self._environ) if spec else NoModelHere()
 
     def _agents(self) -> Mapping[str, AgentSettings]:
@@ -334,7 +343,13 @@ class Runtime:
             return ()
         return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
 
-    def _opening(self, row: RunRow, overrides: Mapping[str, str] | None) -> Batch:
+    def _opening(
+        self,
+        row: RunRow,
+        records: Sequence[EffectRecord],
+        begin: Callable[[], Walk],
+        overrides: Mapping[str, str] | None,
+    ) -> Batch:
         """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
         update = RunUpdate(status=Status.RUNNING)
         if row.ended_by and row.ended_by[0].endswith("/break"):
@@ -347,7 +362,10 @@ class Runtime:
             raise RunState(
                 f"run {row.id} is {row.status} and does not stand at the end of a step: values can be set only there"
             )
-        return Batch(supersede=row.ended_by, update=update)
+        again = row.ended_by
+        if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
+            again += to_perform_again(begin, [record for record in records if record.path not in row.ended_by])
+        return Batch(supersede=again, update=update)
 
     def _gate(self, plans: Sequence[Plan], grants: Grants) -> Tools:
         if self._tools is not None:
@@ -363,19 +381,17 @@ class Runtime:
         gate = self._gate([plan], default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
             async with gate:
-                problems = await gate.preflight(calls)
-            if problems:
-                raise BadInputs(problems)
+                await gate.require(calls)
 
     def _context_budget(self, spec: str) -> int | None:
         """The embedded model has little room: without a setting, earlier results take at most half of it."""
         budget = self.settings.runs.context_budget
         return LOCAL_CONTEXT_CHARACTERS if budget is None and spec.startswith("local:") else budget
 
-    def _check_address(self, spec: str) -> None:
-        """An address that a workspace's file names gets nothing before the user has agreed."""
-        provider = spec.partition(":")[0]
-        if provider in ("http", "https") or provider in self.settings.models.providers:
+    def _check_provider(self, spec: str) -> None:
+        """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
+        name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
+        if name in self.settings.models.providers:
             require_trusted(self.settings)
 
 

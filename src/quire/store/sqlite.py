@@ -227,7 +227,7 @@ class SqliteStore:
                 texts = connection.execute(statements.EVENTS, rows.places(held.number)).fetchall()
         if status in FINAL:
             raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
-        lease = Lease(run, held.epoch, *rows.marks(texts))
+        lease = Lease(run, held.epoch, *rows.marks(texts), held.tail.cost)
         self._held[run] = held
         return lease
 

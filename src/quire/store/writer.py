@@ -135,7 +135,7 @@ def perform(connection: sqlite3.Connection, write: Write) -> Written | Fenced:
     if isinstance(learnt, Fenced):
         return learnt
     if write.park and learnt.answer_waiting:
-        taken = {path for _, path in rows.consume}
+        taken = {path for _, path in (*rows.consume, *rows.withdraw)}
         if any(path not in taken for (path,) in connection.execute(statements.ANSWERED, (held.run,)).fetchall()):
             return learnt
     append(connection, held, rows, write.at)

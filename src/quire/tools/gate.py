@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
-from quire.errors import Denied, StepFailed, ToolFailed
+from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.names import Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
@@ -78,11 +78,16 @@ class Gate:
 
         The connection may be empty, as in a request.
         """
-        import asyncio
+        return list(dict.fromkeys(str(problem) for problem in await self._problems(calls)))
 
-        wanted = dict.fromkeys(calls)
-        found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in wanted))
-        return list(dict.fromkeys(problem for problem in found if problem))
+    async def require(self, calls: Iterable[Target]) -> None:
+        """Raises `BadInputs` with all that `preflight` finds; `Denied` where nothing but permission is missing."""
+        found = await self._problems(calls)
+        texts = list(dict.fromkeys(str(problem) for problem in found))
+        if found and all(isinstance(problem, Denied) for problem in found):
+            raise Denied("\n".join(texts))
+        if found:
+            raise BadInputs(texts)
 
     async def prompt(self, server: str, name: str) -> str:
         """A prompt of an MCP server, as text. Raises `StepFailed` or `Denied`."""
@@ -141,14 +146,20 @@ class Gate:
         except Denied:
             return []
 
-    async def _problem(self, name: str, tool: str) -> str:
+    async def _problems(self, calls: Iterable[Target]) -> list[ToolFailed | Denied]:
+        import asyncio
+
+        found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))
+        return [problem for problem in found if problem is not None]
+
+    async def _problem(self, name: str, tool: str) -> ToolFailed | Denied | None:
         try:
             await self._granted(name, tool)
         except ToolFailed as error:
-            return self._redactor.text(error.message)
+            return ToolFailed(self._redactor.text(error.message), kind=error.kind)
         except Denied as error:
-            return str(error)
-        return ""
+            return error
+        return None
 
 
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -33,6 +33,9 @@ ALIASES = {
 }
 """Other names of a tool and the one id it is known by."""
 
+_FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in name and name != "spawn_thread"}
+"""The name that people know a tool by."""
+
 ALWAYS = ("directive_return", "rye/agent/threads/internal/")
 """What a thread may execute without any grant: an id, or the beginning of one."""
 
@@ -109,7 +112,7 @@ class Grants:
         why = f"{name} needs the capability {needed}"
         if not self.patterns:
             why += ", and there are no capabilities at all"
-        name_to_allow = item_id if primary == "execute" and item_type == "tool" else needed
+        name_to_allow = _FRIENDLY.get(item_id, item_id) if primary == "execute" and item_type == "tool" else needed
         raise Denied(
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "
             "or under [tools] allow in the quire.toml of your own space"

@@ -85,6 +85,11 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
         key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
         does = f"send prompts of the provider {name} to {fields.get('base_url')}, {key}"
         yield _shown(does), ["provider", name, fields]
+    models = _table(own, "models")
+    named = {"default": models.get("default"), **_table(models, "tiers")}
+    for name, spec in sorted(named.items()):
+        if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+            yield f"send prompts to {_shown(spec)}, as the model {_shown(name)}", ["model", name, spec]
     for name, agent in sorted(_table(own, "agents").items()):
         yield f"define the agent {_shown(name)}: {_shown(str(agent))}", ["agent", name, str(agent)]
     for table in ("trust", "store", "cluster"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import pipeline_of, steps
 
-from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs, unread_inputs
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,21 @@ def test_inferred(texts: list[str], inputs: list[str]) -> None:
 def test_what_only_get_reads_is_optional() -> None:
     pipeline = pipeline_of(steps("transform: {value: \"get(ctx, 'a', 1) + get(ctx, 'b.c') + b\"}"))
     assert (inferred_inputs(pipeline), optional_inputs(pipeline)) == (("b",), ("a",))
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        ("transform: {value: \"ctx.a + get(ctx, 'b.c')\"}", ["c"]),
+        ("agent: {prompt: '{a} {b.x} {c}'}", []),
+        ("call: {pipeline: q, pass: [a]}", ["b", "c"]),
+        ("transform: {value: '1', output: a}", ["a", "b", "c"]),
+        ("transform: {value: 'count([ctx])'}", []),
+        ("transform: {value: \"get(ctx, 'a', ctx)\"}", []),
+        ("agent: {prompt: '{ctx}'}", []),
+    ],
+)
+def test_what_no_step_reads(text: str, unread: list[str]) -> None:
+    read_after_it_was_written = "transform: {value: ctx.a}"
+    texts = [text, read_after_it_was_written] if "output: a" in text else [text]
+    assert list(unread_inputs(pipeline_of(steps(*texts)), ["a", "b", "c"])) == unread

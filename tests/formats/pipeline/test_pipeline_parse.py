@@ -224,7 +224,7 @@ def test_what_is_accepted(step: str) -> None:
         ("transform: {value: '''a'' % 2'}", "%"),
         ('transform: {value: "\\"a\\" % 2"}', "%"),
         ("transform:\n    value: |\n      ctx.a\n        % 2\n", "%"),
-        ("transform:\n    value: >\n      ctx.a\n      % 2\n", ">\n      ctx.a\n      % 2"),
+        ("transform:\n    value: >\n      ctx.a\n      % 2\n", "%"),
         ("tool: {name: t, args: {x: !expr ctx.a % 2}}", "%"),
         ("call: {pipeline: q, pass: {a: 'b % 2'}}", "%"),
         ("transform: {value: '1 +'}", ""),

@@ -33,8 +33,13 @@ def scalar(text: str) -> tuple[Source, Scalar]:
         ("a: |\n   x\n\n     + pased\n   + y\nb: 1", "+ y", "+ y"),
         ("a: |2\n    x + pased\nb: 1", "  x", "  x"),
         ("a: !expr |\n  x\n  + pased\n", "pased", "pased"),
-        ("a: >\n  x\n  + pased\n", "pased", ">\n  x\n  + pased"),
-        ('a: "x\n  + pased"', "pased", '"x\n  + pased"'),
+        ("a: >\n  x\n  + pased\n", "pased", "pased"),
+        ("a: >-  # why\n  é\n\n  x\n    + pased\n", "x\n  + pased", "x\n    + pased"),
+        ('a: "x\n  + pased"', "pased", "pased"),
+        ('a: "\\u00e9 x\\\n  + \\t\\"pased\\""', "pased", "pased"),
+        ('a: "\\x20x\n  + pased"', "pased", '"\\x20x\n  + pased"'),
+        ("a: 'x''\n  + pased'", "pased", "pased"),
+        ("a: x\n  + pased", "pased", "pased"),
     ],
 )
 def test_place(text: str, part: str, found: str) -> None:
@@ -50,6 +55,8 @@ def test_place_of_nothing_at_the_end() -> None:
     source, value = scalar("a: |\n  x +\n")
     assert place(source, value, Span(3, 3)) == Span(10, 10)
     assert place(source, value, Span(4, 4)).start <= len(source.text)
+    source, value = scalar("a: >-\n  x\n  + (1\n")
+    assert place(source, value, Span(6, 6)) == Span(16, 16)
 
 
 def test_place_outside_is_the_whole_scalar() -> None:

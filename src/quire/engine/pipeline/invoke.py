@@ -9,7 +9,7 @@ from quire.engine.pipeline.frame import Frame
 from quire.engine.requests import HumanRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.nodes import AskKind, Invoke, Literal, Step, Transform
-from quire.values import Value, encode
+from quire.values import InvalidValue, Value, encode
 
 ASK = "ask"
 SHELL = "shell"
@@ -24,15 +24,16 @@ def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Gener
 
 def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
     arguments = {name: frame.value(value, path) for name, value in work.arguments}
+    effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
     if work.tool == ASK:
-        result: Value = yield question(arguments, f"{path}/ask", step.label, path)
+        result: Value = yield question(arguments, effect, step.label, path)
     elif work.tool == SHELL:
         _check_command(work, arguments, path)
-        result = yield ToolRequest(f"{path}/tool", step.label, "", SHELL, arguments, stdin=encode(frame.pipe))
+        result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
     else:
-        result = yield ToolRequest(f"{path}/tool", step.label, "", work.tool, arguments)
+        result = yield ToolRequest(effect, step.label, "", work.tool, arguments)
     if work.schema is not None:
-        hold_to_schema(work.schema, result, f"{path}/tool", frame)
+        hold_to_schema(work.schema, result, effect, frame)
     return result
 
 
@@ -57,6 +58,13 @@ def question(arguments: Mapping[str, Value], path: str, label: str, step_path: s
         raise StepFailed("the options of ask are a list of texts", kind="arguments", path=step_path)
     choices = tuple(cast("list[str]", options))
     return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices)
+
+
+def _stdin(value: Value, path: str) -> str:
+    try:
+        return encode(value)
+    except InvalidValue as error:
+        raise StepFailed(f"the command cannot read what comes in: {error}", kind="arguments", path=path) from None
 
 
 def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from quire.expr import RESERVED, Read, reads
 from quire.formats.pipeline.prompts import PromptReference, references
@@ -65,6 +66,19 @@ def optional_inputs(pipeline: Pipeline) -> tuple[str, ...]:
     """Those that only a `get` reads, so that the pipeline runs without them."""
     needed = inferred_inputs(pipeline)
     return tuple(name for name in _unwritten(pipeline, optional=True) if name not in needed)
+
+
+def unread_inputs(pipeline: Pipeline, given: Iterable[str]) -> tuple[str, ...]:
+    """Those of the given names that no step reads as an input: most of them are misspelled."""
+    read: set[str] = set()
+    found = list(uses(pipeline))
+    for use, after in zip_longest(found, found[1:]):
+        of_a_get = after is not None and after.optional and after.path[0] == "ctx"
+        if use.path == ("ctx",) and not of_a_get:
+            return ()
+        if use.store is not None and not use.written(use.store):
+            read.add(use.store)
+    return tuple(name for name in given if name not in read)
 
 
 def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:

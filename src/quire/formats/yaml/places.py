@@ -1,7 +1,7 @@
 """Where a part of a scalar's text stands in the source: what an expression's own errors point at.
 
-Exact for text on one line, with or without quotes and escapes, and for literal blocks. Folded text has no simple way
-back: there the whole scalar is the answer.
+Exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white
+space belongs to the word before it. Where there is no way back the whole scalar is the answer.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from quire.source import Source, Span
 
 _ESCAPE = re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|.", re.DOTALL)
 _DOUBLED = re.compile(r"''|.", re.DOTALL)
+_ANY = re.compile(r".", re.DOTALL)
+_PIECES = {Style.DOUBLE: _ESCAPE, Style.SINGLE: _DOUBLED}
+_BLANK_ESCAPES = " \t\nntvfrN_LP"
 
 
 def place(source: Source, scalar: Scalar, part: Span) -> Span:
@@ -35,7 +38,7 @@ def _offsets(text: str, scalar: Scalar) -> list[int] | None:
     if scalar.style is Style.LITERAL:
         return _literal_block(body, scalar.text, start)
     if "\n" in body or scalar.style is Style.FOLDED:
-        return None
+        return _folded(body, scalar, start)
     if scalar.style is Style.PLAIN:
         return list(range(start, start + len(body) + 1)) if body == scalar.text else None
     pattern = _ESCAPE if scalar.style is Style.DOUBLE else _DOUBLED
@@ -52,6 +55,35 @@ def _literal_block(body: str, text: str, start: int) -> list[int] | None:
         begin += len(written) - len(line)
         at.extend(range(begin, begin + len(line) + 1))
     return at if len(at) >= len(text) + 1 else [*at, *([start + len(body)] * (len(text) + 1 - len(at)))]
+
+
+def _folded(body: str, scalar: Scalar, start: int) -> list[int] | None:
+    """Folding changes white space and nothing else: all other characters stand in both texts, in the same order."""
+    pattern = _PIECES.get(scalar.style, _ANY)
+    begin = body.find("\n") + 1 if scalar.style is Style.FOLDED else 0 if pattern is _ANY else 1
+    end = len(body) if pattern is _ANY else len(body) - 1
+    pieces = ((start + match.start(), match[0]) for match in pattern.finditer(body, begin, end))
+    written = [(at, piece) for at, piece in pieces if not _blank(piece)]
+    wanted = [character for character in scalar.text if not character.isspace()]
+    if len(written) != len(wanted) or any(
+        len(piece) == 1 and piece != character for (_, piece), character in zip(written, wanted, strict=True)
+    ):
+        return None
+    found: list[int] = []
+    places = iter(written)
+    after = start + begin
+    for character in scalar.text:
+        if character.isspace():
+            found.append(after)
+        else:
+            at, piece = next(places)
+            found.append(at)
+            after = at + len(piece)
+    return [*found, after]
+
+
+def _blank(piece: str) -> bool:
+    return piece.isspace() or (len(piece) == 2 and piece[0] == "\\" and piece[1] in _BLANK_ESCAPES)
 
 
 def _lines(body: str, start: int) -> Iterator[tuple[int, str]]:

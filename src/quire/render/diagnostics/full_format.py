@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from quire.diagnostics import Diagnostic, Severity
 from quire.render.diagnostics import Findings
 from quire.render.visible import visible, width
-from quire.source import Source
+from quire.source import NOWHERE, Source
 
 _COLOURS = {
     Severity.ERROR: "\x1b[1;31m",
@@ -37,7 +37,8 @@ def _entry(source: Source, found: Diagnostic, colour: bool) -> str:
         f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(found.message))}",
         f"{gutter}{paint(_DIM, '-->')} {visible(source.name)}:{at.line}:{at.column}",
     ]
-    if found.span.end > found.span.start:
+    # An empty place is one too, such as the end of an expression; only NOWHERE has no line to show.
+    if found.span != NOWHERE:
         text, column, length = _excerpt(source.line(at.line), at.column - 1, found.span.end - found.span.start)
         under = " " * column + paint(mark, "^" * length + (f" {visible(found.label)}" if found.label else ""))
         lines += [
