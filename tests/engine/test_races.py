@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -335,3 +336,24 @@ async def test_all_that_failed_at_once_is_found_and_what_was_consumed_is_left(ho
     failed = {record.path for record in records if "try[2]" in record.path}
     assert failed
     assert set(to_perform_again(attempts, records)) == failed
+
+
+async def test_what_a_failure_cut_off_is_not_performed_by_later_drives(house: House) -> None:
+    """The first branch is in the middle of its call when the second one fails, and that failure is consumed."""
+
+    def walk() -> Walk:
+        with contextlib.suppress(StepFailed):
+            yield Fan("1", iter((one("1", 0), one("1", 1))), 8, stop_on_first_failure=True)
+        return (yield ask("2"))
+
+    async def call(request: ToolRequest, effect_id: str) -> None:
+        house.tools.calls.append((request.tool, {}, effect_id))
+        if request.tool == "t0":
+            await asyncio.Event().wait()
+        raise ToolFailed("no")
+
+    house.tools.kind = "read"
+    house.tools.call = call  # type: ignore[method-assign]
+    for _ in range(2):
+        assert (await soon(house.drive(walk()))).status is Status.AWAITING_INPUT
+    assert house.tools.names() == ["t0", "t1"]

@@ -184,7 +184,7 @@ async def test_retry_after_is_honoured_and_recorded(stub: Stub) -> None:
     reply = await opened(stub, waits).complete(call, pieces.append)
     assert pieces == ["there"]
     assert waits.seconds == [7.0, 2.0] == [seconds for seconds, _ in told]
-    assert "slow down" in told[0][1]
+    assert "too many requests" in told[0][1]
     assert reply.delays == (7.0, 2.0)
 
 

@@ -27,6 +27,7 @@ from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
 from quire.render.view import Talk, View
 from quire.runtime import Runtime
+from quire.values import Value
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
@@ -67,7 +68,7 @@ async def drive(
     run: str,
     manner: Manner,
     *,
-    overrides: Mapping[str, str] | None = None,
+    overrides: Mapping[str, Value] | None = None,
     script: str | None = None,
     why: str = "as the run was started",
 ) -> int:

@@ -29,7 +29,7 @@ def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = Fals
     inputs = _from_file(file) if file is not None else {}
     for name, text in split_pairs(pairs, "-i").items():
         value = _value(name, text)
-        inputs[name] = _json_or_text(value) if as_json and not text.startswith("@@") else value
+        inputs[name] = json_or_text(value) if as_json and not text.startswith("@@") else value
     return inputs
 
 
@@ -130,7 +130,7 @@ def _value(name: str, text: str) -> str:
     return text
 
 
-def _json_or_text(text: str) -> Value:
+def json_or_text(text: str) -> Value:
     try:
         return decode(text)
     except InvalidValue:

@@ -9,13 +9,14 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import split_pairs
+from quire.cli.inputs import json_or_text, split_pairs
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
 from quire.diagnostics import nearest
 from quire.engine.records import Status
 from quire.errors import BadInputs, RunState
 from quire.runtime import Runtime
+from quire.values import Value
 
 
 @click.command("resume")
@@ -64,7 +65,7 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
             runtime,
             run,
             manner.writing_to(target(out, row.document) if out else None),
-            overrides=overrides,
+            overrides=_values(overrides) if row.format == "pipeline" else overrides,
             script=script,
         )
     finally:
@@ -82,3 +83,8 @@ def _check_names(names: Iterable[str], text: str) -> None:
             problems.append(f"--set {name}: the document never mentions {name}{hint}")
     if problems:
         raise BadInputs(problems)
+
+
+def _values(texts: Mapping[str, str]) -> dict[str, Value]:
+    """As `-i` of a pipeline has it: what is JSON is that value."""
+    return {name: json_or_text(text) for name, text in texts.items()}

@@ -19,6 +19,9 @@ class Journal:
         self._records = {record.path: record for record in records}
         self._claimed: set[str] = set()
 
+    def __len__(self) -> int:
+        return len(self._records)
+
     def claim(self, path: str) -> None:
         """A walk names each path once; twice is a bug of the interpreter, not of the document."""
         if path in self._claimed:

@@ -135,6 +135,8 @@ class Progress:
                 step.status = "awaiting_input"
             case "named":
                 self.named[str(event.live["name"])] = str(event.live["value"])
+            case "store":
+                self.stores[str(event.live["name"])] = event.live["value"]
             case "warning":
                 self.warnings.append((event.label, str(event.data.get("message", ""))))
             case "delta" if step is None or step.fan is None:

@@ -21,6 +21,8 @@ from quire.errors import LimitReached, StepFailed
 from quire.values import Value
 
 CANCEL_GRACE_SECONDS = 10.0
+REPLAY_TURNS = 5
+"""Turns of the event loop without any news after which a replay has come to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class Walker:
         self._waiting: dict[str, _Waiting] = {}
         self._tasks: dict[asyncio.Task[None], Branch] = {}
         self._model_calls = ledger.journal.model_calls()
+        self._resumed = bool(ledger.journal)
+        self._replayed = 0
 
     async def walk(self, walk: Walk, branch: Branch) -> Value:
         answer: Any = None
@@ -64,6 +68,7 @@ class Walker:
         try:
             while True:
                 request = walk.send(answer) if error is None else walk.throw(error)
+                self._replayed += not branch.live
                 answer = error = None
                 if type(request) is Emit:
                     self._ledger.feed.emit(request, branch)
@@ -92,6 +97,8 @@ class Walker:
         self._ledger.position = request.label
         if self.stopping:
             await self._rest_for_good(request.path, branch)
+        if self._resumed and not branch.live:
+            await self._let_others_replay()
         branch.mark_live()
         match request:
             case HumanRequest():
@@ -109,6 +116,15 @@ class Walker:
                 await self._write(self._performer.intent(request), supersede=again)
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
+
+    async def _let_others_replay(self) -> None:
+        """Until no branch gets any further by the journal alone. One of them may have failed and stopped this one long
+        ago: what was cut off then must not be performed by every drive that passes by."""
+        still = 0
+        while still < REPLAY_TURNS:
+            before = self._replayed
+            await asyncio.sleep(0)
+            still = still + 1 if self._replayed == before else 0
 
     async def _finish(self, record: EffectRecord) -> Value:
         try:

@@ -178,7 +178,7 @@ class Runtime:
         *,
         people: People | None = None,
         listen: Listener = lambda event: None,
-        overrides: Mapping[str, str] | None = None,
+        overrides: Mapping[str, Value] | None = None,
         budget: float | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
@@ -348,7 +348,7 @@ class Runtime:
         row: RunRow,
         records: Sequence[EffectRecord],
         begin: Callable[[], Walk],
-        overrides: Mapping[str, str] | None,
+        overrides: Mapping[str, Value] | None,
     ) -> Batch:
         """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
         update = RunUpdate(status=Status.RUNNING)
