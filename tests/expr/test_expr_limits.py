@@ -37,17 +37,17 @@ def test_a_height_without_brackets_is_counted_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "value"),
     [
-        "(" * 90 + "1" + ")" * 90,
-        "1 + (" * 45 + "0" + ")" * 45,
-        "not (" * 45 + "1" + ")" * 45,
-        "map([1], x -> " * 45 + "1" + ")" * 45,
-        "[" * 90 + "]" * 90,
+        ("(" * 90 + "1" + ")" * 90, 1),
+        ("1 + (" * 45 + "0" + ")" * 45, 45),
+        ("not (" * 45 + "1" + ")" * 45, False),
+        ("count(map([1], x -> " * 22 + "[1]" + "))" * 22, 1),
+        ("count([" * 45 + "1" + "])" * 45, 1),
     ],
 )
-def test_what_people_could_write_works(text: str) -> None:
-    compile(parse(text)).evaluate({})
+def test_what_people_could_write_works(text: str, value: Value) -> None:
+    assert compile(parse(text)).evaluate({}) == value
 
 
 def test_long_expressions() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
+from quire.cli.detached import leave_to_itself
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -111,16 +112,7 @@ async def _reopened(runtime: Runtime, run: str) -> Runtime:
 
 def _hand_over(run: str) -> None:
     """Nobody waits for this run, so it goes on although the server ends."""
-    import subprocess
-
-    nowhere = subprocess.DEVNULL
-    subprocess.Popen(  # noqa: S603  # our own interpreter, a run id that we made
-        [sys.executable, "-m", "quire", "resume", run, "--quiet"],
-        stdin=nowhere,
-        stdout=nowhere,
-        stderr=nowhere,
-        start_new_session=True,
-    )
+    leave_to_itself(run)
     _say(f"run {run} goes on by itself: quire runs {run}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs, warn_of_missing, warn_of_unread
 from quire.cli.named import document_of, tree_of
@@ -146,26 +147,13 @@ async def _run(
     try:
         run = await runtime.start(read, given, options, choice)
         if detach:
-            _leave_to_itself(run)
+            leave_to_itself(run)
             click.echo(run)
             click.echo(f"to see it: quire runs {run} --follow", err=True)
             return 0
         return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:
         await runtime.close()
-
-
-def _leave_to_itself(run: str) -> None:
-    import subprocess
-
-    nowhere = subprocess.DEVNULL
-    subprocess.Popen(  # noqa: S603  # our own interpreter, a run id that we made
-        [sys.executable, "-m", "quire", "resume", run, "--quiet"],
-        stdin=nowhere,
-        stdout=nowhere,
-        stderr=nowhere,
-        start_new_session=True,
-    )
 
 
 def _show_findings(read: Document, quiet: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from quire.diagnostics import Severity
-from quire.formats.playbook.codes.page import make
+from quire.formats.code_pages import make
 
 _lint = partial(make, Severity.LINT)
 
