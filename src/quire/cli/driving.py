@@ -87,7 +87,7 @@ async def drive(
     interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
     if isinstance(view, JsonLines):
         view.gone = interrupts.interrupt
-    begun = retrying = False
+    begun = False
 
     def began(drive: Drive) -> None:
         nonlocal begun
@@ -98,18 +98,9 @@ async def drive(
         view.start()
         interrupts.began(drive)
 
-    def listen(event: Event) -> None:
-        nonlocal retrying
-        progress.apply(event)
-        view.show(event)
-        if event.type == "retry" and not manner.json:
-            retrying = True
-            view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
-        elif retrying and event.type in ("delta", "effect"):
-            retrying = False
-            view.note("")
-
-    work = runtime.drive(run, people=terminal, listen=listen, overrides=overrides, budget=manner.budget, began=began)
+    work = runtime.drive(
+        run, people=terminal, listen=_Listener(progress, view), overrides=overrides, budget=manner.budget, began=began
+    )
     task = asyncio.ensure_future(work)
     ended: Ended | None = None
     try:
@@ -136,6 +127,27 @@ async def drive(
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     end = End(row, progress, questions, ended, interrupts.count > 0)
     return _conclude(end, view, manner)
+
+
+class _Listener:
+    """Hands the events of a run to what shows them, and says so while a model is to be asked again."""
+
+    def __init__(self, progress: Progress, view: View) -> None:
+        self._progress = progress
+        self._view = view
+        self._retrying = False
+
+    def __call__(self, event: Event) -> None:
+        self._progress.apply(event)
+        self._view.show(event)
+        if isinstance(self._view, JsonLines):
+            return
+        if event.type == "retry":
+            self._retrying = True
+            self._view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
+        elif self._retrying and event.type in ("delta", "effect"):
+            self._retrying = False
+            self._view.note("")
 
 
 def choose_view(progress: Progress, manner: Manner) -> View:
