@@ -76,7 +76,7 @@ def decode_object(text: str, start: int) -> Mapping[str, Value]:
 
 def copy(value: Value) -> Value:
     """The same value with nothing shared: what a tool may do with it harms nobody."""
-    return decode(encode(value))
+    return clean(value) if isinstance(value, str) else decode(encode(value))
 
 
 def as_texts(values: Mapping[str, Value]) -> dict[str, str]:

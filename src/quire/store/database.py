@@ -102,15 +102,6 @@ class Database:
                 raise explain(error, self.path) from error
             raise
 
-    @contextmanager
-    def statement(self) -> Iterator[sqlite3.Connection]:
-        """For a single statement that is a transaction of its own."""
-        connection = self.connection()
-        try:
-            yield connection
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-
     def close(self) -> None:
         self._closed = True
         if self._connection is not None:

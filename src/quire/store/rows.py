@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from quire.engine.records import Answer, Batch, EffectRecord, Event, Question, RunRow, RunUpdate, Status, Usage
+from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.values import InvalidValue, Value, clean, decode, encode
 
@@ -49,7 +49,7 @@ def places(number: int, after: int = 0) -> tuple[int, int]:
     return first + ((after + 1) << SEQ_BITS if after else 0), first + (1 << PLACE_BITS) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Tail:
     """The end of a run's journal: the key of its last row, and the totals that stand there."""
 
@@ -120,12 +120,12 @@ def encode_batch(run: str, batch: Batch) -> Encoded:
     return Encoded(
         journal=_journal_cells(batch, kept, position is not None, blobs),
         blobs=blobs.rows,
-        questions=[_question_cells(run, question) for question in batch.questions],
-        consume=[(run, path) for path in batch.consume],
-        withdraw=[(run, path) for path in batch.withdraw],
-        letters=[(one.recipient, one.run, clean(one.text), one.at) for one in batch.letters],
+        questions=[_question_cells(run, question) for question in batch.questions] if batch.questions else (),
+        consume=[(run, path) for path in batch.consume] if batch.consume else (),
+        withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
+        letters=[_letter_cells(one) for one in batch.letters] if batch.letters else (),
         status=None if update is None or update.status is None else _status_cells(update.status, update),
-        last_seq=max([event.seq for event in kept]) if kept else 0,
+        last_seq=kept[-1].seq if kept else 0,
         position=position,
         used=[effect.usage for effect in batch.effects if effect.usage is not None],
     )
@@ -181,6 +181,10 @@ def _events_cells(kept: Sequence[Event], blobs: Blobs) -> Cells:
         return blobs.put(clean(_encode_events(heads)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(f"an event cannot be kept: {error}") from None
+
+
+def _letter_cells(letter: Letter) -> Cells:
+    return letter.recipient, letter.run, clean(letter.text), letter.at
 
 
 def _question_cells(run: str, question: Question) -> Cells:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from quire.engine.records import Written
 from quire.errors import Fenced, StoreError
 from quire.store import statements
-from quire.store.database import Database
+from quire.store.database import Database, explain
 from quire.store.rows import Encoded, Tail
 
 
@@ -117,12 +117,16 @@ class Writer:
         (cells,) = write.rows.journal
         row = (tail.place, write.at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost, *cells)
         try:
-            with self._database.statement() as connection:
-                if not connection.execute(statements.APPEND_ALONE, (*row, held.run, held.epoch)).rowcount:
-                    write.outcome = fenced(held.run)
-                    return None
-                held.tail = tail
-                write.outcome = learn(connection, held)
+            connection = self._database.connection()
+            if not connection.execute(statements.APPEND_ALONE, (*row, held.run, held.epoch)).rowcount:
+                write.outcome = fenced(held.run)
+                return None
+            held.tail = tail
+            write.outcome = learn(connection, held)
+        except sqlite3.Error as error:
+            failure = explain(error, self._database.path)
+            failure.__cause__ = error
+            return failure
         except StoreError as error:
             return error
         return None
