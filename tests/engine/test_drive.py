@@ -354,6 +354,24 @@ async def test_a_cancel_lets_a_writing_tool_finish(house: House, monkeypatch: py
     assert (record.state, record.value) == ("ok", "did pay")
 
 
+async def test_stopping_at_once_waits_for_no_tool(house: House) -> None:
+    def walk() -> Walk:
+        return (yield use("1", "pay"))
+
+    house.tools.gate = asyncio.Event()
+    task = asyncio.create_task(house.drive(walk()))
+    while not house.tools.calls:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(task, 5)
+    (record,) = await house.store.effects(house.run)
+    assert record.state == "intent"
+    assert await house.status() is Status.PAUSED
+    house.tools.gate.set()
+    assert (await house.drive(walk())).result == "did pay"
+
+
 async def test_two_drives_of_one_run(house: House, tmp_path: Path) -> None:
     lease = await house.store.acquire(house.run)
     other = open_store(tmp_path / "quire.db", now=house.clock.now)

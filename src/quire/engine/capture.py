@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from quire.engine.inputs import is_number
 from quire.engine.json_objects import FoundObject, json_objects
 from quire.plan.nodes import Capture
 from quire.values import InvalidValue, Value, decode, encode
 
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
 _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
@@ -83,7 +83,7 @@ def _without(text: str, place: FoundObject) -> str:
 def _misfit(capture: Capture, value: str) -> str:
     match capture.type:
         case "number":
-            fits, wanted = _NUMBER.fullmatch(value) is not None, "a number"
+            fits, wanted = is_number(value), "a number"
         case "boolean":
             fits, wanted = value.lower() in ("true", "false"), "true or false"
         case "enum":

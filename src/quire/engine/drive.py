@@ -71,6 +71,7 @@ class Drive:
         try:
             return await self._settle(main)
         except asyncio.CancelledError:
+            self._walker.grace = 0.0  # whoever cancels the task itself wants it to stop at once
             main.cancel()
             await self._abandon()
             raise

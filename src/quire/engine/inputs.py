@@ -51,7 +51,7 @@ def checked_input(wanted: Input, text: str) -> str:
     """The value as the run gets it; raises ValueError with what would be right."""
     match wanted.type:
         case "number":
-            if not _NUMBER.fullmatch(text.strip()):
+            if not is_number(text.strip()):
                 raise ValueError(f"{_quoted(text)} is not a number")
             return text.strip()
         case "boolean":
@@ -65,6 +65,10 @@ def checked_input(wanted: Input, text: str) -> str:
                 raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
             return text.strip()
     return clean(text)
+
+
+def is_number(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
 
 
 def describe(wanted: Input) -> str:

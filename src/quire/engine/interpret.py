@@ -16,9 +16,8 @@ from quire.engine.scope import Entry, Scope
 from quire.engine.think import think
 from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
+from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.plan.nodes import Case, Match, Plan, Sequence, Step, Think, UseTool
-
-ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
 
 
 def interpret(plan: Plan, inputs: Mapping[str, str], *, context_budget: int | None = None) -> Walk:

@@ -46,12 +46,16 @@ class _Waiting:
 
 
 class Walker:
-    """Moves the branches of one drive. `stopping` makes each of them rest before its next effect."""
+    """Moves the branches of one drive. `stopping` makes each of them rest before its next effect.
+
+    `grace` is how long a tool that changes the world may go on after its branch was stopped.
+    """
 
     def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
         self.stopping = False
         self.stopped_at: str | None = None
         self.waking = 0
+        self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
         self._performer = Performer(ledger.lease.run, ports, ledger.feed)
         self._terms = terms
@@ -151,7 +155,7 @@ class Walker:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             try:
-                done, _ = await asyncio.wait({task}, timeout=CANCEL_GRACE_SECONDS)
+                done, _ = await asyncio.wait({task}, timeout=self.grace)
             finally:
                 task.cancel()
             if done and not task.cancelled():
