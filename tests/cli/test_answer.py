@@ -77,8 +77,8 @@ def test_the_run_goes_on_to_its_end(
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["maybe"], "answer one of: ship it, rework, 3"),
-        (["9"], "answer one of: ship it, rework, 3"),
+        (["maybe"], "answer one of: ship it | rework | 3"),
+        (["9"], "answer one of: ship it | rework | 3"),
         (["2", "x"], "asks nothing at step 2"),
         (["a", "b", "c"], "too many values"),
         ([], "missing argument"),

@@ -441,7 +441,7 @@ def test_a_playbook_that_asks_no_model_needs_none(
 @pytest.mark.parametrize(
     ("answers", "code", "said"),
     [
-        (["1=maybe", "2=Purple"], 2, ["quire: --answer 1: answer yes or no", "--answer 2: answer one of: Red, Blue"]),
+        (["1=maybe", "2=Purple"], 2, ["quire: --answer 1: answer yes or no", "--answer 2: answer one of: Red | Blue"]),
         (["1=n", "2=Blue", "3=anything"], 0, []),
         # What the options are is known only when the step runs.
         (["4=nothing that is offered"], 4, []),

@@ -159,7 +159,7 @@ def test_questions_are_asked_in_place(quire: Quire) -> None:
     assert "a draft to look at" in asked
     assert "step 2 (Choose) asks: Which way?\r\n  1. ship it\r\n  2. rework" in asked
     screen.press("neither\n")
-    assert "answer one of: ship it, rework" in screen.wait_for("option: ")
+    assert "answer one of: ship it | rework" in screen.wait_for("option: ")
     screen.press("2\n")
     screen.wait_for("yes or no: ")
     screen.press("n\n")
@@ -302,7 +302,7 @@ def test_a_wrong_answer_is_asked_for_again_before_the_next_item_asks(quire: Quir
     fan = f"{{items: [a, b], on_error: abort, do: {ask}, collect: {{transform: {{value: \"join(pipe, '+')\"}}}}}}"
     Path("asks.yaml").write_text(f"pipeline: asks\nsteps:\n  - for_each: {fan}\n")
     screen = quire("run", "asks.yaml")
-    for asked, keys in (("1/for_each[0]/ask", "z\n"), ("answer one of: x, y", "x\n"), ("1/for_each[1]/ask", "y\n")):
+    for asked, keys in (("1/for_each[0]/ask", "z\n"), ("answer one of: x | y", "x\n"), ("1/for_each[1]/ask", "y\n")):
         assert asked in screen.wait_for("a number or an option: ")
         screen.press(keys)
     code, rest = screen.end()

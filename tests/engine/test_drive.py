@@ -253,7 +253,7 @@ async def test_a_wrong_answer_is_asked_for_again(house: House) -> None:
 
     house.people.given = {"1": ["c", "b"]}
     assert (await house.drive(walk())).result == "b"
-    assert house.people.problems == ["answer one of: a, b"]
+    assert house.people.problems == ["answer one of: a | b"]
 
 
 async def test_an_expired_wait_cannot_go_on(house: House) -> None:

@@ -45,7 +45,7 @@ def checked_answer(kind: str, options: Sequence[str], answer: str) -> str:
         trimmed = answer.strip()
         if trimmed in options:
             return trimmed
-        raise WrongAnswer("answer one of: " + ", ".join(options))
+        raise WrongAnswer("answer one of: " + " | ".join(options))
     return answer
 
 
