@@ -96,6 +96,9 @@ class KitTools:
         shell = Shell(self._folder, Protection(), os.environ, sandbox=False)
         return await shell.run({**request.arguments, "stdin": request.stdin})
 
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        return []
+
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         return [Offered(name, "", {"type": "object"}) for name in names]
 

@@ -76,6 +76,9 @@ class ScriptedTools:
         value: Value = result["result"]
         return value
 
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        return []
+
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         raise AssertionError("no agent here")
 

@@ -88,6 +88,9 @@ class RecordingTools:
         finally:
             self.live -= 1
 
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        return []
+
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         return [Offered(name, self.offered[name], {"type": "object"}) for name in names]
 

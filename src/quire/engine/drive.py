@@ -62,7 +62,7 @@ class Drive:
 
     async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
         """Drives until nothing moves. `opening` is the first write of the drive."""
-        self._root.on_rest = self._still.set
+        self._root.on_rest = self._walker.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
         await self._ledger.open(opening)
         self._root.start()
@@ -89,6 +89,10 @@ class Drive:
             still.cancel()
             if main.done():
                 return await self._end(main)
+            if self._walker.broken is not None:
+                main.cancel()
+                await asyncio.gather(main, return_exceptions=True)
+                return await self._end_by(self._walker.broken)
             self._still.clear()
             # Who is being cancelled rests branch by branch, and waits for nobody.
             resting = not self._root.active and not self._walker.waking and not main.cancelling()
@@ -98,21 +102,27 @@ class Drive:
     async def _end(self, main: asyncio.Task[Value]) -> Ended:
         try:
             result = main.result()
-        except StepFailed as error:
-            return await self._fail(Failure.of(error), (error.path, *error.also) if error.path else ())
-        except LimitReached as error:
-            return await self._fail(Failure("limit", str(error)), ())
-        except JournalMismatch as error:
-            return await self._fail(Failure("journal", str(error)), ())
-        except (CancelRequested, asyncio.CancelledError):
-            self._ledger.feed.say("run_cancelled")
-            await self._walker.withdraw_all()
-            await self._ledger.close(RunUpdate(status=Status.CANCELLED))
-            return Ended(Status.CANCELLED, self._ledger.position)
+        except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
+            return await self._end_by(error)
         self._ledger.feed.say("run_completed", live=result if isinstance(result, Mapping) else {"output": result})
         ended = Ended(Status.COMPLETED, self._ledger.position, result)
         await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
         return ended
+
+    async def _end_by(self, error: BaseException) -> Ended:
+        match error:
+            case StepFailed():
+                return await self._fail(Failure.of(error), (error.path, *error.also) if error.path else ())
+            case LimitReached():
+                return await self._fail(Failure("limit", str(error)), ())
+            case JournalMismatch():
+                return await self._fail(Failure("journal", str(error)), ())
+            case CancelRequested() | asyncio.CancelledError():
+                self._ledger.feed.say("run_cancelled")
+                await self._walker.withdraw_all()
+                await self._ledger.close(RunUpdate(status=Status.CANCELLED))
+                return Ended(Status.CANCELLED, self._ledger.position)
+        raise error
 
     async def _fail(self, failure: Failure, ended_by: tuple[str, ...]) -> Ended:
         self._ledger.feed.say(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, request_hash
+from quire.engine.requests import Effect, Meter, request_hash
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -37,9 +37,21 @@ class Journal:
     def add(self, record: EffectRecord) -> None:
         self._records[record.path] = record
 
+    def metered(self, paths: Iterable[str]) -> list[Meter]:
+        """What the effects at these paths have used; nothing where there is no record."""
+        return [_meter(self._records.get(path)) for path in paths]
+
     def model_calls(self) -> int:
         """How many were performed: one that was refused was not."""
         return sum(
             record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
         )
+
+
+def _meter(record: EffectRecord | None) -> Meter:
+    if record is None:
+        return Meter()
+    if record.usage is None:
+        return Meter(elapsed=record.elapsed)
+    return Meter(record.usage.input_tokens, record.usage.output_tokens, record.usage.cost, record.elapsed)

@@ -7,14 +7,16 @@ import hashlib
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
-from quire.engine.ports import ModelCall, Ports
+from quire.engine.ports import Model, ModelCall, Ports, Priced
 from quire.engine.records import EffectRecord, Question, Usage
 from quire.engine.requests import (
     KINDS,
     Boundary,
     Effect,
     Failure,
+    Halt,
     HumanRequest,
+    Join,
     Load,
     ModelRequest,
     Offer,
@@ -25,6 +27,8 @@ from quire.errors import ModelFailed, Refused, StepFailed
 from quire.values import InvalidValue, Value, clean, copy
 
 MAX_REPLY_CHARACTERS = 4_000_000
+THREAD_TRIES = 3
+"""How often a thread's model is asked for one reply before the thread is told that it fails."""
 
 
 class Performer:
@@ -57,8 +61,12 @@ class Performer:
                     text = await self._ports.loader.load(request)
                     value = None if text is None else clean(text)
                 case Offer():
-                    offers = await self._ports.tools.offers(request.names)
-                    value = copy([[one.name, one.description, one.schema] for one in offers])
+                    if request.grants is None:
+                        offers = await self._ports.tools.offers(request.names)
+                        value = copy([[one.name, one.description, one.schema] for one in offers])
+                    else:
+                        offers = await self._ports.tools.offers_under(request.grants)
+                        value = copy([[one.name, one.description, one.schema, one.id] for one in offers])
         except (StepFailed, Refused) as error:
             failure = Failure.of(error)
             delays = error.delays if isinstance(error, ModelFailed) else ()
@@ -77,11 +85,18 @@ class Performer:
             delays,
         )
 
-    async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
-        call = ModelCall(
+    def _model_of(self, request: ModelRequest) -> Model:
+        if request.model and self._ports.other_model is not None:
+            return self._ports.other_model(request.model)
+        return self._ports.model
+
+    def _call(self, request: ModelRequest) -> ModelCall:
+        return ModelCall(
             request.system,
             request.messages,
             request.closing,
+            max_tokens=request.bounds.tokens if request.bounds else None,
+            tries=THREAD_TRIES if request.bounds else None,
             schema=request.schema,
             tools=request.tools,
             label=request.label,
@@ -89,9 +104,9 @@ class Performer:
             allow=request.allow,
             on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
         )
-        model = self._ports.model
-        if request.model and self._ports.other_model is not None:
-            model = self._ports.other_model(request.model)
+
+    async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
+        model, call = self._model_of(request), self._call(request)
         reply = await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
         if not reply.text.strip() and not reply.uses:
             raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
@@ -136,8 +151,8 @@ class Performer:
                 problem = str(wrong)
         return None
 
-    def settled(self, request: HumanRequest | Boundary, value: Value) -> EffectRecord:
-        """The record of what a person decided. Waiting for people takes no time that counts."""
+    def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value) -> EffectRecord:
+        """The record of what a person or a child decided. Waiting for them takes no time that counts here."""
         return EffectRecord(
             request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
         )
@@ -151,11 +166,29 @@ class Performer:
             request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
         )
 
-    def refused(self, request: ModelRequest, message: str) -> EffectRecord:
+    def refused(self, request: ModelRequest, message: str, kind: str = REFUSED) -> EffectRecord:
         now = self._ports.clock.now()
-        return EffectRecord(
-            request.path, "model", "failed", request_hash(request), now, failure=Failure(REFUSED, message)
-        )
+        return EffectRecord(request.path, "model", "failed", request_hash(request), now, failure=Failure(kind, message))
+
+    def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
+        """The refusal of a call that its thread has no turns, tokens, time or money left for."""
+        bounds = request.bounds
+        if bounds is None:
+            return None
+        if bounds.reached is not None:
+            code, message = bounds.reached
+            return self.refused(request, message, code)
+        model = self._model_of(request)
+        if bounds.spend is None or not isinstance(model, Priced):
+            return None
+        estimate = model.estimate(self._call(request))
+        if estimate is None or estimate <= bounds.spend:
+            return None
+        message = f"the next call may cost ${estimate:.4f}, and ${max(0.0, bounds.spend):.4f} are left"
+        return self.refused(request, message, "spend_exceeded")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._ports.clock.sleep(seconds)
 
     def _effect_id(self, path: str) -> str:
         return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]

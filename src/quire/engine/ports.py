@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from quire.engine.records import (
     Answer,
@@ -31,7 +31,8 @@ class ModelCall:
     """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
 
     `label`, `identity` and `allow` say which step of which agent asks, for scripted replies: no provider sees them.
-    `on_retry(seconds, reason)` is told of each wait before the call is made again.
+    `tries` is how often a call may be made at most, where that is said. `on_retry(seconds, reason)` is told of each
+    wait before the call is made again.
     """
 
     system: str
@@ -43,6 +44,7 @@ class ModelCall:
     label: str = ""
     identity: str = ""
     allow: tuple[str, ...] | None = None
+    tries: int | None = None
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
 
 
@@ -69,6 +71,15 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Priced(Protocol):
+    """A model whose price is known before a call."""
+
+    def estimate(self, call: ModelCall) -> float | None:
+        """What a call may cost in dollars, its reply as long as `max_tokens` allows; None where nobody knows."""
+        ...
+
+
 class Tools(Protocol):
     """The one gate: checks what it dispatches, dispatches what it checked, redacts what comes back."""
 
@@ -82,6 +93,10 @@ class Tools(Protocol):
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         """The tools of these names that the run may use, in order. Raises `ToolFailed` for a name that is none."""
+        ...
+
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        """All tools that a thread with these grants may use, under flat names, each with its id."""
         ...
 
     async def prompt(self, server: str, name: str) -> str:

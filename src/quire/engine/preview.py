@@ -14,7 +14,18 @@ from quire.engine.ask import unattended_answer
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.engine.interpret import interpret
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Emit, Fan, HumanRequest, Load, ModelRequest, ToolRequest, request_hash
+from quire.engine.requests import (
+    Effect,
+    Emit,
+    Fan,
+    HumanRequest,
+    Load,
+    Metering,
+    ModelRequest,
+    Spawn,
+    ToolRequest,
+    request_hash,
+)
 from quire.errors import CannotStart, StepFailed
 from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
 from quire.values import Value
@@ -107,7 +118,7 @@ class _Looking:
                 if isinstance(request, Emit):
                     answer = None
                     continue
-                if isinstance(request, Fan):
+                if isinstance(request, Fan | Spawn | Metering):
                     raise CannotStart("steps that run side by side cannot be looked into yet")
                 if request.path == f"{self._target}/model" and isinstance(request, ModelRequest):
                     return request

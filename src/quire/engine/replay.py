@@ -5,6 +5,7 @@ Step states, outputs, prompts and named results are not stored; this is where th
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 from quire.engine.journal import Journal
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event
-from quire.engine.requests import Boundary, Effect, Emit, Fan, Outcome, Walk
+from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk
 from quire.errors import JournalMismatch, StepFailed
 from quire.values import Value
 
@@ -90,6 +91,12 @@ def _follow(walk: Walk, journal: Journal, replayed: Replay, rests: Rests) -> Val
             try:
                 if isinstance(request, Fan):
                     answer = _follow_fan(request, journal, replayed, rests)
+                elif isinstance(request, Metering):
+                    answer = journal.metered(request.paths)
+                elif isinstance(request, Spawn):
+                    # How it ended, the parent learns from the record of its `Join`.
+                    with contextlib.suppress(_Blocked, StepFailed):
+                        _follow(request.child, journal, replayed, rests)
                 else:
                     answer = _recorded(request, journal, replayed, rests)
             except StepFailed as failed:

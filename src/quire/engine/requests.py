@@ -45,11 +45,28 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A tool as a model is offered it: its name, what it is for, the JSON Schema of its arguments."""
+    """A tool as a model is offered it: its name, what it is for, the JSON Schema of its arguments.
+
+    `id` is its canonical one, where the name does not say it."""
 
     name: str
     description: str
     schema: Mapping[str, Value]
+    id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is left for one model call of a thread. Limits are those of now, so none of this is part of the request:
+    a call that is recorded is never refused, and one that is refused is recorded as a failure of the kind `code`.
+
+    `reached` is the limit that leaves nothing: its code and what to say. `spend` is None where no money is left to
+    count, `tokens` is how long the reply may be.
+    """
+
+    reached: tuple[str, str] | None = None
+    spend: float | None = None
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +75,7 @@ class ModelRequest:
 
     `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
     is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
-    leaves to the agent, None where it says nothing.
+    leaves to the agent, None where it says nothing. `bounds` say when the call may not be made.
     """
 
     path: str
@@ -71,6 +88,7 @@ class ModelRequest:
     model: str = ""
     identity: str = ""
     allow: tuple[str, ...] | None = None
+    bounds: Bounds | None = None
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -94,7 +112,8 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads.
+    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may; they
+    are looked at anew on each drive, so they are no part of what is hashed.
     """
 
     path: str
@@ -103,6 +122,7 @@ class ToolRequest:
     tool: str
     arguments: Mapping[str, Value]
     stdin: str | None = None
+    grants: tuple[str, ...] | None = None
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -147,14 +167,17 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class Offer:
     """The tools that an agent may use, as its model is to be told of them. The answer is a list of their
-    names, descriptions and schemas, recorded once: what is offered does not change in the middle of a turn."""
+    names, descriptions and schemas, recorded once: what is offered does not change in the middle of a turn.
+
+    With `grants` it is all that these allow, under the flat names that a thread uses, and each has its id as well."""
 
     path: str
     label: str
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    grants: tuple[str, ...] | None = None
 
     def content(self) -> Value:
-        return {"names": list(self.names)}
+        return {"names": list(self.names)} if self.grants is None else {"thread": True}
 
 
 @dataclass(slots=True)
@@ -207,8 +230,59 @@ class Fan:
     stop_on_first_failure: bool = False
 
 
-Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary
-Request: TypeAlias = Effect | Emit | Fan
+@dataclass(frozen=True, slots=True)
+class Spawn:
+    """A child that goes on beside its parent, in the same run. There is no answer: `Join` waits for it by this path."""
+
+    path: str
+    child: Walk
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """Waits for children, at most `seconds` where that is said. The answer has for each of them its state (`done`,
+    `failed`, `stopped` or `running`) and its value or its failure; it is recorded, since it depends on the moment."""
+
+    path: str
+    label: str
+    children: tuple[str, ...]
+    seconds: float | None = None
+
+    def content(self) -> Value:
+        return {"children": list(self.children), "seconds": self.seconds}
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """Stops children, wherever they are. The answer is nothing; it is recorded, so that a replay stops them too."""
+
+    path: str
+    label: str
+    children: tuple[str, ...]
+
+    def content(self) -> Value:
+        return {"children": list(self.children)}
+
+
+@dataclass(frozen=True, slots=True)
+class Metering:
+    """What the effects at these paths have used. The answer is a list of `Meter`s, read from their records."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """`cost` is None where nobody knows the price."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    elapsed: float = 0.0
+
+
+Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary | Join | Halt
+Request: TypeAlias = Effect | Emit | Fan | Spawn | Metering
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +309,8 @@ KINDS: Mapping[type[Effect], str] = {
     Load: "load",
     Offer: "offer",
     Boundary: "break",
+    Join: "join",
+    Halt: "halt",
 }
 
 

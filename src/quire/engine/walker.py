@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,22 @@ from quire.engine.ledger import CancelRequested, Ledger
 from quire.engine.perform import Performer
 from quire.engine.ports import Ports
 from quire.engine.records import Answer, EffectRecord, Question
-from quire.engine.requests import Boundary, Effect, Emit, Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
+from quire.engine.requests import (
+    Boundary,
+    Effect,
+    Emit,
+    Fan,
+    Halt,
+    HumanRequest,
+    Join,
+    Metering,
+    ModelRequest,
+    Outcome,
+    Spawn,
+    ToolRequest,
+    Walk,
+)
+from quire.engine.spawned import Spawned
 from quire.errors import LimitReached, StepFailed
 from quire.values import Value
 
@@ -48,7 +64,8 @@ class _Waiting:
 class Walker:
     """Moves the branches of one drive. `stopping` makes each of them rest before its next effect.
 
-    `grace` is how long a tool that changes the world may go on after its branch was stopped.
+    `broken` is what ended the run in a child that nobody waits for; `on_break` is called then. `grace` is how long
+    a tool that changes the world may go on after its branch was stopped.
     """
 
     def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
@@ -65,6 +82,9 @@ class Walker:
         self._model_calls = ledger.journal.model_calls()
         self._resumed = bool(ledger.journal)
         self._replayed = 0
+        self._spawned: dict[str, Spawned] = {}
+        self.broken: BaseException | None = None
+        self.on_break: Callable[[], None] = lambda: None
 
     async def walk(self, walk: Walk, branch: Branch) -> Value:
         answer: Any = None
@@ -78,8 +98,8 @@ class Walker:
                     self._ledger.feed.emit(request, branch)
                     continue
                 try:
-                    if isinstance(request, Fan):
-                        answer = await self._fan(request, branch)
+                    if isinstance(request, Fan | Metering | Spawn | Halt):
+                        answer = await self._answer(request, branch)
                     elif not isinstance(request, Emit):
                         answer = await self._effect(request, branch)
                 except StepFailed as failed:
@@ -88,6 +108,21 @@ class Walker:
             return stop.value  # type: ignore[no-any-return]
         finally:
             walk.close()
+
+    async def _answer(self, request: Fan | Metering | Spawn | Halt, branch: Branch) -> Any:
+        """What takes more than one effect, or none."""
+        match request:
+            case Fan():
+                return await self._fan(request, branch)
+            case Metering():
+                return self._ledger.journal.metered(request.paths)
+            case Spawn():
+                self._spawn(request, branch)
+                return None
+            case Halt():
+                # Whether or not it is recorded: the children of a replay have to stop as well.
+                await self._halt(request)
+                return await self._effect(request, branch)
 
     async def _effect(self, request: Effect, branch: Branch) -> Value:
         self._ledger.journal.claim(request.path)
@@ -111,6 +146,10 @@ class Walker:
                 self._check_budget()
                 if (refused := self._refused(request)) is not None:
                     return await self._finish(refused)
+            case Join():
+                return await self._finish(await self._join(request, branch))
+            case Halt():
+                return await self._finish(self._performer.settled(request, None))
             case ToolRequest() if self._performer.changes_the_world(request):
                 again: tuple[str, ...] = ()
                 if record is not None and self._terms.on_uncertain != "rerun":
@@ -189,7 +228,9 @@ class Walker:
             raise LimitReached(f"the budget of ${self._terms.budget:g} is used up (${spent:.4f} spent)")
 
     def _refused(self, request: ModelRequest) -> EffectRecord | None:
-        """An ordinary failure of its step, and recorded like one: the run may not make that many calls."""
+        """An ordinary failure of its step, and recorded like one: the run, or its thread, may not make that call."""
+        if (over := self._performer.out_of_bounds(request)) is not None:
+            return over
         most = self._terms.max_model_calls
         if most is not None and self._model_calls >= most:
             return self._performer.refused(request, f"the run has made the {most} model calls that it may make")
@@ -296,13 +337,78 @@ class Walker:
             return
         fanning.finished(child, number, outcome)
 
-    async def _stop_below(self, branch: Branch) -> None:
+    def _spawn(self, spawn: Spawn, branch: Branch) -> None:
+        """From here on the child moves beside its parent. What breaks the run breaks it from here too."""
+
+        async def go() -> None:
+            try:
+                spawned.end(Outcome(await self.walk(spawn.child, child)))
+            except StepFailed as error:
+                spawned.end(Outcome(failure=error))
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self.broken = self.broken or error
+                self.on_break()
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.pop(task).rest()
+
+        child = Branch(branch)
+        child.start()
+        task = asyncio.create_task(go())
+        spawned = self._spawned[spawn.path] = Spawned(child)
+        self._tasks[task] = child
+        task.add_done_callback(ended)
+
+    async def _join(self, join: Join, branch: Branch) -> EffectRecord:
+        """Rests until all of the children have ended, or the time is up."""
+        children = [self._spawned.get(path) for path in join.children]
+        timer = asyncio.create_task(self._performer.sleep(join.seconds)) if join.seconds is not None else None
+        try:
+            while waiting := [child for child in children if child and child.outcome is None]:
+                if timer is not None and timer.done():
+                    break
+                woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+                def wake(_: object = None, woken: asyncio.Future[None] = woken) -> None:
+                    if not woken.done():
+                        self.waking += 1
+                        woken.set_result(None)
+
+                for child in waiting:
+                    child.on_end.append(wake)
+                if timer is not None:
+                    timer.add_done_callback(wake)
+                branch.rest()
+                try:
+                    await woken
+                    await branch.wake()
+                finally:
+                    if not woken.cancelled():
+                        self.waking -= 1
+        finally:
+            if timer is not None:
+                timer.cancel()
+        return self._performer.settled(
+            join, [child.as_value() if child else {"state": "stopped"} for child in children]
+        )
+
+    async def _halt(self, halt: Halt) -> None:
+        for path in halt.children:
+            spawned = self._spawned.get(path)
+            if spawned is None or spawned.outcome is not None:
+                continue
+            await self._stop_below(spawned.branch, itself=True)
+            spawned.stop()
+
+    async def _stop_below(self, branch: Branch, *, itself: bool = False) -> None:
         """Stops what still runs under a branch and takes its open questions back."""
         current = asyncio.current_task()
         below = [task for task, owner in self._tasks.items() if task is not current and owner.within(branch)]
         await _stopped(below)
         for path, waiting in list(self._waiting.items()):
-            if waiting.branch is not branch and waiting.branch.within(branch):
+            if (itself or waiting.branch is not branch) and waiting.branch.within(branch):
                 del self._waiting[path]
                 self._ledger.withdraw(path)
 

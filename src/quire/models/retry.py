@@ -64,7 +64,8 @@ class Retrying:
                 failure = error
             else:
                 return replace(reply, delays=(*reply.delays, *delays))
-            wait = None if streamed else self._wait(failure, len(delays))
+            spent = call.tries is not None and len(delays) + 1 >= call.tries
+            wait = None if streamed or spent else self._wait(failure, len(delays))
             if wait is None:
                 failure.delays = tuple(delays)
                 raise failure

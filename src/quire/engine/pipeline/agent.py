@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, cast
 
 from quire.engine.json_objects import json_objects
@@ -13,6 +14,7 @@ from quire.engine.requests import Message, ModelRequest, Offer, Offered, Request
 from quire.errors import StepFailed
 from quire.plan.nodes import Agent, Step
 from quire.schema import Schema
+from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode
 
 Steps = Generator[Request, Any, Value]
@@ -93,7 +95,7 @@ class _Turn:
         """What the profile has, narrowed by what the step leaves: never more than either."""
         names = self._profile.tools
         if self._work.tools is not None:
-            names = tuple(name for name in self._work.tools if name in names)
+            names = narrowed(self._work.tools, names)
         if not names:
             return ()
         found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
@@ -133,6 +135,42 @@ class _Turn:
         except StepFailed as error:
             return encode({"error": error.message})
         return encode(result)
+
+
+def narrowed(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+    """What is in both of two lists of tools, each of them names and patterns with `*`.
+
+    Of a name and a pattern that fits it, or of two patterns one of which holds the other, the narrower is left; two
+    patterns that only overlap leave nothing, which is too little and so is safe.
+    """
+    found = (
+        one if _fits(other, one) else other
+        for one in wanted
+        for other in held
+        if _fits(other, one) or _fits(one, other)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _fits(pattern: str, name: str) -> bool:
+    if "*" not in pattern:
+        return canonical(pattern) == canonical(name) or bool({pattern} & _spellings(name))
+    return any(fnmatchcase(spelling, pattern) for spelling in _spellings(name))
+
+
+def _spellings(name: str) -> set[str]:
+    """All ways to write a name: those of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`, `mcp/SERVER/TOOL`."""
+    identity = canonical(name)
+    aliases = {alias for alias, meant in ALIASES.items() if meant == identity}
+    found = {name, identity, *aliases}
+    if aliases:
+        return found
+    bare = name.removeprefix("mcp/")
+    for mark, other in (("/", "__"), ("__", "/")):
+        server, there, tool = bare.partition(mark)
+        if there and server and tool:
+            found |= {bare, f"{server}{other}{tool}", f"mcp/{server}/{tool}"}
+    return found
 
 
 def _use(stored: list[Any]) -> ToolUse:
