@@ -56,6 +56,9 @@ class Instant:
     async def offers(self, names: object) -> list[Offered]:
         raise AssertionError("no agent here")
 
+    async def offers_under(self, grants: object) -> list[Offered]:
+        raise AssertionError("no agent here")
+
     async def prompt(self, server: str, name: str) -> str:
         raise AssertionError
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
-from quire.errors import BadDocument
+from quire.errors import BadDocument, CannotStart
 from quire.formats.playbook.lower import lower
 from quire.plan.nodes import Plan
 from quire.source import Source, read_source
@@ -65,6 +65,17 @@ def read(source: Source) -> Document:
         reading = parse(source)
         file = reading.file
         return Document(source, name, pipeline.lower(file, file.pipelines[0]) if file else None, reading.diagnostics)
+    if name == "directive":
+        from quire.formats.directive import lower as directives
+        from quire.formats.directive.check import errors_of
+        from quire.formats.directive.parse import parse as parse_directive
+
+        found = parse_directive(source)
+        diagnostics = errors_of(found)
+        fatal = any(one.severity is Severity.ERROR for one in diagnostics)
+        return Document(source, name, None if fatal else directives.lower(found.partial), diagnostics)
+    if name == "knowledge":
+        raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
     playbook = formats.read(source)
     plan = lower(playbook.playbook) if playbook.playbook else None
     return Document(source, "playbook", plan, playbook.diagnostics)

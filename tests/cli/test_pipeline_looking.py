@@ -276,6 +276,16 @@ tools
 pipelines that it runs
   publish (steps 2, 5)
   many.reject (step 2)
+
+bounds
+  model calls  1 to ∞
+  tool calls   2 to ∞
+  questions    0
+
+envelope (what it has to be allowed, at most)
+  rye.execute.tool.rye.bash (step 4.list)
+  rye.execute.tool.rye.file-system.read (step 1.do)
+  rye.execute.tool.rye.file-system.write (step 4.write)
 """
 
 
@@ -345,3 +355,33 @@ def test_the_prompts_of_a_run(workspace: Path, capsys: Capture) -> None:
     out, err = capsys.readouterr()
     assert out == '--- user ---\nClose ["hi","hi"] with [pipe].\n'
     assert "has not asked its model" in err
+
+
+def test_check_knows_built_in_tools_and_identities(workspace: Path, capsys: Capture) -> None:
+    (workspace / "quire.toml").write_text("[agents.critic]\nsystem = 'Be hard.'\n")
+    (workspace / "p.yaml").write_text(
+        "pipeline: p\nsteps:\n"
+        "- tool: {name: file__read, args: {file: a.txt}}\n"
+        "- tool: {name: rye/file-system/glob, args: {pattern: 5}}\n"
+        "- tool: {name: file__write, args: {path: a.txt, content: !expr 1 + 1}}\n"
+        "- agent: {prompt: a, identity: critic}\n"
+        "- agent: {prompt: a, identity: cirtic}\n"
+        "- agent: {prompt: a, identity: default}\n"
+        "- transform: {value: 1}\n"
+    )
+    assert main(["check", "p.yaml", "--json"]) == 1
+    found = [(one["code"], one["message"]) for one in json.loads(capsys.readouterr().out)]
+    assert found == [
+        ("PL113", "file__read needs path"),
+        ("PL113", 'file__read takes no "file"'),
+        ("PL113", 'pattern of rye/file-system/glob is wrong: 5 is not of type "string"'),
+        ("PL112", 'there is no identity "cirtic" in this workspace'),
+        ("PL014", "value must be text that holds an expression, not the number 1"),
+    ]
+
+
+def test_check_loads_no_validator_for_what_is_plainly_right(workspace: Path) -> None:
+    (workspace / "p.yaml").write_text("pipeline: p\nsteps:\n- tool: {name: file__read, args: {path: a.txt}}\n")
+    code = "import sys; from quire.cli import main; main(['check', 'p.yaml']); print('jsonschema_rs' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -114,6 +114,14 @@ def test_the_outline(invoke: Invoke, page: str) -> None:
         "\n"
         "artifact\n"
         "  markdown\n"
+        "\n"
+        "bounds\n"
+        "  model calls  2\n"
+        "  tool calls   1\n"
+        "  questions    1\n"
+        "\n"
+        "envelope (what it has to be allowed, at most)\n"
+        "  rye.execute.tool.mcp.travel.book (step 2)\n"
     )
 
 
@@ -129,6 +137,17 @@ def test_the_outline_as_json(invoke: Invoke, page: str) -> None:
         "description": "How long",
     }
     assert found["tools"] == [{"tool": "travel/book", "steps": ["2"]}]
+    once = {"least": 1, "most": 1}
+    twice, never = {"least": 2, "most": 2}, {"least": 0, "most": 0}
+    assert found["bounds"] == {
+        "model_calls": twice,
+        "tool_calls": once,
+        "questions": once,
+        "threads": never,
+        "unknown": [],
+    }
+    needed = {"capability": "rye.execute.tool.mcp.travel.book", "steps": ["2"]}
+    assert found["envelope"] == {"capabilities": [needed], "unknown": []}
     assert found["prompts"] == [{"prompt": "library:tone", "steps": ["1"]}]
     assert found["steps"][0]["keeps"] == {"name": "best", "type": "enum", "options": ["sea", "hills"], "field": "best"}
     assert [branch["if"] for branch in found["steps"][3]["branches"]] == ['style == "grand"', None]
@@ -140,6 +159,9 @@ def test_the_graph(invoke: Invoke, page: str) -> None:
     assert text.startswith("flowchart TD\n")
     assert 's4case -->|"style == #34;grand#34;"| s4c1_1model' in text
     assert json.loads(invoke(command, page, "--graph", "mermaid", "--json").stdout)["text"] == text
+    drawn = invoke(command, page, "--graph", "svg").stdout
+    assert drawn.startswith("<svg ") and "Step 4a - Grand" in drawn
+    assert json.loads(invoke(command, page, "--graph", "svg", "--json").stdout) == {"graph": "svg", "text": drawn}
 
 
 def test_the_prompt_of_a_step(invoke: Invoke, page: str, workspace: Path) -> None:
@@ -204,7 +226,7 @@ def test_nothing_is_started_and_no_socket_is_opened(
     monkeypatch.setattr(socket, "socket", refuse)
     monkeypatch.setattr(socket, "socketpair", refuse)
     monkeypatch.setattr(subprocess, "Popen", refuse)
-    for arguments in ((), ("--graph", "mermaid"), ("--prompt", "4b")):
+    for arguments in ((), ("--graph", "mermaid"), ("--graph", "svg"), ("--prompt", "4b")):
         assert invoke(command, page, *arguments).exit_code == 0
 
 

@@ -10,6 +10,11 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.conformance import directive_pure
+from tests.conformance.directive_items import resolve
+from tests.conformance.directive_static import parse_directive, parse_knowledge, validate_directive
+from tests.conformance.directive_trust import check_permission, check_risk, check_signature
+from tests.conformance.directive_threads import run_thread, start_extends
 from tests.conformance.expr_cases import run_expr
 from tests.conformance.launch_cases import launch
 from tests.conformance.pipeline_cases import resume_pipeline, run_pipeline
@@ -28,6 +33,24 @@ HANDLERS: dict[tuple[str, str], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("pipeline", "run"): run_pipeline,
     ("pipeline", "resume"): resume_pipeline,
     ("pipeline", "launch"): launch,
+    ("directive", "parse"): parse_directive,
+    ("directive", "corpus"): parse_directive,
+    ("directive", "knowledge"): parse_knowledge,
+    ("directive", "validate"): validate_directive,
+    ("directive", "permission"): check_permission,
+    ("directive", "risk"): check_risk,
+    ("directive", "signature"): check_signature,
+    ("directive", "resolve"): resolve,
+    ("directive", "interpolate"): directive_pure.interpolate,
+    ("directive", "inputs"): directive_pure.inputs,
+    ("directive", "returns"): directive_pure.returns,
+    ("directive", "hook_condition"): directive_pure.hook_condition,
+    ("directive", "hook_params"): directive_pure.hook_params,
+    ("directive", "limits"): directive_pure.limits,
+    ("directive", "limit_check"): directive_pure.limit_check,
+    ("directive", "model"): directive_pure.model,
+    ("directive", "thread"): run_thread,
+    ("directive", "extends"): start_extends,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from quire.diagnostics import Severity
@@ -13,6 +13,7 @@ from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.reading import Reading
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
 from quire.source import Source
+from quire.values import Value
 
 
 class Loaded:
@@ -25,6 +26,12 @@ class Loaded:
         return self._pipelines.get(name)
 
     def tools(self) -> Collection[str] | None:
+        return None
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        return None
+
+    def identities(self) -> Collection[str] | None:
         return None
 
 
@@ -42,10 +49,12 @@ def check_gate(given: dict[str, Any]) -> dict[str, Any]:
     reading = parse(Source.of(given["definition"], "definition.yaml"))
     if reading.file is None:
         return {"error": parse_error(reading)}
-    problem = gate(reading.file, given["identity"], given["known_tools"], bool(given.get("shell")))
-    if problem is None:
+    refusal = gate(reading.file, given["identity"], given["known_tools"], bool(given.get("shell")))
+    if refusal is None:
         return {"ok": True}
-    return {"error": {"class": "gate", "message": problem.message, "path": problem.path}}
+    number, dot, rest = refusal.problems[0].path.partition(".")
+    path = f"{int(number) - 1}{dot}{rest}"  # the kit counts steps from 0
+    return {"error": {"class": "gate", "message": str(refusal), "path": path}}
 
 
 def load_all(texts: list[str]) -> tuple[list[PipelineFile], dict[str, Any] | None]:

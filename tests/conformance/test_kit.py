@@ -10,7 +10,7 @@ import pytest
 
 HERE = Path(__file__).parent
 KIT = HERE.parents[2] / "shared" / "conformance"
-LANDED = ["playbook", "pipeline"]
+LANDED = ("playbook", "pipeline", "directive")
 
 
 @pytest.mark.skipif(not KIT.is_dir(), reason="the conformance kit is not beside this clone")

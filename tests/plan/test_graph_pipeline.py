@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quire.documents import read
 from quire.expr import compile, parse
-from quire.plan.graph import mermaid
+from quire.plan.mermaid import mermaid
 from quire.plan.nodes import (
     Agent,
     Call,

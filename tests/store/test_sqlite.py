@@ -20,7 +20,7 @@ import pytest
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage, Written
 from quire.errors import RunBusy, StoreError
 from quire.store import open_store, statements
-from quire.store.database import explain
+from quire.store.database import LOG_PAGES, explain
 from quire.store.sqlite import SqliteStore
 
 
@@ -91,13 +91,25 @@ class TestFile:
         await store.request_cancel("r1")
         assert list((path.parent / "locks").iterdir()) == []
 
-    @pytest.mark.parametrize(("durability", "level"), [("power", 2), ("process", 1)])
-    async def test_durability(self, path: Path, durability: str, level: int) -> None:
+    @pytest.mark.parametrize(("durability", "level", "log"), [("power", 2, LOG_PAGES), ("process", 1, 1000)])
+    async def test_durability(self, path: Path, durability: str, level: int, log: int) -> None:
         store = SqliteStore(path, durability="power" if durability == "power" else "process")
         await store.create(new_run())
         assert connection_of(store).execute("PRAGMA synchronous").fetchone() == (level,)
+        assert connection_of(store).execute("PRAGMA wal_autocheckpoint").fetchone() == (log,)
         assert connection_of(store).execute("PRAGMA journal_mode").fetchone() == ("wal",)
         await store.close()
+
+    async def test_the_log_is_written_over_soon(self, path: Path) -> None:
+        """A sync of a file that grows costs twice as much."""
+        store = SqliteStore(path)
+        await store.create(new_run())
+        lease = await store.acquire("r1")
+        for number in range(4 * LOG_PAGES):
+            await store.write(lease, effect(number + 1))
+        log = path.with_name(f"{path.name}-wal").stat().st_size
+        await store.close()
+        assert log < 2 * LOG_PAGES * 4_200
 
     async def test_large_values_are_kept_once(self, store: SqliteStore) -> None:
         lease = await owned(store)

@@ -221,6 +221,31 @@ class TestJournal:
         for after in range(5):
             assert [one.seq for one in await store.events("r1", after)] == list(range(after + 1, 4))
 
+    @pytest.mark.parametrize(
+        "record",
+        [
+            replace(effect(), elapsed=1.23456),
+            replace(effect(), usage=Usage(3, 4, None)),
+            replace(effect(), usage=Usage(3, 4, 0.5), value="x" * 100_000),
+            replace(effect(), state="intent", value=None),
+            replace(effect(), state="failed", value=None, failure=Failure("tool", "no\nway")),
+        ],
+    )
+    async def test_an_event_that_tells_of_an_effect(self, store: Store, record: EffectRecord) -> None:
+        lease = await owned(store)
+        at, data = record.ended_at, record.told()
+        told = Event("effect", "r1", at, 2, record.path, "1ü", data, {}, False, record)
+        # Not in the row of its effect: what there is to know of it is in another one.
+        other = replace(told, seq=3, path="0/tool", record=effect("0/tool"))
+        await store.write(lease, Batch(effects=(effect("0/tool"), record), events=(event(1), told, other)))
+        await store.write(lease, Batch(supersede=(record.path,)))
+        kept = [replace(event(1), live={}), replace(told, record=None), replace(other, record=None)]
+        assert list(await store.events("r1")) == kept
+        await store.release(lease)
+        again = await store.acquire("r1")
+        assert again.last_seq == 3
+        assert again.seen == {("step_started", "1"), ("effect", record.path), ("effect", "0/tool")}
+
     async def test_runs_do_not_see_each_other(self, store: Store) -> None:
         for number in range(3):
             lease = await owned(store, f"r{number}")

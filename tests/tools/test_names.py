@@ -167,8 +167,14 @@ async def test_offers() -> None:
 @pytest.mark.parametrize(
     ("pattern", "offered"),
     [
-        ("file__*", ["file__edit", "file__glob", "file__grep", "file__list", "file__read", "file__write"]),
-        ("rye/file-system/*", ["file__edit", "file__glob", "file__grep", "file__list", "file__read", "file__write"]),
+        (
+            "file__*",
+            ["file__edit", "file__edit_lines", "file__glob", "file__grep", "file__list", "file__read", "file__write"],
+        ),
+        (
+            "rye/file-system/*",
+            ["file__edit", "file__edit_lines", "file__glob", "file__grep", "file__list", "file__read", "file__write"],
+        ),
         ("web__*", ["web__search"]),
         ("rye/bash*", []),
     ],

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.errors import Denied
-from quire.trust.capabilities import Grants, Primary, canonical, capability, grant_for, mcp_tool, python_tool
+from quire.trust.capabilities import Grants, Primary, canonical, capability, glob, grant_for, mcp_tool, python_tool
 
 FILES = "rye.execute.tool.rye.file-system"
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "directive"
@@ -85,6 +85,21 @@ def test_narrowed_grants_never_exceed_either_side(child: list[str], parent: list
     if mine.narrow(theirs).covers(needed):
         assert mine.covers(needed)
         assert theirs.covers(needed)
+
+
+@given(st.lists(patterns, max_size=6), st.text(st.sampled_from("ab."), max_size=6))
+def test_a_lookup_agrees_with_trying_every_pattern(written: list[str], tail: str) -> None:
+    grants, needed = Grants.of(written), f"rye.execute.tool.{tail}"
+    tried = any(
+        glob(pattern, needed) or (pattern.endswith(".*") and glob(pattern[:-2], needed)) for pattern in grants.patterns
+    )
+    assert grants.covers(needed) == tried
+
+
+def test_grants_are_equal_by_their_patterns() -> None:
+    one, two = Grants.of(["rye.a.*", "rye.b", "rye.*.c"]), Grants.of(["rye.*.c", "rye.b", "rye.a.*"])
+    assert (one, hash(one)) == (two, hash(two))
+    assert repr(one).startswith("Grants(patterns=frozenset({") and "_exact" not in repr(one)
 
 
 names = st.text(min_size=1, max_size=8)

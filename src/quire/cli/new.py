@@ -9,7 +9,8 @@ import click
 
 from quire.errors import CannotStart
 
-KINDS = ("playbook",)
+KINDS = ("playbook", "directive")
+COMPLEXITY = ("simple", "moderate", "complex")
 SUFFIX = ".playbook.md"
 _PART = re.compile(r"[^\W_][\w .-]*")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|\Z)", re.IGNORECASE)
@@ -68,19 +69,43 @@ type: markdown
 @click.option("--title", help="The title; made from NAME where it is not given.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")
-def command(kind: str, name: str | None, title: str | None, force: bool, to_stdout: bool) -> None:
-    """Write a small example document of a KIND (playbook), to start from.
+@click.option("--category", help="Directives: the folder below .ai/directives; NAME may begin with it, too.")
+@click.option("--complexity", type=click.Choice(COMPLEXITY), help="Directives: how much it may use; simple by default.")
+def command(
+    kind: str,
+    name: str | None,
+    title: str | None,
+    force: bool,
+    to_stdout: bool,
+    category: str | None,
+    complexity: str | None,
+) -> None:
+    """Write a small example document of a KIND (playbook or directive), to start from.
 
-    It has an input, a question to a person, a branch and a result. WRITES NAME.playbook.md in this folder or below.
+    A playbook has an input, a question to a person, a branch and a result; a directive has a permission, inputs, limits
+    and an output. WRITES NAME.playbook.md in this folder or below, or .ai/directives/CATEGORY/NAME.md.
     """
-    file = target(name or _slug(title or "") or "example")
-    text = playbook(_checked_title(title) if title is not None else _title_of(file))
+    if title is not None:
+        title = _checked_title(title)
+    if kind == "directive":
+        from quire.cli.new_directive import directive, place
+
+        file, folder = place(name or _slug(title or "").replace("-", "_") or "write_note", category)
+        text = directive(file.stem, folder, title or _title_of(file), complexity or COMPLEXITY[0])
+    elif category is not None or complexity is not None:
+        raise click.UsageError("--category and --complexity are for directives")
+    else:
+        file = target(name or _slug(title or "") or "example")
+        text = playbook(title or _title_of(file))
     if to_stdout:
         click.echo(text, nl=False)
         return
     write(file, text, force=force)
     click.echo(str(file))
-    click.echo(f"check it:  quire check {file}\nlook at it: quire show {file}\nrun it:    quire run {file}", err=True)
+    click.echo(f"check it:  quire check {file}\nlook at it: quire show {file}", err=True)
+    if kind == "directive":
+        click.echo(f"sign it:   quire sign {file}", err=True)
+    click.echo(f"run it:    quire run {file}", err=True)
 
 
 def playbook(title: str) -> str:
@@ -123,7 +148,7 @@ def _checked_title(title: str) -> str:
 
 
 def _title_of(file: Path) -> str:
-    words = re.split(r"[-_. ]+", file.name.removesuffix(SUFFIX))
+    words = re.split(r"[-_. ]+", file.name.removesuffix(SUFFIX).removesuffix(".md"))
     text = " ".join(word for word in words if word)
     return text[:1].upper() + text[1:]
 

@@ -1,4 +1,7 @@
-"""`quire parse`: a document's syntax tree; for playbooks in the shape of the format's published test vectors."""
+"""`quire parse`: a document's syntax tree; for playbooks in the shape of the format's published test vectors.
+
+Directives and knowledge files are printed as fields, names and values as the file has them.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,16 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
 
 
 def _tree(source: Source) -> dict[str, Value]:
-    if formats.format_of(source) == "pipeline":
+    format = formats.format_of(source)
+    if format == "pipeline":
         from quire.formats.pipeline.parse import parse
         from quire.render.pipeline_tree import pipeline_tree
 
         return pipeline_tree(parse(source, registered=True))
+    if format in ("directive", "knowledge"):
+        from quire.formats.directive.fields import directive_tree, knowledge_tree
+
+        return directive_tree(source) if format == "directive" else knowledge_tree(source)
     from quire.formats.playbook.vector import as_vector
 
     return as_vector(formats.read(source))

@@ -1,8 +1,11 @@
-"""Checking pipelines with what their workspace has: registered pipelines and tools. Starts nothing, asks nobody."""
+"""Checking pipelines with what their workspace has: registered pipelines, tools, identities.
+
+Starts nothing, asks nobody.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from quire.diagnostics import Diagnostic
@@ -10,6 +13,7 @@ from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
 from quire.source import Source
+from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace, find_workspace
 from quire.workspace.pipelines import FOLDER, Registered, load_registry
@@ -40,6 +44,17 @@ class WorkspaceResolver:
         from quire.tools.builtin.specs import NAMES, SPECS
 
         return {*SPECS, *NAMES}
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        """Built-in names are taken before all others, so that it can be nothing else that is meant."""
+        from quire.tools.builtin.specs import NAMES, SPECS
+        from quire.trust.capabilities import canonical
+
+        name = NAMES.get(canonical(tool))
+        return SPECS[name].schema if name else None
+
+    def identities(self) -> Collection[str]:
+        return {"default", *self._settings.agents}
 
     def conflicts(self, path: Path) -> list[str]:
         """Names that this file and another one declare: neither is loaded then."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
-from quire.models.scripted import ScriptedModel
+from quire.models.scripted import NO_REPLY, ScriptedModel
 from quire.runtime import Runtime, RunView
 
 PREFIX = "script:"
+# An event keeps the message of a failure and not its kind; its record may be superseded and gone.
+_NEVER_ASKED = re.compile(rf"the run has made the \d+ model calls that it may make|{NO_REPLY} .*", re.DOTALL)
+"""What a recorded model call says that took no entry of the script."""
 
 
 def pinned_spec(spec: str) -> str:
@@ -30,6 +34,8 @@ async def with_script(runtime: Runtime, known: RunView, script: str | None) -> R
     model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)))
     for event in await runtime.store.events(known.row.id):
         if event.type != "effect" or event.data.get("kind") != "model":
+            continue
+        if _NEVER_ASKED.fullmatch(str(event.data.get("message", ""))):
             continue
         asked = known.replay.asked.get(event.path)
         if isinstance(asked, ModelRequest):

@@ -12,17 +12,22 @@ from quire.cli.looking import put, put_json, put_lines
 from quire.errors import BadDocument
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from quire.documents import Document
+    from quire.plan.nodes import Plan
+    from quire.values import Value
 
 
 @click.command("show")
 @click.argument("file", metavar="FILE|NAME")
-@click.option("--graph", type=click.Choice(["mermaid"]), help="A flowchart instead of the outline.")
+@click.option("--graph", type=click.Choice(["mermaid", "svg"]), help="A flowchart instead of the outline.")
 @click.option("--prompt", metavar="STEP", help="What the model would be told at a step.")
 @click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
-    """Show the outline of a document: its inputs, steps, branches, tools and prompts.
+    """Show the outline of a document: its inputs, steps, tools and prompts, how much it can ask for at most, and what
+    it has to be allowed.
 
     FILE may also be the name of a registered pipeline. With --prompt STEP: the exact messages that the model of that
     step would get. What only a run can know has a stand-in in brackets, such as [output of step 1]. FREE: starts no
@@ -49,32 +54,49 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         given = given_inputs(inputs, None, as_json=plan.format == "pipeline")
         print_prompt(prompt_of_document(document, prompt, given, settings), as_json)
     elif graph:
-        from quire.plan.graph import mermaid
-
-        text = mermaid(plan)
+        text = _drawn(plan, graph)
         put_json({"graph": graph, "text": text}) if as_json else put(text)
-    elif plan.format == "pipeline":
-        _outline_pipeline(document, as_json)
     else:
-        from quire.render.outline import outline, outline_data
-
-        if as_json:
-            put_json({"document": document.name, **outline_data(plan)})
-            return
-        put_lines(outline(plan))
+        _outline(document, plan, as_json)
 
 
-def _outline_pipeline(document: Document, as_json: bool) -> None:
+def _drawn(plan: Plan, form: str) -> str:
+    if form == "svg":
+        from quire.render.svg import svg
+
+        return svg(plan)
+    from quire.plan.mermaid import mermaid
+
+    return mermaid(plan)
+
+
+def _outline(document: Document, plan: Plan, as_json: bool) -> None:
+    from quire.cli.foresight import foreseen
+    from quire.render.foreseen import foreseen_data, foreseen_lines
+
+    data, lines = _outline_pipeline(document) if plan.format == "pipeline" else _outline_text(plan)
+    ahead = foreseen(plan)
+    if as_json:
+        put_json({"document": document.name, **data, **foreseen_data(*ahead)})
+    else:
+        put_lines(lines)
+        put_lines(foreseen_lines(*ahead))
+
+
+def _outline_text(plan: Plan) -> tuple[dict[str, Value], Iterator[str]]:
+    from quire.render.outline import outline, outline_data
+
+    return outline_data(plan), outline(plan)
+
+
+def _outline_pipeline(document: Document) -> tuple[dict[str, Value], Iterator[str]]:
     from quire.cli.named import tree_of
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
     from quire.render.pipeline_outline import pipeline_data, pipeline_outline
 
     plan, tree = document.runnable(), tree_of(document)
     needed, optional = inferred_inputs(tree), optional_inputs(tree)
-    if as_json:
-        put_json({"document": document.name, **pipeline_data(plan, needed, optional)})
-    else:
-        put_lines(pipeline_outline(plan, needed, optional))
+    return pipeline_data(plan, needed, optional), pipeline_outline(plan, needed, optional)
 
 
 def _print_errors(document: Document) -> None:

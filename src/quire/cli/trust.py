@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.trust_keys import add, list_, remove
 from quire.errors import Refused
 from quire.workspace.find import find_workspace
 
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 @click.group("trust")
 def command() -> None:
-    """What you agree to: the requests of a workspace's files. WRITES your own space only."""
+    """What you agree to: the requests of a workspace's files, and the keys of others. WRITES your own space only."""
+
+
+for one in (add, remove, list_):
+    command.add_command(one)
 
 
 @command.command("workspace")

@@ -145,6 +145,7 @@ class Fanning:
         self._start = start
         self._slots = Slots(limit, self._draw)
         self.failed: tuple[str, ...] = ()
+        self.ended_by: int | None = None
         self._outcomes: dict[int, Outcome] = {}
         self._drawn = 0
         self._exhausted = False
@@ -167,9 +168,10 @@ class Fanning:
         else:
             self._parent.down()
 
-    def fail(self, error: BaseException) -> None:
+    def fail(self, error: BaseException, number: int) -> None:
         """Ends the fan early; the parent moves again and stops the children that are left."""
         if not self.done.done():
+            self.ended_by = number
             self._parent.start()
             self.done.set_exception(error)
 

@@ -60,14 +60,9 @@ class Feed:
         self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})
 
     def recorded(self, record: EffectRecord, label: str) -> None:
-        data: dict[str, Value] = {"kind": record.kind, "state": record.state, "elapsed": round(record.elapsed, 3)}
-        if record.usage:
-            data["input_tokens"] = record.usage.input_tokens
-            data["output_tokens"] = record.usage.output_tokens
-            data["cost"] = record.usage.cost
-        if record.failure:
-            data["message"] = record.failure.message
-        self._keep("effect", record.path, label, data, {}, record)
+        self._seq += 1
+        at, data = record.ended_at, record.told()
+        self._add(Event("effect", self._run, at, self._seq, record.path, label, data, {}, False, record))
 
     def take(self) -> tuple[Event, ...]:
         """All that waits to be kept; it is the caller's to write."""
@@ -84,10 +79,11 @@ class Feed:
         label: str,
         data: Mapping[str, Value],
         live: Mapping[str, Value],
-        record: EffectRecord | None = None,
     ) -> None:
         self._seq += 1
-        event = Event(type, self._run, self._clock.now(), self._seq, path, label, data, live, False, record)
+        self._add(Event(type, self._run, self._clock.now(), self._seq, path, label, data, live))
+
+    def _add(self, event: Event) -> None:
         self._pending.append(event)
         self._listen(event)
 

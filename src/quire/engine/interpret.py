@@ -7,7 +7,7 @@ asks the same questions again. That is what makes a journal enough to bring a ru
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire.engine.ask import ask
 from quire.engine.capture import capture_text
@@ -19,17 +19,29 @@ from quire.errors import StepFailed
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.plan.nodes import Case, Match, Plan, Sequence, Step, Think, UseTool
 
+if TYPE_CHECKING:
+    from quire.engine.pipeline.setting import Setting
 
-def interpret(plan: Plan, inputs: Mapping[str, str], *, context_budget: int | None = None) -> Walk:
-    """Runs a plan on complete inputs. Its result is the last executed step's output and the artifact's type."""
-    scope = Scope(plan, dict(inputs), context_budget)
-    yield from _sequence(plan.body, "", scope)
+
+def interpret(
+    plan: Plan,
+    inputs: Mapping[str, str],
+    *,
+    context_budget: int | None = None,
+    prefix: str = "",
+    setting: Setting | None = None,
+) -> Walk:
+    """Runs a plan on complete inputs. Its result is the last executed step's output and the artifact's type.
+
+    `prefix` begins all paths; `setting` has the documents that its tools can be."""
+    scope = Scope(plan, dict(inputs), context_budget, setting=setting)
+    yield from _sequence(plan.body, prefix, scope)
     artifact_type = ""
     if plan.artifact:
         artifact_type = scope.render(plan.artifact.type).strip().lower()
         if artifact_type not in ARTIFACT_TYPES:
             message = f"{artifact_type!r} is not an artifact type ({', '.join(ARTIFACT_TYPES)})"
-            yield Emit("warning", "artifact", "", {"message": message})
+            yield Emit("warning", f"{prefix}artifact", "", {"message": message})
     return {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
 
 

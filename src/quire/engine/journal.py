@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Meter, request_hash
+from quire.engine.requests import Effect, Fan, Meter, request_hash
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -37,6 +37,11 @@ class Journal:
     def add(self, record: EffectRecord) -> None:
         self._records[record.path] = record
 
+    def ended_by(self, fan: Fan) -> int | None:
+        """The number of the child whose failure ended a fan for all of them; None where nobody has written that."""
+        record = self._records.get(abort_path(fan))
+        return record.value if record is not None and isinstance(record.value, int) else None
+
     def metered(self, paths: Iterable[str]) -> list[Meter]:
         """What the effects at these paths have used; nothing where there is no record."""
         return [_meter(self._records.get(path)) for path in paths]
@@ -47,6 +52,10 @@ class Journal:
             record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
         )
+
+
+def abort_path(fan: Fan) -> str:
+    return f"{fan.path}/abort"
 
 
 def _meter(record: EffectRecord | None) -> Meter:

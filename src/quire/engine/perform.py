@@ -157,6 +157,10 @@ class Performer:
             request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
         )
 
+    def aborted(self, path: str, number: int) -> EffectRecord:
+        """Which child ended a fan for all of them. Nothing was asked for, so there is no request to compare."""
+        return EffectRecord(path, "abort", "ok", "", self._ports.clock.now(), number)
+
     def uncertain(self, request: ToolRequest) -> EffectRecord:
         """The end of a call that was under way at a crash and is not to be made again."""
         name = f"{request.connection}/{request.tool}"

@@ -59,12 +59,28 @@ class EffectRecord:
     elapsed: float = 0.0
     delays: tuple[float, ...] = ()
 
+    @property
+    def ended_at(self) -> float:
+        return self.at + self.elapsed
+
+    def told(self) -> dict[str, Value]:
+        """What the `effect` event says of it: nothing that is not in the record, so no store has to keep it twice."""
+        data: dict[str, Value] = {"kind": self.kind, "state": self.state, "elapsed": round(self.elapsed, 3)}
+        if self.usage:
+            data["input_tokens"] = self.usage.input_tokens
+            data["output_tokens"] = self.usage.output_tokens
+            data["cost"] = self.usage.cost
+        if self.failure:
+            data["message"] = self.failure.message
+        return data
+
 
 @dataclass(slots=True)
 class Event:
     """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps).
 
-    `live` and `record` (the effect that an `effect` event tells of) are for those who watch, never kept here."""
+    `live` and `record` (the effect that an `effect` event tells of) are for those who watch, never kept here. One that
+    has a `record` says `record.told()` at `record.ended_at`: a store that has the record makes the event from that."""
 
     type: str
     run: str

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from quire.engine.journal import Journal
+from quire.engine.journal import Journal, abort_path
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk
@@ -68,12 +68,24 @@ def to_perform_again(begin: Callable[[], Walk], records: Iterable[EffectRecord])
             failure = replay(begin(), kept.values(), Progress({}), lambda boundary: False).failure
         except JournalMismatch:
             failure = None
-        blamed = [path for path in (failure.path, *failure.also) if path in kept] if failure else []
+        blamed = expanded((failure.path, *failure.also), kept) if failure else []
         if not blamed:
             return tuple(gone)
         for path in blamed:
             kept.pop(path, None)
             gone[path] = None
+
+
+def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
+    """The recorded paths that are to blame: one that ends in `*` stands for all that begin so."""
+    paths = list(known)
+    found: dict[str, None] = {}
+    for one in blamed:
+        if one.endswith("*"):
+            found.update((path, None) for path in paths if path.startswith(one[:-1]))
+        elif one in paths:
+            found[one] = None
+    return list(found)
 
 
 def _follow(walk: Walk, journal: Journal, replayed: Replay, rests: Rests) -> Value:
@@ -124,21 +136,29 @@ def _recorded(request: Effect, journal: Journal, replayed: Replay, rests: Rests)
 
 def _follow_fan(fan: Fan, journal: Journal, replayed: Replay, rests: Rests) -> list[Outcome]:
     outcomes: list[Outcome] = []
+    failures: dict[int, StepFailed] = {}
     blocked = False
-    first: StepFailed | None = None
-    for child in fan.children:
+    ended_by = journal.ended_by(fan) if fan.stop_on_first_failure else None
+    open_before = len(replayed.open)
+    for number, child in enumerate(fan.children):
         try:
             outcomes.append(Outcome(_follow(child, journal, replayed, rests)))
         except StepFailed as error:
-            if not fan.stop_on_first_failure:
-                outcomes.append(Outcome(failure=error))
-            elif first is None:
-                first = error
+            if fan.stop_on_first_failure:
+                failures[number] = error
             else:
-                first.also += (error.path, *error.also)
+                outcomes.append(Outcome(failure=error))
         except _Blocked:
             blocked = True
-    if first is not None:
+    if ended_by is not None:
+        if ended_by not in failures:
+            raise JournalMismatch(abort_path(fan))
+        del replayed.open[open_before:]  # cut off: nobody will perform it
+    if failures:
+        first = failures.pop(min(failures) if ended_by is None else ended_by)
+        for other in failures.values():
+            first.also += (other.path, *other.also)
+        first.also += (abort_path(fan),)
         raise first
     if blocked:
         raise _Blocked

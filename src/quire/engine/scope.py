@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from quire.engine.requests import Emit
 from quire.plan.nodes import Plan, Template
+
+if TYPE_CHECKING:
+    from quire.engine.pipeline.setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class Scope:
     named: dict[str, str] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     result: str = ""
+    setting: Setting | None = None
 
     def lookup(self, name: str) -> str | None:
         """Input, then named result. None where nobody set it."""

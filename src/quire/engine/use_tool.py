@@ -21,6 +21,7 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
     if work.problem:
         raise StepFailed(f"@tool({work.connection}, {work.tool}): {work.problem}", kind="arguments", path=path)
     _check_command(work, path)
+    result: Value
     arguments = _value(work.arguments, scope)
     if not isinstance(arguments, Mapping):
         raise StepFailed(
@@ -28,7 +29,12 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
             kind="arguments",
             path=path,
         )
-    result: Value = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments)
+    if work.connection == OWN and scope.setting is not None and work.tool in scope.setting.documents:
+        from quire.engine.call_document import call_document
+
+        result = yield from call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
+    else:
+        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments)
     return result if isinstance(result, str) else encode(result)
 
 

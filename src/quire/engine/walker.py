@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from quire.engine.branches import Branch, Fanning
+from quire.engine.journal import abort_path
 from quire.engine.ledger import CancelRequested, Ledger
 from quire.engine.perform import Performer
 from quire.engine.ports import Ports
@@ -33,7 +35,7 @@ from quire.engine.requests import (
     Walk,
 )
 from quire.engine.spawned import Spawned
-from quire.errors import LimitReached, StepFailed
+from quire.errors import JournalMismatch, LimitReached, StepFailed
 from quire.values import Value
 
 CANCEL_GRACE_SECONDS = 10.0
@@ -161,8 +163,9 @@ class Walker:
         return await self._finish(await self._performer.perform(request))
 
     async def _let_others_replay(self) -> None:
-        """Until no branch gets any further by the journal alone. One of them may have failed and stopped this one long
-        ago: what was cut off then must not be performed by every drive that passes by."""
+        """Until no branch gets any further by the journal alone. One of them may stop this one: a parent that halted
+        it, or a failure that was the last thing written before a crash. What would be cut off at once must not be
+        performed by every drive that passes by."""
         still = 0
         while still < REPLAY_TURNS:
             before = self._replayed
@@ -296,6 +299,11 @@ class Walker:
         return taken
 
     async def _fan(self, fan: Fan, branch: Branch) -> list[Outcome]:
+        if fan.stop_on_first_failure:
+            self._ledger.journal.claim(abort_path(fan))
+            if (number := self._ledger.journal.ended_by(fan)) is not None:
+                await self._abort_again(fan, number, branch)
+
         def start(walk: Walk, child: Branch, number: int) -> None:
             task = asyncio.create_task(self._child(walk, child, number, fanning, fan.stop_on_first_failure))
             self._tasks[task] = child
@@ -310,14 +318,36 @@ class Walker:
         try:
             await fanning.done
         except StepFailed as error:
-            await self._stop_below(branch)
+            try:
+                if fanning.ended_by is not None:
+                    await self._write(self._performer.aborted(abort_path(fan), fanning.ended_by))
+            finally:
+                await self._stop_below(branch)
             # All of them ended the run, if this one does: a resume performs each of them again.
-            error.also += tuple(path for path in fanning.failed if path != error.path)
+            error.also += (*(path for path in fanning.failed if path != error.path), abort_path(fan))
             raise
         except BaseException:
             await self._stop_below(branch)
             raise
         return fanning.outcomes()
+
+    async def _abort_again(self, fan: Fan, number: int, branch: Branch) -> NoReturn:
+        """Throws what ended the fan in an earlier drive. No other child is walked: of several that failed at one moment
+        a replay could take another one for the first, and what was cut off must not be performed again."""
+        walk = next(itertools.islice(fan.children, number, None), None)
+        if walk is None:
+            raise JournalMismatch(abort_path(fan))
+        child = Branch(branch)
+        child.start()
+        try:
+            await self.walk(walk, child)
+        except StepFailed as error:
+            error.also += (abort_path(fan),)
+            raise
+        finally:
+            await self._stop_below(child)
+            child.rest()
+        raise JournalMismatch(abort_path(fan))
 
     async def _child(self, walk: Walk, child: Branch, number: int, fanning: Fanning, stop: bool) -> None:
         try:
@@ -325,14 +355,14 @@ class Walker:
         except StepFailed as error:
             if stop:
                 fanning.failed += (error.path, *error.also)
-                fanning.fail(error)
+                fanning.fail(error, number)
                 child.rest()
                 return
             outcome = Outcome(failure=error)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            fanning.fail(error)
+            fanning.fail(error, number)
             child.rest()
             return
         fanning.finished(child, number, outcome)

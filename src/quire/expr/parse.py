@@ -64,12 +64,14 @@ def parse(text: str) -> Expression:
         raise ExprSyntaxError(
             f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
         )
+    found = tokens(text)
     try:
-        root = _Parser(tokens(text)).whole()
+        root = _Parser(found).whole()
     except RecursionError:
         # The caller stood so deep already that less than our own limit was left.
         raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
-    for node, depth in walk(root):
+    # No node is nested deeper than there are tokens.
+    for node, depth in walk(root) if len(found) > MAX_NESTING else ():
         if depth > MAX_NESTING:
             raise ExprSyntaxError(_TOO_DEEP, node.span, _SPLIT)
     return Expression(text, root)

@@ -5,8 +5,10 @@ A format joins by an entry in `FORMATS`; its module is imported when a document 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -21,6 +23,8 @@ __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
+_STEP = re.compile(r"^## STEP", re.MULTILINE)
+_ROOT = re.compile(r"(?:\s|<!--.*?-->|<\?.*?\?>)*+<directive[\s/>]", re.DOTALL)
 
 
 class FormatModule(Protocol):
@@ -33,15 +37,16 @@ class FormatModule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """`module` is the name of a `FormatModule`; None where the format has not landed."""
+    """`module` is the name of a `FormatModule`."""
 
     name: str
-    module: str | None
+    module: str
 
 
 FORMATS = {
     "playbook": Format("playbook", "quire.formats.playbook.document"),
-    "directive": Format("directive", None),
+    "directive": Format("directive", "quire.formats.directive.document"),
+    "knowledge": Format("knowledge", "quire.formats.directive.knowledge_document"),
     "pipeline": Format("pipeline", "quire.formats.pipeline.document"),
 }
 
@@ -50,20 +55,39 @@ def sniff(name: str, text: str) -> str | None:
     """The format of a document by its name, and by its text where names say nothing; None for no document."""
     path = PurePath(name)
     suffix = path.suffix.lower()
+    if suffix not in (*YAML, *MARKDOWN):
+        return "playbook" if not suffix and text.lstrip("\ufeff \t\r\n").startswith("# ") else None
+    space = _space(path.parts)
     if suffix in YAML:
-        return "pipeline"
-    if suffix in MARKDOWN:
-        parts = path.parts
-        under_ai = any(parts[at : at + 2] == (".ai", "directives") for at in range(len(parts)))
-        return "directive" if under_ai and not name.endswith(".playbook.md") else "playbook"
-    return "playbook" if not suffix and text.lstrip("\ufeff \t\r\n").startswith("# ") else None
+        return "knowledge" if space == "knowledge" else "pipeline"
+    if name.endswith(".playbook.md"):
+        return "playbook"
+    if space in ("directives", "knowledge"):
+        return "directive" if space == "directives" else "knowledge"
+    return "directive" if "<directive" in text and _holds_directive(text) else "playbook"
+
+
+def _space(parts: tuple[str, ...]) -> str:
+    """The folder right below the last `.ai` folder that a file is in."""
+    below = [folder for here, folder in pairwise(parts[:-1]) if here == ".ai"]
+    return below[-1] if below else ""
+
+
+def _holds_directive(text: str) -> bool:
+    """Whether the first `xml` fence is a directive; a file with steps is a playbook that shows one."""
+    from quire.formats.directive.fences import Fence, find_fence
+
+    if _STEP.search(text):
+        return False
+    fence = find_fence(text, "xml")
+    return isinstance(fence, Fence) and _ROOT.match(text, fence.content.start, fence.content.end) is not None
 
 
 def read(source: Source) -> Reading:
-    """Reads a document of a format that has landed; raises `CannotStart` for any other."""
+    """Reads a playbook; raises `CannotStart` for a document of another format."""
     name = format_of(source)
     if name != "playbook":
-        raise CannotStart(f"{source.name} is a {name}: Quire does not read that format yet")
+        raise CannotStart(f"{source.name} is a {name}, not a playbook")
     from quire.formats.playbook.parse import parse
 
     return parse(source)
@@ -71,12 +95,12 @@ def read(source: Source) -> Reading:
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
     """Everything there is to say about a document: what its reader says, and the lints."""
-    return _landed(format_of(source), source.name).check(source)
+    return _module(format_of(source)).check(source)
 
 
 def all_codes() -> tuple[Code, ...]:
     """The codes of every format, in the order of their ids."""
-    modules = [_landed(one.name, "") for one in FORMATS.values() if one.module]
+    modules = [_module(name) for name in FORMATS]
     return tuple(sorted((code for module in modules for code in module.codes()), key=lambda code: code.id))
 
 
@@ -89,8 +113,5 @@ def format_of(source: Source) -> str:
     return name
 
 
-def _landed(name: str, document: str) -> FormatModule:
-    module = FORMATS[name].module
-    if module is None:
-        raise CannotStart(f"{document} is a {name}: Quire does not read that format yet")
-    return cast("FormatModule", import_module(module))
+def _module(name: str) -> FormatModule:
+    return cast("FormatModule", import_module(FORMATS[name].module))

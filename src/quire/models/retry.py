@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from quire.engine.ports import Model, ModelCall, ModelReply
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.errors import ModelFailed
 
 BACKOFF = (1.0, 2.0, 4.0, 8.0)
@@ -47,6 +47,9 @@ class Retrying:
     @property
     def name(self) -> str:
         return self._model.name
+
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._model.estimate(call) if isinstance(self._model, Priced) else None
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         delays: list[float] = []

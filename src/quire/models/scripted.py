@@ -6,8 +6,8 @@ an entry whose `step` is the call's label; one whose `contains` stands in the pr
 that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
 last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
 
-A script stands for the whole run: when a run is resumed, the entries of the calls that were recorded, failed ones too,
-are passed over (`pass_over`), and the next call gets the entry that it would have got without the interruption.
+A script stands for the whole run: when a run is resumed, the entries that its calls took, failed ones too, are passed
+over (`pass_over`), and the next call gets the entry that it would have got without the interruption.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed
 from quire.models.script import Entry, entries_of, read_script
 from quire.values import Value
+
+NO_REPLY = "the script has no reply for"
 
 
 class ScriptedModel:
@@ -91,7 +93,7 @@ class ScriptedModel:
         if self._default is not None:
             return self._default, delay + self._default.delay_ms
         where = f"step {call.label}" if call.label else f"call {len(self.calls)}"
-        raise ModelFailed(f"the script has no reply for {where}", kind="script")
+        raise ModelFailed(f"{NO_REPLY} {where}", kind="script")
 
 
 def _pieces(text: str) -> list[str]:

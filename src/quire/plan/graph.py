@@ -1,13 +1,15 @@
-"""A plan as a Mermaid flowchart, with boxes around what is done again and again, or side by side.
+"""A plan as a flowchart: what is drawn, in the order of the document, before anybody says how.
 
-Labels come from documents, so every character that means something to Mermaid, to its Markdown or to HTML is written as
-an entity: no title can end its box, start a directive or bring a tag.
+Boxes stand around what is done again and again or side by side; rows hold the arms of a choice. A printer that arranges
+the chart itself (Mermaid) needs neither rows nor lanes; one that does not (`layout`) has all it needs. Texts are as the
+document has them: making them harmless is for whoever prints them.
 """
 
 from __future__ import annotations
 
-import re
+import typing
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from quire.plan.nodes import (
     Agent,
@@ -28,21 +30,59 @@ from quire.plan.nodes import (
     Sequence,
     Step,
     Think,
+    Thread,
     Transform,
     UseTool,
 )
 
+Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
 LABEL_LIMIT = 80
-_PLAIN = frozenset(" .,!?()/+=-")
-_SHAPES = {
-    "model": ('["', '"]'),
-    "tool": ('[["', '"]]'),
-    "ask": ('[/"', '"/]'),
-    "choice": ('{"', '"}'),
-    "pure": ('("', '")'),
-    "call": ('{{"', '"}}'),
-    "end": ('(["', '"])'),
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`head` says which step it is, `what` says what it does; either may be empty."""
+
+    name: str
+    shape: Shape
+    head: str
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """`lane` is the free way that it takes past the other arms; `back` is the box in which it leads back."""
+
+    start: str
+    end: str
+    label: str = ""
+    lane: str = ""
+    back: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A box around what follows, a row of arms, or one of its arms, which begins with the label of a line."""
+
+    kind: typing.Literal["box", "row", "arm"]
+    name: str = ""
+    head: str = ""
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """The end of what was opened last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Room in an arm for a line that passes by."""
+
+    name: str
+
+
+Item: TypeAlias = Node | Line | Open | Close | Lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,65 +91,45 @@ class _Exit:
 
     node: str
     label: str = ""
+    lane: str = ""
 
 
 @dataclass(slots=True)
 class _Drawing:
-    """Lines inside of a box are held until it is closed: Mermaid draws what they name inside of the box as well."""
+    items: list[Item] = field(default_factory=list)
 
-    lines: list[str] = field(default_factory=list)
-    held: list[str] = field(default_factory=list)
-    depth: int = 0
-
-    def node(self, name: str, shape: str, label: str, joined: list[_Exit]) -> list[_Exit]:
-        before, after = _SHAPES[shape]
-        self.lines.append(f"{self._indent}{name}{before}{label}{after}")
-        for end in joined:
-            self.line(end, name)
+    def node(self, name: str, shape: Shape, head: str, what: str, joined: list[_Exit]) -> list[_Exit]:
+        self.items.append(Node(name, shape, head, what))
+        self.items += (Line(end.node, name, end.label, end.lane) for end in joined)
         return [_Exit(name)]
 
-    def line(self, end: _Exit, to: str) -> None:
-        said = f'|"{end.label}"|' if end.label else ""
-        (self.held if self.depth else self.lines).append(f"    {end.node} -->{said} {to}")
+    def open(self, kind: typing.Literal["box", "row", "arm"], name: str = "", head: str = "", what: str = "") -> None:
+        self.items.append(Open(kind, name, head, what))
 
-    def begin(self, name: str, label: str) -> None:
-        self.lines.append(f'{self._indent}subgraph {name}["{label}"]')
-        self.depth += 1
+    def close(self) -> None:
+        self.items.append(Close())
 
-    def end(self) -> None:
-        self.depth -= 1
-        self.lines.append(f"{self._indent}end")
-        if not self.depth:
-            self.lines += self.held
-            self.held.clear()
-
-    @property
-    def _indent(self) -> str:
-        return "    " * (self.depth + 1)
+    def lane(self, end: _Exit, name: str) -> _Exit:
+        """The same end, led past the arms that stand in this row."""
+        self.open("arm", head=end.label)
+        self.items.append(Lane(name))
+        self.close()
+        return _Exit(end.node, end.label, name)
 
 
-def mermaid(plan: Plan) -> str:
-    """The text of a flowchart, without a fence and with a last newline."""
+def graph(plan: Plan) -> tuple[Item, ...]:
     drawing = _Drawing()
-    ends = drawing.node("start", "end", escaped(plan.title) or "start", [])
+    ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
     ends = _sequence(drawing, plan.body, "s", ends)
     made = plan.artifact and "".join(part if isinstance(part, str) else part.raw for part in plan.artifact.type.parts)
-    drawing.node("done", "end", escaped(f"done, gives {made}") if made else "done", ends)
-    return "\n".join(["flowchart TD", *drawing.lines]) + "\n"
+    drawing.node("done", "end", f"done, gives {made}" if made else "done", "", ends)
+    return tuple(drawing.items)
 
 
-def escaped(text: str, limit: int = LABEL_LIMIT) -> str:
-    """Any text as the inside of a quoted label. Letters and digits of all scripts stay readable."""
+def shortened(text: str, limit: int = LABEL_LIMIT) -> str:
+    """A text on one line, and no longer than this."""
     line = " ".join(text.split())
-    if len(line) > limit:
-        line = line[: limit - 1].rstrip() + "…"
-    return "".join(_entity(char) for char in line)
-
-
-def _entity(char: str) -> str:
-    if char in _PLAIN or char.isalnum():
-        return char
-    return "#65533;" if char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff" else f"#{ord(char)};"
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, ends: list[_Exit]) -> list[_Exit]:
@@ -120,106 +140,129 @@ def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, ends: list[_Ex
 
 def _step(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_Exit]:
     """A question, the work, the branch; a branch that may skip the work stands before it."""
+    head, match = _head(step), step.match
     if step.ask:
-        ends = drawing.node(f"{name}ask", "ask", _label(step, _asks(step.ask)), ends)
-    skips: list[_Exit] = []
-    match = step.match
-    if match and match.decide_first and step.work and all(case.test for case in match.cases):
-        tests = " or ".join(condition(case.test) for case in match.cases if case.test)
-        ends = drawing.node(f"{name}if", "choice", _label(step, tests), ends)
-        skips, ends = [_Exit(ends[0].node, "no")], [_Exit(ends[0].node, "yes")]
+        ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends)
+    if not (match and match.decide_first and step.work and all(case.test for case in match.cases)):
+        return _rest(drawing, step, name, ends, may_fall_through=True)
+    tests = " or ".join(condition(case.test) for case in match.cases if case.test)
+    choice = drawing.node(f"{name}if", "choice", head, tests, ends)[0].node
+    drawing.open("row")
+    drawing.open("arm", head="yes")
+    ends = _rest(drawing, step, name, [_Exit(choice, "yes")], may_fall_through=False)
+    drawing.close()
+    skip = drawing.lane(_Exit(choice, "no"), f"{name}no")
+    drawing.close()
+    return [*ends, skip]
+
+
+def _rest(drawing: _Drawing, step: Step, name: str, ends: list[_Exit], *, may_fall_through: bool) -> list[_Exit]:
+    ends = _work(drawing, step, name, ends)
+    return _branch(drawing, step, step.match, name, ends, may_fall_through) if step.match else ends
+
+
+def _work(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_Exit]:
+    head = _head(step)
     match step.work:
         case Think():
-            ends = drawing.node(f"{name}model", "model", _label(step, "model"), ends)
+            return drawing.node(f"{name}model", "model", head, "model", ends)
         case UseTool(connection=connection, tool=tool):
-            ends = drawing.node(f"{name}tool", "tool", _label(step, f"tool {connection}/{tool}"), ends)
+            return drawing.node(f"{name}tool", "tool", head, f"tool {connection}/{tool}", ends)
         case Transform(value=value):
-            ends = drawing.node(f"{name}value", "pure", _label(step, value.text), ends)
+            return drawing.node(f"{name}value", "pure", head, value.text, ends)
         case Invoke(tool="ask"):
-            ends = drawing.node(f"{name}ask", "ask", _label(step, "asks"), ends)
+            return drawing.node(f"{name}ask", "ask", head, "asks", ends)
         case Invoke(tool=tool):
-            ends = drawing.node(f"{name}tool", "tool", _label(step, f"tool {tool}"), ends)
+            return drawing.node(f"{name}tool", "tool", head, f"tool {tool}", ends)
         case Agent(identity=identity):
-            ends = drawing.node(
-                f"{name}model", "model", _label(step, f"model, as {identity}" if identity else "model"), ends
-            )
+            return drawing.node(f"{name}model", "model", head, f"model, as {identity}" if identity else "model", ends)
+        case Thread():
+            return drawing.node(f"{name}model", "model", head, "a thread: model and tools in turn", ends)
         case Call(document=document):
-            ends = drawing.node(f"{name}call", "call", _label(step, f"runs {document}"), ends)
+            return drawing.node(f"{name}call", "call", head, f"runs {document}", ends)
         case Select():
-            ends = _select(drawing, step, step.work, name, ends)
+            return _select(drawing, step, step.work, name, ends)
         case Fold():
-            ends = _fold(drawing, step, step.work, name, ends)
+            return _fold(drawing, step, step.work, name, ends)
         case ForEach():
-            ends = _for_each(drawing, step, step.work, name, ends)
+            return _for_each(drawing, step, step.work, name, ends)
         case Parallel():
-            ends = _parallel(drawing, step, step.work, name, ends)
-        case None if not step.ask and not match:
-            ends = drawing.node(f"{name}empty", "model", _label(step, "nothing to do"), ends)
-    if match:
-        ends = _branch(drawing, step, match, name, ends, may_fall_through=not skips)
-    return ends + skips
+            return _parallel(drawing, step, step.work, name, ends)
+        case None if not step.ask and not step.match:
+            return drawing.node(f"{name}empty", "model", head, "nothing to do", ends)
+    return ends
 
 
 def _branch(
-    drawing: _Drawing, step: Step, match: Match, name: str, ends: list[_Exit], *, may_fall_through: bool
+    drawing: _Drawing, step: Step, match: Match, name: str, ends: list[_Exit], may_fall_through: bool
 ) -> list[_Exit]:
-    choice = drawing.node(f"{name}case", "choice", _label(step, "which case"), ends)[0].node
+    choice = drawing.node(f"{name}case", "choice", _head(step), "which case", ends)[0].node
     after: list[_Exit] = []
+    drawing.open("row")
     for number, case in enumerate(match.cases, 1):
-        after += _sequence(drawing, case.body, f"{name}c{number}_", [_Exit(choice, escaped(_case(case)))])
+        entry = _Exit(choice, shortened(_case(case)))
+        if not case.body.steps:
+            after.append(drawing.lane(entry, f"{name}l{number}"))
+            continue
+        drawing.open("arm", head=entry.label)
+        after += _sequence(drawing, case.body, f"{name}c{number}_", [entry])
+        drawing.close()
     if may_fall_through and all(case.test for case in match.cases):
-        after.append(_Exit(choice, "otherwise"))
+        after.append(drawing.lane(_Exit(choice, "otherwise"), f"{name}l0"))
+    drawing.close()
     return after
 
 
 def _select(drawing: _Drawing, step: Step, work: Select, name: str, ends: list[_Exit]) -> list[_Exit]:
     """One callee for each case. Without a default a value that has no case fails: there is no way past."""
-    choice = drawing.node(f"{name}match", "choice", _label(step, work.on.text), ends)[0].node
-    calls = [(escaped(label), call) for label, call in work.cases]
+    choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends)[0].node
+    calls = [(shortened(label), call) for label, call in work.cases]
     if work.default:
         calls.append(("otherwise", work.default))
     after: list[_Exit] = []
+    drawing.open("row")
     for number, (label, call) in enumerate(calls, 1):
-        said = escaped(f"Step {step.label} runs {call.document}")
-        after += drawing.node(f"{name}m{number}", "call", said, [_Exit(choice, label)])
+        drawing.open("arm", head=label)
+        said = f"Step {step.label} runs {call.document}"
+        after += drawing.node(f"{name}m{number}", "call", said, "", [_Exit(choice, label)])
+        drawing.close()
+    drawing.close()
     return after
 
 
 def _fold(drawing: _Drawing, step: Step, work: Fold, name: str, ends: list[_Exit]) -> list[_Exit]:
     most = f", the first {work.max_items}" if work.max_items is not None else ""
-    drawing.begin(f"{name}fold", _label(step, f"one by one over {source_text(work.source)}{most}"))
-    after, first = _inside(drawing, work.do, f"{name}do", ends)
+    drawing.open("box", f"{name}fold", _head(step), f"one by one over {source_text(work.source)}{most}")
+    at = len(drawing.items)
+    after = _step(drawing, work.do, f"{name}do", ends)
+    first = next(item.name for item in drawing.items[at:] if isinstance(item, Node))
     for end in after:
-        drawing.line(_Exit(end.node, "next item"), first)
-    drawing.end()
+        drawing.items.append(Line(end.node, first, "next item", back=f"{name}fold"))
+    drawing.close()
     return after
 
 
 def _for_each(drawing: _Drawing, step: Step, work: ForEach, name: str, ends: list[_Exit]) -> list[_Exit]:
     says = f"each of {source_text(work.source)}, {work.max_parallel} at once, {on_error_text(work.on_error)}"
-    drawing.begin(f"{name}each", _label(step, says))
-    after, _ = _inside(drawing, work.do, f"{name}do", ends)
-    drawing.end()
+    drawing.open("box", f"{name}each", _head(step), says)
+    after = _step(drawing, work.do, f"{name}do", ends)
+    drawing.close()
     return _step(drawing, work.collect, f"{name}collect", after)
 
 
 def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, ends: list[_Exit]) -> list[_Exit]:
-    drawing.begin(f"{name}par", _label(step, f"side by side, {on_error_text(work.on_error)}"))
+    drawing.open("box", f"{name}par", _head(step), f"side by side, {on_error_text(work.on_error)}")
+    drawing.open("row")
     after: list[_Exit] = []
     for number, (branch, inner) in enumerate(work.branches, 1):
-        entering = [_Exit(end.node, end.label or escaped(branch)) for end in ends]
-        after += _inside(drawing, inner, f"{name}b{number}", entering)[0]
-    drawing.end()
+        label = shortened(branch)
+        drawing.open("arm", head=label)
+        entering = [_Exit(end.node, end.label or label, end.lane) for end in ends]
+        after += _step(drawing, inner, f"{name}b{number}", entering)
+        drawing.close()
+    drawing.close()
+    drawing.close()
     return _step(drawing, work.collect, f"{name}collect", after)
-
-
-def _inside(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> tuple[list[_Exit], str]:
-    """The open ends of a step, and the node that it begins with."""
-    at = len(drawing.lines)
-    after = _step(drawing, step, name, ends)
-    nodes = (line.split()[0] for line in drawing.lines[at:])
-    first = next(re.split(r"\W", node)[0] for node in nodes if node != "subgraph")
-    return after, first
 
 
 def source_text(source: Formula | Literal | None) -> str:
@@ -238,7 +281,7 @@ def on_error_text(on_error: OnError) -> str:
         case "continue":
             return "failures dropped"
         case "retry":
-            return f"failures tried {on_error.times} times more"
+            return f"failures tried {'once' if on_error.times == 1 else f'{on_error.times} times'} more"
     return "a failure ends it"
 
 
@@ -255,7 +298,5 @@ def _asks(ask: Ask) -> str:
     return {"input": "asks", "confirm": "asks yes or no", "select": "asks to choose"}[ask.kind]
 
 
-def _label(step: Step, what: str) -> str:
-    """Begins with a word of ours: Mermaid takes a label that begins like a Markdown list for one."""
-    title = f" - {step.title}" if step.title else ""
-    return f"{escaped(f'Step {step.label}{title}')} ({escaped(what)})"
+def _head(step: Step) -> str:
+    return f"Step {step.label} - {step.title}" if step.title else f"Step {step.label}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.plan.nodes import Agent, Invoke, Plan, Think, Thread, UseTool
 
 OWN_TOOLS = ("ask",)
 """Tools that the engine itself answers for."""
@@ -31,7 +31,11 @@ def prompt_schemes(plan: Plan) -> set[str]:
 
 
 def asks_a_model(plans: Iterable[Plan]) -> bool:
-    return any(isinstance(step.work, Think | Agent) for plan in plans for _, step in plan.steps())
+    return any(isinstance(step.work, Think | Agent | Thread) for plan in plans for _, step in plan.steps())
+
+
+def has_threads(plans: Iterable[Plan]) -> bool:
+    return any(isinstance(step.work, Thread) for plan in plans for _, step in plan.steps())
 
 
 def has_agents(plans: Iterable[Plan]) -> bool:

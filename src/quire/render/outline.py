@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from quire.plan.graph import condition
-from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
+from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, Thread, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.render.tables import short, table
 from quire.render.text import one_line, visible
@@ -106,6 +106,12 @@ def _does(step: Step) -> Iterator[str]:
                 yield f"with the prompt {prompt_name(preamble)} before it"
         case UseTool(connection=connection, tool=tool, problem=problem):
             yield f"calls the tool {connection}/{tool}" + (f" (cannot work: {problem})" if problem else "")
+        case Thread(extends=extends, limits=limits, permissions=permissions):
+            yield f"runs as a thread under {len(permissions)} permission{'' if len(permissions) == 1 else 's'}"
+            if extends:
+                yield f"goes on from {extends}"
+            if limits:
+                yield f"at most {', '.join(f'{name} {limit}' for name, limit in limits.items())}"
         case None if not step.ask and not step.match:
             yield "does nothing"
     if step.capture:
@@ -146,6 +152,13 @@ def _step_data(step: Step) -> Value:
             data["model"] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
         case UseTool(connection=connection, tool=tool):
             data["tool"] = {"connection": connection, "tool": tool}
+        case Thread(name=name, extends=extends, limits=limits, permissions=permissions):
+            data["thread"] = {
+                "name": name,
+                "extends": extends or None,
+                "limits": dict(limits),
+                "permissions": [permission.capability for permission in permissions],
+            }
     if step.capture:
         capture = step.capture
         data["keeps"] = {

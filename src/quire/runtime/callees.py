@@ -1,34 +1,111 @@
-"""The documents that a document can reach by calling: found before it runs, and pinned with it."""
+"""The documents that a document can call, of any format, found before it runs and pinned with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
 
+from quire.documents import read
+from quire.engine.thread.bundle import Bundle
 from quire.errors import BadDocument
-from quire.plan.nodes import Call, Plan, Select
-from quire.source import Source
+from quire.plan.nodes import Call, Plan, Select, UseTool
+from quire.source import Source, read_source
+from quire.trust.capabilities import ALIASES
 from quire.values import Value
-from quire.workspace.pipelines import Registered, read_pipelines
+from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.pipelines import Registry, read_pipelines
+from quire.workspace.playbooks import Playbooks
 
 
-def reachable(plan: Plan, registered: Mapping[str, Registered]) -> dict[str, Registered]:
-    """Callees by name, at any depth. A name that nobody has is left out: the step that reaches it fails.
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """`declared` and `key` are those of a pipeline in a file; `bundle` is there for a directive."""
 
-    Raises `BadDocument` when a document can reach itself.
-    """
-    found: dict[str, Registered] = {}
-    _follow(plan, registered, found, (plan.title,))
-    return found
+    name: str
+    plan: Plan
+    source: Source
+    declared: str = ""
+    key: str = ""
+    bundle: Bundle | None = None
+
+    @property
+    def text(self) -> str:
+        """What is pinned: a directive's is all that it is composed from."""
+        return self.bundle.encoded() if self.bundle else self.source.text
 
 
-def pinned(callees: Mapping[str, Registered]) -> dict[str, Value]:
+class Callees:
+    """Finds callees by name: a registered pipeline, else a playbook, else a directive. Looks only when asked."""
+
+    def __init__(
+        self,
+        pipelines: Callable[[], Registry],
+        playbooks: Callable[[], Playbooks],
+        directive: Callable[[str], Bundle | None],
+    ) -> None:
+        self._pipelines = cache(pipelines)
+        self._playbooks = cache(playbooks)
+        self._directive = directive
+
+    def find(self, name: str, kind: str = "") -> Callee | None:
+        """Raises `Refused` and `BadDocument` for one that is there and cannot be used."""
+        if kind in ("", "pipeline"):
+            registered = self._pipelines().pipelines.get(name)
+            if registered is not None:
+                key = name.partition(".")[0]
+                return Callee(name, registered.plan, registered.source, registered.declared, key)
+        if kind in ("", "playbook"):
+            found = self._playbooks().find(name)
+            if found is not None:
+                document = read(read_source(found[1]))
+                return Callee(name, document.runnable(), document.source)
+        bundle = self._directive(name) if kind in ("", "directive") else None
+        if bundle is None:
+            return None
+        source = Source.of(bundle.directives[bundle.item_id], f"{bundle.item_id}.md")
+        return Callee(name, read_directive(source), source, bundle=bundle)
+
+    def reachable(self, plan: Plan) -> dict[str, Callee]:
+        """Everything that a plan can call, by name, through any depth. A name that nobody has is left out: the step
+        that reaches it fails. Raises `BadDocument` when a document can reach itself."""
+        found: dict[str, Callee] = {}
+        self._follow(plan, found, (plan.title,))
+        return found
+
+    def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
+        for name in called(plan):
+            if name in way:
+                circle = " → ".join((*way[way.index(name) :], name))
+                raise BadDocument(f"{name} can reach itself: {circle}")
+            if name in found:
+                continue
+            callee = self.find(name)
+            if callee is not None:
+                found[name] = callee
+                self._follow(callee.plan, found, (*way, name))
+
+
+def read_directive(source: Source) -> Plan:
+    from quire.formats.directive.lower import lower
+    from quire.formats.directive.parse import parse
+
+    reading = parse(source)
+    if reading.directive is None:
+        raise BadDocument(f"{source.name} has errors: quire check shows them")
+    return lower(reading.directive)
+
+
+def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
     """What the run keeps of them; the texts go to the store by their hash."""
     return {
         name: {
-            "sha256": one.source.sha256,
+            "sha256": Source.of(one.text, "").sha256,
             "document": one.source.name,
             "declared": one.declared,
-            "key": name.partition(".")[0],
+            "key": one.key,
+            "format": one.plan.format,
         }
         for name, one in callees.items()
     }
@@ -40,8 +117,20 @@ def unpinned(declared: str, key: str, source: Source) -> Plan:
     return next(one.plan for one in found if one.declared == declared)
 
 
+def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
+    """A callee from what was pinned of it."""
+    entry = cast("Mapping[str, str]", stored)
+    if entry.get("format") == "directive":
+        bundle = Bundle.of(text)
+        return read_directive(Source.of(bundle.directives[bundle.item_id], entry["document"])), bundle
+    source = Source.of(text, entry["document"])
+    if entry.get("format", "pipeline") == "pipeline":
+        return unpinned(entry["declared"], entry["key"], source), None
+    return read(source).runnable(), None
+
+
 def called(plan: Plan) -> Iterator[str]:
-    """The full names of what a plan calls."""
+    """The names of what a plan calls; of a tool of Quire's own only where no built-in one has the name."""
     for _, step in plan.steps():
         match step.work:
             case Call():
@@ -50,16 +139,8 @@ def called(plan: Plan) -> Iterator[str]:
                 yield from (call.document for _, call in step.work.cases)
                 if step.work.default:
                     yield step.work.default.document
+            case UseTool(connection=place, tool=tool) if place == BUILT_IN and tool not in _OWN:
+                yield tool
 
 
-def _follow(
-    plan: Plan, registered: Mapping[str, Registered], found: dict[str, Registered], way: tuple[str, ...]
-) -> None:
-    for name in called(plan):
-        if name in way:
-            circle = " → ".join((*way[way.index(name) :], name))
-            raise BadDocument(f"the pipeline {name} can reach itself: {circle}")
-        callee = registered.get(name)
-        if callee is not None and name not in found:
-            found[name] = callee
-            _follow(callee.plan, registered, found, (*way, name))
+_OWN = {*ALIASES, *ALIASES.values(), "ask"}

@@ -17,7 +17,9 @@ class Pins:
     `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` holds
     until a resume names another. `callees` are the documents that this one can call, by name, with their hashes;
     `profiles` the identities that its agents can have. `model` is empty where no step asks one. Whoever is
-    named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`.
+    named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`. `bundle` is the
+    sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
+    the run's own model, whatever its directive says; `limits` are the user's own for the outermost thread.
     """
 
     document: str
@@ -37,6 +39,10 @@ class Pins:
     reply_to: str = ""
     declared: str = ""
     key: str = ""
+    bundle: str = ""
+    keys: tuple[str, ...] = ()
+    one_model: bool = False
+    limits: Mapping[str, Value] = field(default_factory=dict)
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:
@@ -45,6 +51,6 @@ class Pins:
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> Pins:
         known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
-        for name in ("breakpoints", "allow", "grants"):
+        for name in ("breakpoints", "allow", "grants", "keys"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
         return cls(**known)  # type: ignore[arg-type]  # written by `as_json`

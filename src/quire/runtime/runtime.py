@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quire.documents import Document, read
 from quire.engine.ask import WrongAnswer, checked_answer
@@ -20,18 +21,20 @@ from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, EffectRecord, Letter, NewRun, Question, RunRow, RunUpdate, Status
-from quire.engine.replay import replay, to_perform_again
+from quire.engine.replay import expanded, replay, to_perform_again
 from quire.engine.requests import Boundary, Walk, request_hash
+from quire.engine.thread.bundle import Bundle
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice, choose_model, open_model
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
-from quire.plan.uses import asks_a_model, has_agents, prompt_schemes, tool_calls
-from quire.runtime.callees import pinned, reachable, unpinned
+from quire.plan.uses import asks_a_model, has_agents, has_threads, prompt_schemes, tool_calls
+from quire.runtime.callees import Callee, Callees, opened, pinned, read_directive, unpinned
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
 from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
+from quire.runtime.loading import ItemLoader
 from quire.runtime.models import NoModelHere
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pins import Pins
@@ -48,16 +51,20 @@ from quire.workspace.find import find_workspace
 from quire.workspace.grants import default_grants
 from quire.workspace.pipelines import Registry as Pipelines
 from quire.workspace.pipelines import load_registry
+from quire.workspace.playbooks import load_playbooks
 from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
+
+if TYPE_CHECKING:
+    from quire.runtime.directives import Directives, Started
 
 LOCAL_CONTEXT_CHARACTERS = 12_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run is started with, besides its inputs. `answers` are by step label."""
+    """What a run is started with, besides its inputs. `answers` are by step label, `limits` are those of a thread."""
 
     model: str | None = None
     breakpoints: tuple[str, ...] = ()
@@ -66,6 +73,7 @@ class RunOptions:
     allow: tuple[str, ...] = ()
     budget: float | None = None
     reply_to: str = ""
+    limits: Mapping[str, Value] = field(default_factory=dict)
 
 
 class Runtime:
@@ -114,11 +122,14 @@ class Runtime:
     async def close(self) -> None:
         await self.store.close()
 
-    def choose_model(self, asked: str | None) -> Choice:
-        """Which model a run started now would use, and why."""
+    def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
+        """Which model a run started now would use, and why. A directive may say which it wants."""
         if self._model is not None:
             return Choice(self._model.name, "given")
-        choice = choose_model(asked, None, self.settings.models, self._environ)
+        if asked is None and plan is not None and plan.format == "directive":
+            choice = self.directives.model_of(plan)
+        else:
+            choice = choose_model(asked, None, self.settings.models, self._environ)
         if asked is None and choice.spec.startswith(("http://", "https://")):
             require_trusted(self.settings)
         self._check_provider(choice.spec)
@@ -129,19 +140,25 @@ class Runtime:
     ) -> str:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
         plan = document.runnable()
-        callees = reachable(plan, self.registry().pipelines) if plan.format == "pipeline" else {}
+        one_model = self._model is not None or options.model is not None
+        callees = self.callees(one_model=one_model).reachable(plan)
         plans = (plan, *(callee.plan for callee in callees.values()))
-        values: Mapping[str, Value] = dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
+        granted = default_grants(self.settings, options.allow)
+        started: Started | None = None
+        if plan.format == "directive":
+            started = self.directives.start(document, inputs, options.limits, granted, one_model=one_model)
+            granted = started.grants
+        values = _values(plan, inputs, started)
         check_labels(plan, options.breakpoints, options.answers)
         if "agents" in self.settings.requested and has_agents(plans):
             require_trusted(self.settings)
         model = ""
         if choice is not None or asks_a_model(plans):
-            choice = choice or self.choose_model(options.model)
+            choice = choice or self.choose_model(options.model, plan)
             model = choice.spec
             if self._model is None:
                 open_model(model, self.settings.models, self._environ)
-        await self._preflight(plan, options)
+        await self._preflight(plan, options, callees)
         pins = Pins(
             document=document.sha256,
             folder=_folder_of(document),
@@ -151,7 +168,7 @@ class Runtime:
             answers=dict(options.answers),
             unattended=options.unattended,
             allow=options.allow,
-            grants=tuple(sorted(default_grants(self.settings, options.allow).patterns)),
+            grants=tuple(sorted(granted.patterns)),
             budget=options.budget,
             context_budget=self._context_budget(model),
             callees=pinned(callees),
@@ -160,13 +177,18 @@ class Runtime:
             key=document.key,
             identity=self.identity,
             profiles={name: [one.model or "", one.system, list(one.tools)] for name, one in self._agents().items()},
+            bundle=started.source.sha256 if started else "",
+            keys=started.keys if started else (),
+            one_model=one_model,
+            limits=dict(options.limits),
         )
         try:
             encode(values)
         except InvalidValue as error:
             raise BadInputs([f"the inputs are not JSON: {error}"]) from None
         run = new_run_id(self.clock.now())
-        texts = {source.sha256: source.text for source in (document.source, *(one.source for one in callees.values()))}
+        sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
+        texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
         await self.store.create(
             NewRun(run, plan.title, document.format, document.name, self.clock.now(), pins.as_json(), texts)
         )
@@ -182,21 +204,24 @@ class Runtime:
         budget: float | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
+        limits: Mapping[str, Value] | None = None,
     ) -> Ended:
         """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
 
-        Whoever is `attached` learns of the end by this call, so that no letter is sent.
+        Whoever is `attached` learns of the end by this call, so that no letter is sent. `limits` are new ones for the
+        outermost thread.
         """
         row = await self.row(run)
         pins, document = await self._pinned(row)
+        pins = replace(pins, limits={**pins.limits, **(limits or {})})
         plan = document.runnable()
         setting = await self._setting(pins)
         plans = (plan, *setting.documents.values())
         async with contextlib.AsyncExitStack() as stack:
-            gate = self._gate(plans, default_grants(self.settings, pins.allow).narrow(Grants.of(pins.grants)))
+            gate = self._gate(plans, self._grants(plan, pins), run)
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
-            loader = PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt)
+            loader = self._loader(pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
             ports = Ports(
@@ -295,6 +320,8 @@ class Runtime:
                 f"this Quire knows version {SEMANTICS_VERSION}"
             )
         source = Source.of(await self.store.text(pins.document), row.document)
+        if row.format == "directive":
+            return pins, Document(source, "directive", read_directive(source), ())
         if pins.declared:
             plan = unpinned(pins.declared, pins.key, source)
             return pins, Document(source, "pipeline", plan, (), pins.declared, pins.key)
@@ -302,21 +329,29 @@ class Runtime:
 
     async def _setting(self, pins: Pins) -> Setting:
         documents: dict[str, Plan] = {}
+        bundles: dict[str, Bundle] = {}
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
-            source = Source.of(await self.store.text(callee["sha256"]), callee["document"])
-            documents[name] = unpinned(callee["declared"], callee["key"], source)
+            documents[name], bundle = opened(callee, await self.store.text(callee["sha256"]))
+            if bundle is not None:
+                bundles[name] = bundle
+        if pins.bundle:
+            bundles[""] = Bundle.of(await self.store.text(pins.bundle))
         stored_profiles = cast("Mapping[str, tuple[str, str, list[str]]]", pins.profiles)
         profiles = {
             name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored_profiles.items()
         }
         spawn = self.settings.spawn
-        return Setting(documents, pins.identity, profiles, self.repairs, spawn.max_pipeline_fan_out_depth)
+        return Setting(documents, pins.identity, profiles, self.repairs, spawn.max_pipeline_fan_out_depth, bundles)
 
     def _walk(self, plan: Plan, pins: Pins, setting: Setting) -> Walk:
-        if plan.format == "pipeline":
-            return interpret_pipeline(plan, pins.inputs, setting)
-        return interpret(plan, cast("Mapping[str, str]", pins.inputs), context_budget=pins.context_budget)
+        match plan.format:
+            case "pipeline":
+                return interpret_pipeline(plan, pins.inputs, setting)
+            case "directive":
+                return self.directives.walk(pins, setting)
+        inputs = cast("Mapping[str, str]", pins.inputs)
+        return interpret(plan, inputs, context_budget=pins.context_budget, setting=setting)
 
     def _terms(self, plan: Plan, pins: Pins, budget: float | None) -> Terms:
         runs = self.settings.runs
@@ -362,22 +397,51 @@ class Runtime:
             raise RunState(
                 f"run {row.id} is {row.status} and does not stand at the end of a step: values can be set only there"
             )
-        again = row.ended_by
+        again = tuple(expanded(row.ended_by, [record.path for record in records]))
         if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
-            again += to_perform_again(begin, [record for record in records if record.path not in row.ended_by])
+            again += to_perform_again(begin, [record for record in records if record.path not in again])
         return Batch(supersede=again, update=update)
 
-    def _gate(self, plans: Sequence[Plan], grants: Grants) -> Tools:
+    def _grants(self, plan: Plan, pins: Pins) -> Grants:
+        """Those of the start that are still granted."""
+        now = default_grants(self.settings, pins.allow)
+        if plan.format == "directive":
+            return self.directives.granted_now(pins, now)
+        return now.narrow(Grants.of(pins.grants))
+
+    def callees(self, *, one_model: bool = True) -> Callees:
+        """What documents of the workspace can call, by name."""
+        return Callees(
+            self.registry,
+            lambda: load_playbooks(self.settings),
+            lambda name: self.directives.gathering(one_model=one_model).gather(name),
+        )
+
+    def _loader(self, pins: Pins, gate: Tools) -> ItemLoader:
+        return ItemLoader(
+            PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt),
+            lambda: self.directives.gathering(one_model=pins.one_model),
+            lambda: self.callees(one_model=pins.one_model),
+        )
+
+    @cached_property
+    def directives(self) -> Directives:
+        from quire.runtime.directives import Directives
+
+        return Directives(self.settings, self._environ)
+
+    def _gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         if self._tools is not None:
             return self._tools
         agents = any(profile.tools for profile in self._agents().values())
-        if not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents:
+        quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
+        if quiet and not has_threads(plans):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
-        return open_gate(self.settings, grants, self._environ)
+        return open_gate(self.settings, grants, self._environ, run=run)
 
-    async def _preflight(self, plan: Plan, options: RunOptions) -> None:
+    async def _preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
         """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
-        calls = tool_calls([plan]) if plan.format == "playbook" else []
+        calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
         gate = self._gate([plan], default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
             async with gate:
@@ -393,6 +457,13 @@ class Runtime:
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
         if name in self.settings.models.providers:
             require_trusted(self.settings)
+
+
+def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:
+    """The inputs as the run gets them."""
+    if started is not None:
+        return started.inputs
+    return dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
 
 
 def _folder_of(document: Document) -> str | None:

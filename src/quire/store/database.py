@@ -21,6 +21,12 @@ from quire.store.schema import migrate
 Durability: TypeAlias = Literal["power", "process"]
 """What a finished write survives: the loss of power, or only the death of the process (much faster)."""
 
+LOG_PAGES = 100
+"""How long the log of a file that survives a loss of power gets before it is written over from its beginning. A sync
+of a file that grows costs twice that of one that does not, so it pays to come to that soon: with SQLite's own 1,000 a
+journaled step costs a third more. Where commits are not synced there is nothing to win.
+"""
+
 Parameters: TypeAlias = Sequence[str | int | float | None]
 
 _MEANINGS = {
@@ -127,6 +133,7 @@ class Database:
             self._use_wal(connection)
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
             if self._durability == "power":
+                connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
                 # Only macOS knows the difference: there a plain fsync leaves the data in the drive's cache.
                 connection.execute("PRAGMA fullfsync = ON")
             migrate(connection, self.path)

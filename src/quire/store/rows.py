@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
@@ -34,10 +34,14 @@ SUPERSEDED = "superseded"
 
 _NO_EFFECT: Cells = (None,) * 14
 _NO_EVENTS: Cells = (None, None)
+_BESIDE = 2
+"""The length of an entry among the events that tells of the effect in its own row."""
 
 # Events are made by the engine, of names, numbers and values that have been through the codec before, so the walk
 # in search of what JSON does not know is left out: it would cost as much as the rest of the encoding.
-_encode_events = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode_events = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
 
 
 def places(number: int, after: int = 0) -> tuple[int, int]:
@@ -139,8 +143,9 @@ def _journal_cells(batch: Batch, kept: Sequence[Event], moved: bool, blobs: Blob
         if not kept and not moved:
             return []
         heads = [_NO_EFFECT]
-    last = heads.pop() + (_events_cells(kept, blobs) if kept else _NO_EVENTS)
-    return [*(head + _NO_EVENTS for head in heads), last]
+    beside = batch.effects[-1] if batch.effects else None
+    last = heads.pop() + (_events_cells(kept, beside, blobs) if kept else _NO_EVENTS)
+    return [*(head + _NO_EVENTS for head in heads), last] if heads else [last]
 
 
 def _status_cells(status: Status, update: RunUpdate) -> Cells:
@@ -175,8 +180,14 @@ def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
     )
 
 
-def _events_cells(kept: Sequence[Event], blobs: Blobs) -> Cells:
-    heads = [(event.seq, event.type, event.at, event.path, event.label, event.data) for event in kept]
+def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
+    """Of the event that tells of the effect in the same row only the number and the label: the row has the rest."""
+    heads = [
+        (event.seq, event.label)
+        if event.record is beside and beside is not None
+        else (event.seq, event.type, event.at, event.path, event.label, event.data)
+        for event in kept
+    ]
     try:
         return blobs.put(clean(_encode_events(heads)))
     except (TypeError, ValueError, RecursionError) as error:
@@ -256,18 +267,49 @@ def effect_record(row: Row) -> EffectRecord:
     )
 
 
-def events(run: str, text: str) -> Iterator[Event]:
-    for seq, type, at, path, label, data in json.loads(text):
-        yield Event(type, run, at, seq, path, label, data)
+EVENT_COLUMNS = """
+    coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)),
+    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message
+"""
 
 
-def marks(texts: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
+def events(run: str, row: Row) -> Iterator[Event]:
+    text, *beside = row
+    for entry in json.loads(text):
+        if len(entry) == _BESIDE:
+            yield _effect_event(run, *entry, *beside)
+        else:
+            seq, type, at, path, label, data = entry
+            yield Event(type, run, at, seq, path, label, data)
+
+
+def _effect_event(
+    run: str,
+    seq: int,
+    label: str,
+    path: str,
+    kind: str,
+    state: Literal["intent", "ok", "failed"],
+    at: float,
+    elapsed: float,
+    input_tokens: int | None,
+    output_tokens: int,
+    cost: float | None,
+    failure: str | None,
+    message: str | None,
+) -> Event:
+    usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
+    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed)
+    return Event("effect", run, record.ended_at, seq, path, label, record.told())
+
+
+def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
     last, seen = 0, set()
-    for (text,) in texts:
-        for seq, type, _, path, _, _ in json.loads(text):
-            seen.add((type, path))
-            last = max(last, seq)
+    for text, beside in found:
+        for entry in json.loads(text):
+            seen.add(("effect", beside) if len(entry) == _BESIDE else (entry[1], entry[3]))
+            last = max(last, entry[0])
     return last, frozenset(seen)
 
 

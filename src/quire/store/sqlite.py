@@ -119,7 +119,7 @@ class SqliteStore:
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
         found = self._database.rows(statements.EVENTS, self._places(run, after))
-        kept = [event for (text,) in found for event in rows.events(run, text) if event.seq > after]
+        kept = [event for row in found for event in rows.events(run, row) if event.seq > after]
         return sorted(kept, key=attrgetter("seq"))
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
@@ -224,10 +224,10 @@ class SqliteStore:
             elif status is not Status.COMPLETED:
                 connection.execute(statements.NEXT_EPOCH, (run,))
                 held = _owned(connection, run)
-                texts = connection.execute(statements.EVENTS, rows.places(held.number)).fetchall()
+                told = connection.execute(statements.MARKS, rows.places(held.number)).fetchall()
         if status in FINAL:
             raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
-        lease = Lease(run, held.epoch, *rows.marks(texts), held.tail.cost)
+        lease = Lease(run, held.epoch, *rows.marks(told), held.tail.cost)
         self._held[run] = held
         return lease
 
@@ -237,7 +237,7 @@ class SqliteStore:
             with self._database.transaction() as connection:
                 self._check_cancellable(connection, run)
                 now, held = self._now(), _owned(connection, run)
-                last_seq, _ = rows.marks(connection.execute(statements.EVENTS, rows.places(held.number)).fetchall())
+                last_seq, _ = rows.marks(connection.execute(statements.MARKS, rows.places(held.number)).fetchall())
                 cancelled = Event("run_cancelled", run, now, last_seq + 1)
                 append(connection, held, rows.encode_batch(run, Batch(events=(cancelled,))), now)
                 connection.execute(statements.CANCEL, (now, run))

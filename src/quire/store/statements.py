@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from quire.store.rows import EFFECT_COLUMNS, JOURNAL_COLUMNS, PLACE_BITS, QUESTION_COLUMNS, RUN_COLUMNS
+from quire.store.rows import EFFECT_COLUMNS, EVENT_COLUMNS, JOURNAL_COLUMNS, PLACE_BITS, QUESTION_COLUMNS, RUN_COLUMNS
 
 NEW_RUN = "INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
 NEW_PINS = "INSERT INTO pins (run, value, blob) VALUES (?, ?, ?)"
@@ -14,10 +14,13 @@ PUT_BLOB = "INSERT OR IGNORE INTO blobs (sha256, body) VALUES (?, ?)"
 TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
 APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({', '.join('?' * (JOURNAL_COLUMNS.count(',') + 1))})"
-# On its own this is a whole transaction: what it costs beside the sync is half of a BEGIN, a look, and a COMMIT.
+# On its own this is a whole transaction. It writes nothing where its owner has something to learn, be it that somebody
+# else is the owner now: then a longer transaction looks what it is.
 APPEND_ALONE = f"""
     INSERT INTO journal ({JOURNAL_COLUMNS})
-    SELECT {", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))} FROM runs WHERE id = ? AND epoch = ?
+    SELECT {", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))} FROM runs r
+    WHERE r.n = ? AND r.epoch = ? AND NOT r.cancel_requested
+        AND NOT EXISTS (SELECT 1 FROM questions q WHERE q.run = r.id AND q.state = 'answered')
 """
 SET_STATUS = """
     UPDATE runs SET status = ?, failure_kind = ?, failure_message = ?, ended_by = ?, expires_at = ?, updated_at = ?
@@ -81,10 +84,9 @@ RUNNING = f"SELECT r.id FROM runs r WHERE r.status = 'running' {_NEWEST}"
 FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
 
 EFFECTS = f"SELECT {EFFECT_COLUMNS} FROM journal j WHERE j.id BETWEEN ? AND ? AND j.path IS NOT NULL ORDER BY j.id"
-EVENTS = """
-    SELECT coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob))
-    FROM journal WHERE id BETWEEN ? AND ? AND (events IS NOT NULL OR events_blob IS NOT NULL) ORDER BY id
-"""
+_TOLD = "FROM journal WHERE id BETWEEN ? AND ? AND (events IS NOT NULL OR events_blob IS NOT NULL) ORDER BY id"
+EVENTS = f"SELECT {EVENT_COLUMNS} {_TOLD}"
+MARKS = f"SELECT coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)), path {_TOLD}"
 
 _OPEN = f"""
     SELECT {QUESTION_COLUMNS} FROM questions q CROSS JOIN runs r ON r.id = q.run

@@ -96,6 +96,9 @@ class Writer:
     def _attempt(self, writes: Sequence[Write]) -> Exception | None:
         if len(writes) == 1 and writes[0].rows.plain and not writes[0].park:
             return self._attempt_alone(writes[0])
+        return self._attempt_together(writes)
+
+    def _attempt_together(self, writes: Sequence[Write]) -> Exception | None:
         tails = [(write.held, write.held.tail) for write in writes]
         try:
             with self._database.transaction() as connection:
@@ -111,18 +114,18 @@ class Writer:
         return None
 
     def _attempt_alone(self, write: Write) -> Exception | None:
-        """The short way for a write that shares its commit with nobody: one statement is a transaction of its own."""
+        """The short way for a write that shares its commit with nobody and has nothing to learn: one statement is a
+        transaction of its own, and nothing has to be looked up after the sync."""
         held = write.held
         tail = held.tail.then(held.number, write.rows)
         (cells,) = write.rows.journal
         row = (tail.place, write.at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost, *cells)
         try:
             connection = self._database.connection()
-            if not connection.execute(statements.APPEND_ALONE, (*row, held.run, held.epoch)).rowcount:
-                write.outcome = fenced(held.run)
-                return None
+            if not connection.execute(statements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
+                return self._attempt_together([write])
             held.tail = tail
-            write.outcome = learn(connection, held)
+            write.outcome = Written()
         except sqlite3.Error as error:
             failure = explain(error, self._database.path)
             failure.__cause__ = error

@@ -7,19 +7,21 @@ name was found to mean is then checked and dispatched. What comes back is capped
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
-from quire.tools.names import Names, Target, may_use
+from quire.tools.names import ACTIONS, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
-from quire.trust.capabilities import Grants, mcp_tool
+from quire.trust.capabilities import Grants, flat_name, mcp_tool
 from quire.values import Value
+from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
 
@@ -28,10 +30,14 @@ if TYPE_CHECKING:
 
 MAX_RESULT_BYTES = 1_000_000
 SHELL = "rye/bash"
+LONGEST_NAME = 64
 
 
 class Gate:
-    """The `Tools` port. Close it when the run is over: it holds sessions with servers."""
+    """The `Tools` port. Close it when the run is over: it holds sessions with servers.
+
+    `scoped` makes the connections that look at grants themselves, for those of a thread that has less than the run.
+    """
 
     def __init__(
         self,
@@ -40,6 +46,7 @@ class Gate:
         redactor: Redactor,
         *,
         max_result: int = MAX_RESULT_BYTES,
+        scoped: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
     ) -> None:
         self._registry = registry
         self._grants = grants
@@ -47,6 +54,8 @@ class Gate:
         self._max_result = max_result
         self._arguments = Arguments()
         self._names = Names(registry, grants)
+        self._scoped = scoped
+        self._views: dict[frozenset[str], Gate] = {}
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
         target = (request.connection, request.tool) if request.connection else self._names.known(request.tool)
@@ -55,7 +64,7 @@ class Gate:
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         try:
-            return await self._call(request, effect_id)
+            return await self._under(request.grants)._call(request, effect_id)
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind, path=request.path) from None
 
@@ -72,6 +81,15 @@ class Gate:
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
         return list(offered.values())
+
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        """All that a thread with these grants may use of what the run may, under flat names."""
+        view = self._under(tuple(grants))
+        try:
+            specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
+        except ToolFailed as error:
+            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
+        return [Offered(_short(flat_name(spec.id)), spec.description, spec.schema, spec.id) for spec in specs]
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -107,6 +125,19 @@ class Gate:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    def _under(self, patterns: tuple[str, ...] | None) -> Gate:
+        """The gate as a thread sees it: never wider than this one. How far tools reach is the user's word alone."""
+        if patterns is None:
+            return self
+        narrow = Grants.of(patterns).narrow(self._grants)
+        grants = Grants(narrow.patterns | reaching(self._grants))
+        view = self._views.get(grants.patterns)
+        if view is None:
+            registry = self._registry.with_others(self._scoped(grants))
+            view = Gate(registry, grants, self._redactor, max_result=self._max_result)
+            self._views[grants.patterns] = view
+        return view
+
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
         connection, spec = await self._granted(request.connection, request.tool)
         given = request.arguments
@@ -134,7 +165,7 @@ class Gate:
             place, tool = await self._names.resolve(tool)
         connection = self._registry.connection(place)
         identity = connection.tool_id(tool)
-        if not may_use(self._grants, identity):
+        if place != ACTIONS and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
         return connection, await self._registry.spec(place, tool)
 
@@ -162,6 +193,13 @@ class Gate:
         return None
 
 
+def _short(name: str) -> str:
+    """Providers take no longer names."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+
+
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
     try:
         return {name: values.copy(value) for name, value in arguments.items()}
@@ -169,9 +207,12 @@ def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
         raise ToolFailed(f"the arguments of {tool} are not JSON: {error}", kind="arguments") from None
 
 
-def open_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> Gate:
+def open_gate(
+    settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None, *, run: str = ""
+) -> Gate:
     """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`."""
     from quire.tools.builtin.connection import BuiltInConnection
+    from quire.tools.items.connection import ItemsConnection
     from quire.tools.mcp import McpConnection
     from quire.tools.python import PythonConnection
 
@@ -182,10 +223,13 @@ def open_gate(settings: Settings, grants: Grants, environ: Mapping[str, str] | N
         name: McpConnection(server, folder, environ) for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
-    connections[BUILT_IN] = BuiltInConnection(
-        folder, grants, environ, private=[settings.user], asking=_documents(settings)
-    )
-    return Gate(Registry(connections), grants, Redactor(find_secrets(environ, settings.servers.values())))
+
+    def scoped(grants: Grants) -> dict[str, Connection]:
+        built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
+        return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run)}
+
+    redactor = Redactor(find_secrets(environ, settings.servers.values()))
+    return Gate(Registry({**connections, **scoped(grants)}), grants, redactor, scoped=scoped)
 
 
 def _documents(settings: Settings) -> list[str]:

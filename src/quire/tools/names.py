@@ -15,7 +15,10 @@ from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.registry import Registry, ToolSpec, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
 from quire.workspace.grants import FETCH, reach_of
-from quire.workspace.mcp_config import BUILT_IN, RESERVED
+from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
+
+ACTIONS = ITEMS
+"""The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which look at the grants of each item themselves."""
 
 Target: TypeAlias = tuple[str, str]
 """A connection and a tool at it."""
@@ -57,7 +60,7 @@ class Names:
         wanted = Grants.of([grant_for(pattern)])
         found: list[tuple[str, ToolSpec]] = []
         for place in self._registry.names():
-            if not self._reaches(place):
+            if place == ACTIONS or not self._reaches(place):
                 continue
             for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
                 name = tool if place in (BUILT_IN, RESERVED) else f"{place}__{tool}"
@@ -65,6 +68,16 @@ class Names:
                 if fits and self._may(place, tool):
                     found.append((name, spec))
         return found
+
+    async def usable(self, place: str) -> list[ToolSpec]:
+        """All tools at a connection that the run may use."""
+        if place == ACTIONS:
+            specs = (await self._registry.connection(place).tools()).values()
+            return [spec for spec in specs if self._grants.has_any(spec.name)]
+        if not self._reaches(place):
+            return []
+        found = sorted((await self._registry.connection(place).tools()).items())
+        return [spec for tool, spec in found if self._may(place, tool)]
 
     async def _resolve(self, name: str) -> Target:
         targets = self._spelled(name)
@@ -112,7 +125,7 @@ class Names:
         ]
 
     def _servers(self) -> list[str]:
-        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED)]
+        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED, ACTIONS)]
 
     def _may(self, place: str, tool: str) -> bool:
         return self._registry.has(place) and may_use(self._grants, self._registry.connection(place).tool_id(tool))
@@ -129,7 +142,7 @@ class Names:
         names: dict[str, object] = dict(SPECS) if self._registry.has(BUILT_IN) else {}
         left_out: list[str] = []
         for place in self._registry.names():
-            if place == BUILT_IN:
+            if place in (BUILT_IN, ACTIONS):
                 continue
             if not self._may(place, name):
                 left_out.append(place)

@@ -56,6 +56,10 @@ class Registry:
     def names(self) -> list[str]:
         return list(self._connections)
 
+    def with_others(self, connections: Mapping[str, Connection]) -> Registry:
+        """The same, some of them replaced. Only one of the two is to be closed."""
+        return Registry({**self._connections, **connections})
+
     def has(self, name: str) -> bool:
         return name in self._connections
 

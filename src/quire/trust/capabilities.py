@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from quire.errors import Denied
@@ -21,11 +21,18 @@ ALIASES = {
     "file__read": "rye/file-system/read",
     "file__write": "rye/file-system/write",
     "file__edit": "rye/file-system/edit",
-    "file__list": "rye/file-system/list",
+    "file__edit_lines": "rye/file-system/edit_lines",
+    "file__list": "rye/file-system/ls",
     "file__glob": "rye/file-system/glob",
     "file__grep": "rye/file-system/grep",
+    "rye/file-system/fs_read": "rye/file-system/read",
     "rye/file-system/fs_write": "rye/file-system/write",
+    "rye/file-system/list": "rye/file-system/ls",
     "http__get": "rye/web/fetch",
+    "rye/web/fetch/fetch": "rye/web/fetch",
+    "rye_execute": "rye/execute",
+    "rye_fetch": "rye/fetch",
+    "rye_sign": "rye/sign",
     "shell": "rye/bash",
     "thread_directive": "rye/agent/threads/thread_directive",
     "spawn_thread": "rye/agent/threads/thread_directive",
@@ -39,6 +46,8 @@ _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in 
 ALWAYS = ("directive_return", "rye/agent/threads/internal/")
 """What a thread may execute without any grant: an id, or the beginning of one."""
 
+_FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
+_SEPARATORS = re.compile(r"[^A-Za-z0-9_]")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _ODD = re.compile(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/-]")
 _FULL = re.compile(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
@@ -53,6 +62,16 @@ def canonical(item_id: str) -> str:
     """The one id behind the id that a document wrote. Escapes that are already there stay."""
     item_id = ALIASES.get(item_id, item_id)
     return _ODD.sub(lambda found: _bytes(found.group()), item_id)
+
+
+def flat_name(item_id: str) -> str:
+    """An id as a name that every model's provider takes."""
+    return _SEPARATORS.sub("_", item_id)
+
+
+def from_flat_name(name: str) -> str:
+    """The id behind the name that a model used: a flat one, an id, or another name of a tool."""
+    return _FLAT.get(name) or canonical(name)
 
 
 def mcp_tool(server: str, tool: str) -> str:
@@ -74,13 +93,46 @@ class Grants:
     """What somebody may do. Build with `Grants.of`, which brings every way to write a grant to one form."""
 
     patterns: frozenset[str] = frozenset()
+    _exact: frozenset[str] = field(init=False, repr=False, compare=False)
+    _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _globs: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _heads: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _tails: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    _searched: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sorts the patterns by how they are looked up: nearly all are fixed, or fixed but for a `*` at the end."""
+        exact, prefixes, globs = set(), [], []
+        for pattern in self.patterns:
+            at = pattern.find("*")
+            if at < 0:
+                exact.add(pattern)
+            elif at < len(pattern) - 1:
+                globs.append(pattern)
+            else:
+                prefixes.append(pattern[:-1])
+                if pattern.endswith(".*"):
+                    exact.add(pattern[:-2])
+        fetched = (pattern.split(".", 3) for pattern in self.patterns if pattern.startswith("rye.fetch."))
+        set_once = object.__setattr__
+        set_once(self, "_exact", frozenset(exact))
+        set_once(self, "_prefixes", tuple(prefixes))
+        set_once(self, "_globs", tuple(globs))
+        set_once(self, "_heads", tuple({glob.partition("*")[0] for glob in globs}))
+        # `X.*` covers `X` too, so nothing can be said about how what it covers ends.
+        set_once(self, "_tails", tuple({"" if glob.endswith(".*") else glob.rpartition("*")[2] for glob in globs}))
+        set_once(self, "_searched", frozenset(".".join(parts[:3]) for parts in fetched if len(parts) == 4))
 
     @classmethod
     def of(cls, patterns: Iterable[str]) -> Grants:
         return cls(frozenset(_normal(pattern) for pattern in patterns))
 
     def covers(self, needed: str) -> bool:
-        return any(_matches(pattern, needed) for pattern in self.patterns)
+        if needed in self._exact or needed.startswith(self._prefixes):
+            return True
+        if not needed.startswith(self._heads) or not needed.endswith(self._tails):
+            return False
+        return any(_matches(pattern, needed) for pattern in self._globs)
 
     def narrow(self, parent: Grants) -> Grants:
         """What is left of these under a parent: never more than either of the two.
@@ -97,11 +149,17 @@ class Grants:
         identity = canonical(item_id)
         if primary == "execute" and item_type == "tool" and _always(identity):
             return True
-        needed = capability(primary, item_type, item_id)
-        if self.covers(needed):
-            return True
+        if item_id:
+            return self.covers(f"rye.{primary}.{item_type}.{identity.replace('/', '.')}")
+        needed = capability(primary, item_type, "")
         # A search of a type may see what any fetch of that type may see.
-        return primary == "fetch" and not item_id and any(grant.startswith(f"{needed}.") for grant in self.patterns)
+        return self.covers(needed) or (primary == "fetch" and needed in self._searched)
+
+    def has_any(self, primary: str) -> bool:
+        """Whether any grant could be one for this kind of action."""
+        head = f"rye.{primary}."
+        fixed = ((pattern, pattern.partition("*")[0]) for pattern in self.patterns)
+        return any(part.startswith(head) or ("*" in pattern and head.startswith(part)) for pattern, part in fixed)
 
     def require(self, primary: Primary, item_type: str, item_id: str) -> None:
         """Raises `Denied` unless allowed, with the capability that is missing and the way to grant it."""
@@ -134,7 +192,7 @@ def _bytes(text: str) -> str:
 
 
 def _always(item_id: str) -> bool:
-    return any(item_id.startswith(free) if free.endswith("/") else item_id == free for free in ALWAYS)
+    return item_id in ALWAYS or item_id.startswith(_FREE_FOLDERS)
 
 
 def _normal(pattern: str) -> str:
@@ -145,7 +203,7 @@ def _normal(pattern: str) -> str:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    return _glob(pattern, text) or (pattern.endswith(".*") and _glob(pattern[:-2], text))
+    return glob(pattern, text) or (pattern.endswith(".*") and glob(pattern[:-2], text))
 
 
 def _contains(outer: str, inner: str) -> bool:
@@ -153,7 +211,7 @@ def _contains(outer: str, inner: str) -> bool:
     return _matches(outer, inner) and (not inner.endswith(".*") or _matches(outer, inner[:-2]))
 
 
-def _glob(pattern: str, text: str) -> bool:
+def glob(pattern: str, text: str) -> bool:
     """Leftmost search for each fixed part: linear, whatever the pattern."""
     if "*" not in pattern:
         return pattern == text
@@ -173,3 +231,15 @@ _OLD_GRANTS = {
     f"rye.execute.tool.{old.replace('/', '.')}": f"rye.execute.tool.{new.replace('/', '.')}"
     for old, new in ALIASES.items()
 }
+
+_FLAT = {
+    flat_name(identity): identity
+    for identity in (
+        *ALIASES.values(),
+        "rye/fetch",
+        "rye/execute",
+        "rye/sign",
+        "rye/agent/threads/orchestrator",
+    )
+} | {flat_name(old): new for old, new in ALIASES.items() if "/" in old}
+"""Ids by their flat names: also those that a thread is not offered, so that a denial can say what was denied."""

@@ -22,13 +22,13 @@ from quire.trust.capabilities import Grants, canonical, capability, escape, gran
 from quire.workspace.requests import is_trusted
 from quire.workspace.settings import Settings
 
-FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "list", "glob", "grep"))
+FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "edit_lines", "ls", "glob", "grep"))
 FETCH = "rye/web/fetch"
 SHELL = "rye/bash"
 ASK = "ask"
 BUILT_IN_IDS = frozenset({*FILE_TOOLS, FETCH, SHELL, ASK})
 
-_WRITING = ("rye/file-system/write", "rye/file-system/edit")
+_WRITING = ("rye/file-system/write", "rye/file-system/edit", "rye/file-system/edit_lines")
 _HOST = "rye.reach.host."
 _FOLDER = "rye.reach.folder."
 _UNSANDBOXED = "rye.reach.shell.unsandboxed"
@@ -54,6 +54,11 @@ def reach_of(grants: Grants) -> Reach:
         # A grant of all of `rye/web/*`, not of `http__get` alone, which keeps away from private addresses.
         network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
     )
+
+
+def reaching(grants: Grants) -> frozenset[str]:
+    """Those of the grants that say how far tools may go."""
+    return frozenset(one for one in grants.patterns if one.startswith("rye.reach."))
 
 
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:

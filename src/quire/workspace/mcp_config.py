@@ -17,6 +17,7 @@ from quire.diagnostics import nearest
 FILE = ".mcp.json"
 RESERVED = "python"
 BUILT_IN = "quire"
+ITEMS = "rye"
 DEFAULT_TIMEOUT = 120.0
 
 _HTTP = ("http", "streamable-http", "streamable_http", "streamableHttp")
@@ -118,6 +119,8 @@ class _Entry:
             self._problem(f'"{RESERVED}" stands for Python functions; give the server another name')
         if self.name == BUILT_IN:
             self._problem(f'"{BUILT_IN}" stands for the built-in tools; give the server another name')
+        if self.name == ITEMS:
+            self._problem(f'"{ITEMS}" stands for directives and knowledge; give the server another name')
         for key in data:
             if key not in _KEYS:
                 close = nearest(key, _KEYS)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from quire.diagnostics import Diagnostic
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
 from quire.source import Source
+from quire.values import Value
 
 
 def shown(text: str, found: Iterable[Diagnostic]) -> list[tuple[str, str]]:
@@ -42,18 +43,32 @@ def steps(*texts: str) -> str:
 
 
 class Workspace:
-    """Registered pipelines, one a text, and the tools there are."""
+    """Registered pipelines, one a text, and the tools and identities there are."""
 
-    def __init__(self, *texts: str, tools: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        *texts: str,
+        tools: Collection[str] | None = None,
+        parameters: Mapping[str, Mapping[str, Value]] | None = None,
+        identities: Collection[str] | None = None,
+    ) -> None:
         found = [pipeline for text in texts for pipeline in file_of(text).pipelines]
         self._pipelines = {pipeline.name.text: pipeline for pipeline in found}
         self._tools = tools
+        self._parameters = parameters or {}
+        self._identities = identities
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         return self._pipelines.get(name)
 
     def tools(self) -> Collection[str] | None:
         return self._tools
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        return self._parameters.get(tool)
+
+    def identities(self) -> Collection[str] | None:
+        return self._identities
 
 
 def checked(text: str, workspace: Workspace | None = None) -> list[tuple[str, str]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.formats.pipeline.reading import Workspace, checked, file_of, steps
+from tests.formats.pipeline.reading import Workspace, checked, steps
 
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.source import Source
+from quire.values import Value
 
 COLLECT = "collect: {transform: {value: pipe}}"
 SCHEMAS = """\
@@ -150,6 +151,53 @@ def test_what_a_workspace_tells(step: str, found: list[tuple[str, str]]) -> None
     assert checked(steps(step), Workspace(REPORT, GREEDY, tools=["file__read"])) == found
 
 
+READ: dict[str, Value] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "a file"},
+        "limit": {"type": "integer", "minimum": 1},
+        "all": {"type": "boolean"},
+        "words": {"type": "array"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("args", "found"),
+    [
+        ("{path: a.txt}", []),
+        ("{path: a.txt, limit: 3, all: true, words: [a]}", []),
+        ("{path: !expr ctx.n, limit: !expr pipe}", []),
+        ("{}", [("PL113", "t")]),
+        ("{limit: 3}", [("PL113", "t")]),
+        ("{path: a.txt, limti: 3}", [("PL113", "limti")]),
+        ("{path: 5}", [("PL113", "5")]),
+        ("{path: a.txt, limit: 0}", [("PL113", "0")]),
+        ("{path: a.txt, limit: true, all: 1, words: {}}", [("PL113", "true"), ("PL113", "1"), ("PL113", "{}")]),
+        ("{file: !expr ctx.f}", [("PL113", "t"), ("PL113", "file")]),
+    ],
+)
+def test_what_a_built_in_tool_is_given(args: str, found: list[tuple[str, str]]) -> None:
+    workspace = Workspace(tools=["t"], parameters={"t": READ})
+    assert checked(steps(f"tool: {{name: t, args: {args}}}"), workspace) == found
+    assert checked(steps("tool: {name: u, args: {no: 1}}"), Workspace(parameters={"t": READ})) == []
+
+
+def test_identities() -> None:
+    known = Workspace(identities=["default", "reviewer"])
+    assert checked(steps("agent: {prompt: a, identity: reviwer}"), known) == [("PL112", "reviwer")]
+    for said in ("identity: reviewer", "identity: default", ""):
+        assert checked(steps(f"agent: {{prompt: a, {said}}}"), known) == []
+    assert checked(steps("agent: {prompt: a, identity: anybody}"), Workspace()) == []
+
+
+def test_an_agent_may_be_left_all_tools_that_fit() -> None:
+    text = steps("agent: {prompt: a, capabilities: {tools: ['file__*', 'web__*']}}", "tool: {name: 'file__*'}")
+    assert checked(text, Workspace(tools=["file__read"])) == [("PL103", "'web__*'"), ("PL103", "'file__*'")]
+
+
 def test_tools_that_nobody_knows_are_not_missed() -> None:
     assert checked(steps("tool: {name: anything}"), Workspace()) == []
 
@@ -181,9 +229,48 @@ def test_long_chains_of_calls_and_wide_ones_take_no_time() -> None:
     )
 
 
-def test_a_broken_file_keeps_its_errors() -> None:
-    assert [code for code, _ in checked(steps("transform: {value: 1}", "agent: {prompt: ''}"))] == ["PL014"]
-    assert file_of(steps("agent: {prompt: ''}"))
+BROKEN = "transform: {value: 1}"
+SCHEMA = "schema: S\nfields: {a: {type: bool}}\n---\n"
+NO_STEPS = "pipeline: q\nsteps: 5\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (steps(BROKEN, "agent: {prompt: ''}"), ["PL014", "PL205"]),
+        (steps(BROKEN, "tool: {name: x, args: {p: '{ctx.a}'}}", "transform: {value: item}"),
+         ["PL014", "PL201", "PL105"]),
+        (steps("agent: {prompt: hi, schema: No}", BROKEN), ["PL102", "PL014"]),
+        # The one that cannot be read still says what it writes, also where that is misplaced.
+        (steps("transform: {value: 1, output: a}", "transform: {value: a}", "transform: {value: '1', output: a}"),
+         ["PL014"]),
+        (steps("transfrom: {value: '1', output: total}", "transform: {value: totl}"), ["PL009", "PL207"]),
+        # One that does not say what it writes may write anything.
+        (steps("transform: {value: '1', ouput: total}", "transform: {value: total}",
+               "transform: {value: '1', output: totale}"), ["PL011"]),
+        (steps("transform: {value: '1', ouput: a}", "transform: {value: a}", "transform: {value: '1', output: a}"),
+         ["PL011"]),
+        # A schema may be used by who cannot be read, and be there although it cannot be read itself.
+        (SCHEMA + steps(BROKEN), ["PL014"]),
+        ("schema: S\nfields: {a: {type: nope}}\n---\n" + steps("agent: {prompt: hi, schema: S}"), ["PL043"]),
+        # A step with a broken step inside is still known, and so are the other steps inside of it.
+        (steps("for_each: {items: [1], on_error: abort, do: {transform: {value: 1}}, "
+               "collect: {agent: {prompt: ''}}}"), ["PL014", "PL205"]),
+        ("pipeline: 1x\nsteps:\n- agent: {prompt: ''}\n", ["PL007", "PL205"]),
+        # After a syntax error there is no telling what the rest would have been.
+        (steps("agent: {prompt: ''}", "transform: {value: ]}"), ["YM001"]),
+    ],
+)  # fmt: skip
+def test_a_file_with_errors_is_checked_as_far_as_it_can_be_read(text: str, found: list[str]) -> None:
+    assert [code for code, _ in checked(text, Workspace())] == found
+
+
+def test_a_broken_sibling_is_no_reason_to_warn() -> None:
+    call = "pipeline: p\nsteps:\n- call: {pipeline: q, pass: [x]}\n---\n"
+    for sibling in (NO_STEPS, "pipeline: q\nsteps:\n- transform: {value: 1}\n"):
+        reading = parse(Source.of(call + sibling), registered=True)
+        assert reading.file is None
+        assert check_reading(reading, Workspace()) == reading.diagnostics
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,12 @@ def test_ids_and_names_are_unique_and_say_how_severe() -> None:
 @pytest.mark.parametrize("code", OURS, ids=lambda code: code.id)
 def test_examples_of_pages_are_true(code: Code) -> None:
     wrong, right = code.explanation.split("Wrong:\n\n")[1].split("\n\nRight:\n\n")
-    workspace = Workspace(REPORT, tools=["file__read", "file__write"])
+    workspace = Workspace(
+        REPORT,
+        tools=["file__read", "file__write"],
+        parameters={"file__read": {"properties": {"path": {}}, "required": ["path"], "additionalProperties": False}},
+        identities=["default", "reviewer"],
+    )
 
     def found(example: str) -> set[str]:
         text = "\n".join(line[4:] for line in example.split("\n"))

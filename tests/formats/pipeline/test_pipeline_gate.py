@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.formats.pipeline.gate import Problem, gate
+from quire.formats.pipeline.gate import Refusal, gate
 
 KNOWN = ("file__read", "web_search")
 COLLECT = "collect: {transform: {value: pipe}}"
 
 
-def refused(step: str, *, shell: bool = False, known: tuple[str, ...] = KNOWN) -> Problem | None:
+def refused(step: str, *, shell: bool = False, known: tuple[str, ...] = KNOWN) -> Refusal | None:
     schema = "schema: S\nfields: {x: {type: ref, schema: T}}\n---\nschema: T\nfields: {y: {type: bool}}\n---\n"
     dangling = "schema: D\nfields: {x: {type: ref, schema: Nowhere}}\n---\n"
     return gate(file_of(schema + dangling + steps("transform: {value: '1'}", step)), "me", known, shell)
@@ -35,31 +35,33 @@ def test_passes(step: str) -> None:
 @pytest.mark.parametrize(
     ("step", "path", "word"),
     [
-        ("tool: {name: no_such_tool}", "1", "no_such_tool"),
-        ("tool: {name: t, schema: S}", "1", "t"),
-        ("tool: {name: web_search, schema: Missing}", "1", "Missing"),
-        ("agent: {prompt: hi, schema: D}", "1", "Nowhere"),
-        ("agent: {prompt: hi, identity: boss}", "1", "boss"),
-        ("shell: {command: ls}", "1", "shell"),
-        ("shell: {command: ls, schema: Missing}", "1", "Missing"),
-        ("tool: {name: shell, args: {command: ls}}", "1", "shell"),
-        *((f"tool: {{name: {name}}}", "1", name)
+        ("tool: {name: no_such_tool}", "2", "no_such_tool"),
+        ("tool: {name: t, schema: S}", "2", "t"),
+        ("tool: {name: web_search, schema: Missing}", "2", "Missing"),
+        ("agent: {prompt: hi, schema: D}", "2", "Nowhere"),
+        ("agent: {prompt: hi, identity: boss}", "2", "boss"),
+        ("shell: {command: ls}", "2", "shell"),
+        ("shell: {command: ls, schema: Missing}", "2", "Missing"),
+        ("tool: {name: shell, args: {command: ls}}", "2", "shell"),
+        *((f"tool: {{name: {name}}}", "2", name)
           for name in ("run_pipeline", "run_pipeline_async", "run_pipeline_inline", "run_pipeline_inline_async",
                        "delegate_to_agent", "pipeline__run", "pipeline__hello", "multi_agent__delegate")),
-        (f"for_each: {{items: [1], on_error: abort, do: {{tool: {{name: x}}}}, {COLLECT}}}", "1.for_each.do", "x"),
+        (f"for_each: {{items: [1], on_error: abort, do: {{tool: {{name: x}}}}, {COLLECT}}}", "2.for_each.do", "x"),
         ("for_each: {items: [1], on_error: abort, do: {transform: {value: item}}, collect: {tool: {name: x}}}",
-         "1.for_each.collect", "x"),
-        ("fold: {items: [1], init: '0', do: {agent: {prompt: a, identity: boss}}, output: t}", "1.fold.do", "boss"),
+         "2.for_each.collect", "x"),
+        ("fold: {items: [1], init: '0', do: {agent: {prompt: a, identity: boss}}, output: t}", "2.fold.do", "boss"),
         (f"parallel: {{branches: {{a: {{fold: {{init: '0', do: {{tool: {{name: x}}}}, output: t}}}}}}, {COLLECT}}}",
-         "1.parallel.a.fold.do", "x"),
+         "2.parallel.a.fold.do", "x"),
         ("parallel: {branches: {a: {transform: {value: '1'}}}, collect: {agent: {prompt: a, schema: No}}}",
-         "1.parallel.collect", "No"),
+         "2.parallel.collect", "No"),
     ],
 )  # fmt: skip
 def test_refuses(step: str, path: str, word: str) -> None:
-    found = refused(step)
-    assert found is not None and found.path == path and word in found.message
-    assert str(found) == f"step {path}: {found.message}"
+    refusal = refused(step)
+    assert refusal is not None
+    found = refusal.problems[0]
+    assert found.path == path and word in found.message
+    assert str(refusal).startswith(f"step {path}: {found.message}")
 
 
 def test_a_launch_is_refused_even_if_it_is_a_known_tool() -> None:
@@ -74,7 +76,17 @@ def test_a_shell_that_is_there(shell: bool, known: tuple[str, ...]) -> None:
     assert refused("tool: {name: shell, args: {command: ls}}", shell=shell, known=known) is None
 
 
-def test_the_first_problem_in_the_order_of_the_text() -> None:
-    file = file_of(steps("agent: {prompt: a, identity: boss}", "tool: {name: x}"))
-    found = gate(file, "me", KNOWN, shell=False)
-    assert found is not None and (found.path, "boss" in found.message) == ("0", True)
+def test_all_problems_in_the_order_of_the_text() -> None:
+    fan = f"for_each: {{items: [1], on_error: abort, do: {{tool: {{name: y, schema: No}}}}, {COLLECT}}}"
+    file = file_of(steps("agent: {prompt: a, identity: boss}", "tool: {name: file__read}", fan, "tool: {name: x}"))
+    refusal = gate(file, "me", KNOWN, shell=False)
+    assert refusal is not None
+    assert [one.path for one in refusal.problems] == ["1", "3.for_each.do", "3.for_each.do", "4"]
+    told = str(refusal)
+    assert told.index("step 1: ") < told.index('"No"') < told.index('"y"') < told.index('step 4: the tool "x"')
+
+
+def test_a_hundred_problems_are_counted_not_listed() -> None:
+    refusal = gate(file_of(steps(*["tool: {name: x}"] * 100)), "me", KNOWN, shell=False)
+    assert refusal is not None and len(refusal.problems) == 100
+    assert str(refusal).count("does not resolve") == 20 and str(refusal).endswith("; and 80 more")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
+from quire.engine.pipeline import Setting, interpret_pipeline
+from quire.engine.requests import ModelRequest
 from quire.expr import EvalError
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.prompts import template
@@ -25,6 +27,7 @@ from quire.plan.nodes import (
     Transform,
     Work,
 )
+from quire.values import Value
 
 
 def plan_of(text: str) -> Plan:
@@ -48,7 +51,7 @@ def test_the_plan() -> None:
     assert first.capture == Capture("m", None, (), None) and second.capture is None
     assert isinstance(first.work, Transform) and first.work.value.compiled.evaluate({"ctx": {"n": 1}}) == 2
     assert text[first.span.start : first.span.end] == ""
-    assert second.work == Agent(template("x {m}", ()), None, None, "R")
+    assert second.work == Agent(template("x {m}"), None, None, "R")
 
 
 def test_tools() -> None:
@@ -112,18 +115,38 @@ def test_match() -> None:
         ('Reply like {"passed": true}', ['Reply like {"passed": true}']),
         ("{ctx.n + 1} { ctx.a } {} {1} {a.} {.a} {a-b}", ["{ctx.n + 1} { ctx.a } {} {1} {a.} {.a} {a-b}"]),
         ("{{ctx.x}} and {{pipe}}", ["{ctx.x} and {pipe}"]),
-        ("{{known.x}} {{unknown}}", ["{known.x} {{unknown}}"]),
+        ("{{known.x}} {{a}}", [("known.x", "{{known.x}}"), " ", ("a", "{{a}}")]),
         ("{{{ctx.x}}}", ["{{ctx.x}}"]),
         ("{ctx.x}}", [("ctx.x", "{ctx.x}"), "}"]),
         ("{ä}", ["{ä}"]),
     ],
 )
 def test_templates(text: str, parts: list[str | tuple[str, str]]) -> None:
-    found = [(part.name, part.raw) if isinstance(part, Reference) else part for part in template(text, {"known"}).parts]
+    found = [(part.name, part.raw) if isinstance(part, Reference) else part for part in template(text).parts]
     assert found == parts
 
 
-def test_double_braces_escape_the_stores_that_the_pipeline_knows() -> None:
-    plan = plan_of(steps("transform: {value: seen, output: made}", "agent: {prompt: '{{seen}} {{made.x}} {{other}}'}"))
-    work = plan.body.steps[1].work
-    assert isinstance(work, Agent) and work.prompt.parts == ("{seen} {made.x} {{other}}",)
+@pytest.mark.parametrize(
+    ("inputs", "prompt", "sent"),
+    [
+        ({"topic": "tea"}, "{topic} {{topic}} {{topic.x}}", "tea {topic} {topic.x}"),
+        ({}, "{topic} {{topic}} {{topic.x}}", "{topic} {{topic}} {{topic.x}}"),
+        ({}, "{made} {{made}} {later} {{later}}", "1 {made} {later} {{later}}"),
+        ({}, "{{ctx.gone}} {{item}} {{pipe}}", "{ctx.gone} {item} {pipe}"),
+    ],
+)
+def test_double_braces_are_an_escape_exactly_where_single_ones_are_a_reference(
+    inputs: dict[str, Value], prompt: str, sent: str
+) -> None:
+    plan = plan_of(
+        steps(
+            "transform: {value: '1', output: made}",
+            f"agent: {{prompt: '{prompt}'}}",
+            "transform: {value: '2', output: later}",
+        )
+    )
+    walk = interpret_pipeline(plan, inputs, Setting())
+    asked = next(walk)
+    while not isinstance(asked, ModelRequest):
+        asked = walk.send({})
+    assert asked.messages[0].content == sent

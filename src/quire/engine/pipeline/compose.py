@@ -52,5 +52,9 @@ def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
     if callee is None:
         raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)
     stores = {name: frame.value(value, path) for name, value in work.passes}
+    if callee.format != "pipeline":
+        from quire.engine.call_document import call_document
+
+        return (yield from call_document(work.document, stores, prefix, path, frame.setting))
     inner = Frame(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
     return (yield from run_steps(callee.body, prefix, inner))

@@ -70,6 +70,9 @@ class Frame:
     def _refer(self, reference: Reference, path: str) -> str:
         root, *rest = reference.name.split(".")
         names = self._names()
+        if reference.default is not None:
+            # Double braces: the escape where there is something to escape from, else text like any other.
+            return reference.default if root in names else reference.raw
         if root == "ctx":
             value: Value = self.stores
         elif root == "pipe":

@@ -55,6 +55,8 @@ def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -
     root, *rest = reference.name.split(".")
     if root not in RESERVED and root not in names:
         return reference.raw
+    if reference.default is not None:
+        return reference.default
     value: Value = stores
     for segment in rest if root == "ctx" else [root, *rest]:
         if root in RESERVED - {"ctx"} or not isinstance(value, Mapping) or segment not in value:

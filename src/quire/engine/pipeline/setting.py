@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from quire.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from quire.engine.thread.bundle import Bundle
+    from quire.engine.thread.limits import Limits
+    from quire.engine.thread.purse import Purse
 
 MAX_ITEMS = 10_000
 MAX_TURNS = 25
@@ -22,9 +28,11 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`documents` are the callees by name. `repairs` is how often a reply that does not fit its schema is sent back.
+    """`documents` are the callees by name, of any format; `bundles` the texts of those that are directives.
 
-    `fan_out_depth` of 0 sets no limit.
+    `repairs` is how often a reply that does not fit its schema is sent back. `fan_out_depth` of 0 sets no limit.
+
+    `grants`, `purse` and `limits` are those of the thread that called, None where no thread did.
     """
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -32,3 +40,7 @@ class Setting:
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {"default": Profile()})
     repairs: int = 2
     fan_out_depth: int = 5
+    bundles: Mapping[str, Bundle] = field(default_factory=dict)
+    grants: tuple[str, ...] | None = None
+    purse: Purse | None = None
+    limits: Limits | None = None

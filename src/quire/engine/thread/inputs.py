@@ -63,7 +63,7 @@ def kind_of(type: str) -> str | None:
 
 def _text(value: Value) -> Value:
     if not isinstance(value, str):
-        raise ValueError(f"{shown(value)} is not text")
+        raise ValueError(f"{shown(value)} is not a string")
     return clean(value)
 
 
@@ -93,21 +93,21 @@ def _boolean(value: Value) -> Value:
         return _BOOLEANS[value.strip().lower()]
     if isinstance(value, bool):
         return value
-    raise ValueError(f"{shown(value)} is not true or false")
+    raise ValueError(f"{shown(value)} is not a boolean: true or false")
 
 
 def _list(value: Value) -> Value:
     found = _decoded(value)
     if isinstance(found, list | tuple):
         return found
-    raise ValueError(f"{shown(value)} is not a list; as text it is written in JSON, as in [1, 2]")
+    raise ValueError(f"{shown(value)} is not an array: as text it is written in JSON, as in [1, 2]")
 
 
 def _object(value: Value) -> Value:
     found = _decoded(value)
     if isinstance(found, Mapping):
         return found
-    raise ValueError(f'{shown(value)} is not an object; as text it is written in JSON, as in {{"a": 1}}')
+    raise ValueError(f'{shown(value)} is not an object: as text it is written in JSON, as in {{"a": 1}}')
 
 
 def _decoded(value: Value) -> Value:

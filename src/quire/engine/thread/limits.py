@@ -6,9 +6,9 @@ thread bounds all of it. None is no limit. All of it is computed from records, s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from quire.diagnostics import nearest
 from quire.engine.thread.inputs import converted, shown
@@ -26,6 +26,8 @@ DEFAULTS: Mapping[str, Value] = {
 }
 ALIASES: Mapping[str, str] = {"max_turns": "turns", "max_tokens": "tokens"}
 _WHOLE = ("turns", "tokens", "spawns", "depth")
+_MOST = 10**15
+_N = TypeVar("_N", int, float)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class Limits:
 
     def as_value(self) -> dict[str, Value]:
         return {name: getattr(self, name) for name in DEFAULTS}
+
+    def raised(self, name: str, value: float) -> Limits:
+        """With one of them as a person has set it."""
+        return replace(self, **{name: int(value) if name in _WHOLE else value})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +202,10 @@ def _canonical(given: Mapping[str, Value], whose: str, problems: list[str]) -> d
         except ValueError as error:
             problems.append(f"limit {written} in {whose}: {error}")
             continue
-        # Both spellings of one limit: the tighter one holds.
         before = values.get(name)
-        both = isinstance(before, int | float) and isinstance(amount, int | float)
-        values[name] = _least(before, amount) if both else amount  # type: ignore[arg-type]
+        if isinstance(before, int | float) and isinstance(amount, int | float):
+            amount = min(before, amount)  # both spellings of one limit: the tighter one holds
+        values[name] = amount
     return values
 
 
@@ -211,12 +217,12 @@ def _amount(name: str, value: Value) -> Value:
     if value is None:
         return None
     amount = converted("integer" if name in _WHOLE else "number", value)
-    if not isinstance(amount, int | float) or amount < 0 or not math.isfinite(amount):
-        raise ValueError(f"{shown(value)} is less than nothing")
+    if not isinstance(amount, int | float) or not 0 <= amount <= _MOST:
+        raise ValueError(f"{shown(value)} is not between 0 and {_MOST:,}")
     return float(amount) if name == "spend" else amount
 
 
-def _least[N: (int, float)](one: N | None, other: N | None) -> N | None:
+def _least(one: _N | None, other: _N | None) -> _N | None:
     if one is None or other is None:
         return other if one is None else one
     return min(one, other)

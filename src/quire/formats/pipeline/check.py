@@ -8,8 +8,9 @@ from __future__ import annotations
 from operator import attrgetter
 
 from quire.diagnostics import Diagnostic
+from quire.formats.pipeline.checks.arguments import check_arguments
 from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
-from quire.formats.pipeline.checks.names import check_schema_names, check_tool_names
+from quire.formats.pipeline.checks.names import check_identities, check_schema_names, check_tool_names
 from quire.formats.pipeline.checks.resolver import Find, Resolver, finder
 from quire.formats.pipeline.checks.stores import check_stores
 from quire.formats.pipeline.checks.texts import check_texts
@@ -21,21 +22,29 @@ __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 
 
 def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
-    """The findings of a reading and those of all checks, in the order of the text."""
-    file = reading.file
+    """The findings of a reading and those of all checks, in the order of the text.
+
+    With errors the rest of the file is looked at all the same. What is said then holds whatever stands in the holes.
+    """
+    file = reading.file or reading.partial
     if file is None:
         return reading.diagnostics
     fields = Fields(reading.source)
     find = finder(file, resolver)
     tools = resolver.tools() if resolver else None
-    calls = CallChecker(find, fields, complete=resolver is not None)
+    calls = CallChecker(find, fields, complete=resolver is not None, unread=file.unread)
     check_schema_names(file, fields)
     if tools is not None:
         check_tool_names(file, tools, fields)
+    if resolver is not None:
+        check_identities(file, resolver.identities(), fields)
+        check_arguments(file, resolver, fields)
     for pipeline in file.pipelines:
         calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
         check_types(pipeline, file.schemas, fields)
-    found = [*reading.diagnostics, *dict.fromkeys(fields.found)]
+    known = {one.span.start for one in reading.diagnostics}
+    fresh = (one for one in dict.fromkeys(fields.found) if reading.file or one.span.start not in known)
+    found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))

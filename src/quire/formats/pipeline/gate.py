@@ -18,11 +18,12 @@ DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})
 LAUNCH_PREFIX = "pipeline__"
 ALWAYS_THERE = frozenset({"ask"})
 """Tools of the engine's own."""
+MOST_TOLD = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """`path` is that of the step, such as `0.for_each.do`."""
+    """`path` is that of the step, such as `1.for_each.do`: steps count from 1, as people do."""
 
     path: str
     message: str
@@ -31,25 +32,39 @@ class Problem:
         return f"step {self.path}: {self.message}"
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """All that is wrong with a definition, in the order of the text; there is at least one problem."""
+
+    problems: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        told = "; ".join(str(problem) for problem in self.problems[:MOST_TOLD])
+        more = len(self.problems) - MOST_TOLD
+        return f"{told}; and {more} more" if more > 0 else told
+
+
 def gate(
     file: PipelineFile, identity: str, known_tools: Collection[str], shell: bool, denied: Collection[str] = ()
-) -> Problem | None:
-    """The first problem in the order of the text.
+) -> Refusal | None:
+    """What is wrong with a definition; None where nothing is.
 
     `known_tools` are all names that resolve, `shell` says whether commands may run, and `denied` are further names of
     tools that launch or delegate.
     """
     schemas = {schema.name: schema for schema in file.schemas}
-    for pipeline in file.pipelines:
-        for path, step in walk(pipeline):
-            message = (
-                _schema(step, schemas)
-                or _tool(step, known_tools, shell, denied)
-                or (_identity(step.body, identity) if isinstance(step.body, AgentBody) else "")
-            )
-            if message:
-                return Problem(path, message)
-    return None
+    problems = [
+        Problem(path, message)
+        for pipeline in file.pipelines
+        for path, step in walk(pipeline)
+        for message in (
+            _schema(step, schemas),
+            _tool(step, known_tools, shell, denied),
+            _identity(step.body, identity) if isinstance(step.body, AgentBody) else "",
+        )
+        if message
+    ]
+    return Refusal(tuple(problems)) if problems else None
 
 
 def _schema(step: Step, schemas: dict[str, Schema]) -> str:

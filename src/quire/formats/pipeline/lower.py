@@ -8,9 +8,7 @@ from typing import assert_never
 from quire.expr import Expression, compile
 from quire.expr.syntax import Path
 from quire.formats.pipeline import syntax
-from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.prompts import template
-from quire.formats.pipeline.walk import walk
 from quire.plan.nodes import (
     Agent,
     Call,
@@ -40,7 +38,7 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
 
     `names` are the full names of the pipelines of a registered file of several, which call each other by short ones.
     """
-    lowering = _Lowering(_stores(pipeline), names or {})
+    lowering = _Lowering(names or {})
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))
     return Plan(
         title=lowering.full(pipeline.name.text),
@@ -52,15 +50,8 @@ def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[s
     )
 
 
-def _stores(pipeline: syntax.Pipeline) -> frozenset[str]:
-    """The names of stores that the text knows of; an input may add others when it runs."""
-    written = {step.output.text for _, step in walk(pipeline) if step.output}
-    return frozenset({*written, *inferred_inputs(pipeline)})
-
-
 class _Lowering:
-    def __init__(self, stores: frozenset[str], names: Mapping[str, str]) -> None:
-        self._stores = stores
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._names = names
 
     def full(self, name: str) -> str:
@@ -89,8 +80,7 @@ class _Lowering:
                 return Invoke("shell", (("command", _argument(body.command)),), _text(body.schema))
             case syntax.AgentBody():
                 tools = None if body.tools is None else tuple(tool.text for tool in body.tools)
-                prompt = template(body.prompt.text, self._stores)
-                return Agent(prompt, _text(body.identity), tools, _text(body.schema))
+                return Agent(template(body.prompt.text), _text(body.identity), tools, _text(body.schema))
             case syntax.CallBody():
                 return self._call(body.target)
             case syntax.MatchBody():

@@ -11,7 +11,7 @@ from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.reading import Reading
 from quire.formats.pipeline.schemas import read_schemas
 from quire.formats.pipeline.steps import StepReader
-from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
 from quire.formats.yaml import Entry, Mapping, Node, Sequence, YamlReading, describe, read_yaml, text_of
 from quire.formats.yaml import codes as yaml_codes
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source
@@ -29,10 +29,16 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     read = [reader.document(node) for node in yaml.documents if not (isinstance(node, Mapping) and node.find("schema"))]
     reader.count(yaml, registered)
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.found])
-    file = None
+    pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
     if not any(found.severity is Severity.ERROR for found in diagnostics):
-        file = PipelineFile(tuple(one for one in read if one), tuple(schemas.schemas.values()))
-    return Reading(source, file, diagnostics)
+        return Reading(source, PipelineFile(pipelines, good), diagnostics)
+    if any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
+        return Reading(source, None, diagnostics)
+    known = {*schemas.schemas, *(one.name.text for one in pipelines)}
+    mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
+    declared = (text_of(node.get(key)) for node in mappings for key in ("schema", "pipeline"))
+    unread = frozenset(name for name in declared if name and name not in known)
+    return Reading(source, None, diagnostics, PipelineFile(pipelines, good, unread))
 
 
 class _DocumentReader:
@@ -58,9 +64,9 @@ class _DocumentReader:
         name = self.fields.name(declared, "the name of a pipeline")
         description = self._description(entries.get("description"))
         steps = self._all_steps(entries.get("steps"), declared)
-        if name is None or description is None or steps is None:
+        if steps is None:
             return None
-        return Pipeline(name, description, steps, declared.key.span)
+        return Pipeline(name or Name("", declared.value.span), description or "", steps, declared.key.span)
 
     def count(self, yaml: YamlReading, registered: bool) -> None:
         """How many pipelines a file has to have."""
@@ -107,9 +113,7 @@ class _DocumentReader:
             help = "each step begins with - " if isinstance(node, Mapping) else ""
             self.fields.report(codes.VALUE, message, self.fields.visible(entry), help)
             return None
-        steps = [self._steps.step(item, "a step") for item in node.items]
-        good = tuple(step for step in steps if step is not None)
-        return good if len(good) == len(steps) else None
+        return tuple(self._steps.step(item, "a step") for item in node.items)
 
 
 _INSTEAD = "inputs need no declaration: a step reads ctx.NAME"

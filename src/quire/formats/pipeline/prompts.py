@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quire.expr import RESERVED
@@ -38,8 +38,9 @@ def attempts(text: str) -> Iterator[Span]:
             yield Span(*found.span())
 
 
-def template(text: str, stores: Collection[str]) -> Template:
-    """`stores` are the names that a store of the pipeline can have: only around those are double braces an escape."""
+def template(text: str) -> Template:
+    """Whether a bare root is the name of a store, and so whether double braces around it are an escape, is known only
+    when the step runs: such an escape is a reference whose default is the text that it then stands for."""
     parts: list[str | Reference] = []
     plain: list[str] = []
     at = 0
@@ -50,9 +51,11 @@ def template(text: str, stores: Collection[str]) -> Template:
         if path:
             _flush(plain, parts)
             parts.append(Reference(path, None, found[0]))
+        elif escaped.partition(".")[0] in RESERVED:
+            plain.append(f"{{{escaped}}}")
         else:
-            root = escaped.partition(".")[0]
-            plain.append(f"{{{escaped}}}" if root in RESERVED or root in stores else found[0])
+            _flush(plain, parts)
+            parts.append(Reference(escaped, f"{{{escaped}}}", found[0]))
     plain.append(text[at:])
     _flush(plain, parts)
     return Template(tuple(parts))

@@ -11,11 +11,16 @@ from quire.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """`file` is None exactly when there is an error. Diagnostics are in the order of the text."""
+    """`file` is None exactly when there is an error. Diagnostics are in the order of the text.
+
+    `partial` is what could be read of a file with errors, with holes where something could not: to be looked at for
+    further findings, never to be run.
+    """
 
     source: Source
     file: PipelineFile | None
     diagnostics: tuple[Diagnostic, ...]
+    partial: PipelineFile | None = None
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity is severity)

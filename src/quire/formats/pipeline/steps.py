@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
+    HOLE,
     AgentBody,
     Argument,
     Body,
@@ -74,6 +76,7 @@ Entries = dict[str, Entry]
 class StepReader:
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
+        self._nested = 0
         self._targets = TargetReader(fields)
         self._bodies: dict[str, Callable[[Entries], Body | None]] = {
             "transform": self._transform,
@@ -87,8 +90,23 @@ class StepReader:
             "parallel": self._parallel,
         }
 
-    def step(self, node: Node, where: str) -> Step | None:
-        """`where` says which step it is, for messages. The reader's limit on depth bounds the recursion."""
+    def step(self, node: Node, where: str) -> Step:
+        """`where` says which step it is, for messages. The reader's limit on depth bounds the recursion.
+
+        A step with a mistake of its own has a hole for a body; one that only holds such a step is what it is.
+        """
+        found, nested = self._fields.found, self._nested
+        before = len(found)
+        step = self._read(node, where)
+        said = len(found) - before
+        if said:
+            own = said - (self._nested - nested)
+            self._nested = nested + said
+            if own or step is None:
+                return _hole(node, step)
+        return step or _hole(node, None)
+
+    def _read(self, node: Node, where: str) -> Step | None:
         entry = self._kind(node, where)
         if entry is None:
             return None
@@ -100,16 +118,13 @@ class StepReader:
             message = f"{kind} needs a mapping of its keys, not {describe(body)}"
             self._fields.report(codes.BODY, message, self._fields.visible(entry), help)
             return None
-        before = len(self._fields.found)
         entries = self._fields.entries(body, KEYS[kind], kind, codes.KEY)
         for key in _NEEDED[kind]:
             if key not in entries:
                 self._fields.report(codes.MISSING, f"{kind} needs the key {key}", entry.key.span, _WHY.get(key, ""))
         made = self._bodies[kind](entries)
         output = self._name(entries, "output", "the name of a store (output)")
-        if made is None or len(self._fields.found) != before:
-            return None
-        return Step(kind, made, output, entry.key.span)
+        return Step(kind, made, output, entry.key.span) if made else None
 
     def _kind(self, node: Node, where: str) -> Entry | None:
         """The entry that names the kind of a step."""
@@ -287,7 +302,7 @@ class StepReader:
             for _, one in named(node, self._fields.found):
                 name = self._fields.name_of(one.key, "the name of a branch")
                 step = self.step(one.value, f"the branch {self._fields.shown(one.key.text)}")
-                if name and step:
+                if name:
                     branches.append((name, step))
         elif node is not None:
             what = "empty" if isinstance(node, Mapping) else describe(node)
@@ -312,6 +327,19 @@ class StepReader:
         help = "say how often: retry(2)" if text and "retry" in text else ""
         self._fields.report(codes.ON_ERROR, message, self._fields.visible(entry), help)
         return None
+
+
+def _hole(node: Node, step: Step | None) -> Step:
+    """A step whose body could not be read. The store that it writes is looked for wherever it may have been meant."""
+    output = step.output if step else None
+    kind, span = (step.kind, step.span) if step else ("transform", node.span)
+    places = [node, *(entry.value for entry in node.entries)] if isinstance(node, Mapping) else []
+    for place in places:
+        value = place.get("output") if isinstance(place, Mapping) and output is None else None
+        text = text_of(value) if value is not None else None
+        if value is not None and text is not None and is_name(text):
+            output = Name(text, value.span)
+    return Step(kind, HOLE, output, span)
 
 
 _SHAPE = "a step is written KIND: {…}, with all its keys inside"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from quire.expr import Expression
+from quire.expr import Expression, parse
 from quire.formats.yaml import Scalar, place
 from quire.plan.nodes import OnError
 from quire.schema import Schema
@@ -159,7 +159,16 @@ class Pipeline:
 
 @dataclass(slots=True)
 class PipelineFile:
-    """All documents of one text. A direct run takes exactly one pipeline; a registered file may have several."""
+    """All documents of one text. A direct run takes exactly one pipeline; a registered file may have several.
+
+    `unread` are the names of the schemas and pipelines that are declared and could not be read.
+    """
 
     pipelines: tuple[Pipeline, ...]
     schemas: tuple[Schema, ...]
+    unread: frozenset[str] = frozenset()
+
+
+HOLE = TransformBody(ExpressionText("null", expression=parse("null")))
+"""Stands for the body of a step that could not be read, in a tree that is looked at and never run: its value can be
+anything, and what it reads nobody knows."""

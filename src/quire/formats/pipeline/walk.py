@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from quire.formats.pipeline.syntax import (
+    HOLE,
     AgentBody,
     CallBody,
     ExpressionText,
@@ -23,15 +24,20 @@ from quire.formats.pipeline.syntax import (
 
 
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
-    """Steps in the order of the text, parents first. Paths count from 0 and have `do` in place of an index."""
-    for index, step in enumerate(pipeline.steps):
-        yield from _below(str(index), step)
+    """Steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
+    for number, step in enumerate(pipeline.steps, 1):
+        yield from _below(str(number), step)
 
 
 def _below(path: str, step: Step) -> Iterator[tuple[str, Step]]:
     yield path, step
     for name, part in parts(step):
         yield from _below(f"{path}.{step.kind}.{name}", part)
+
+
+def holes(pipeline: Pipeline) -> tuple[Step, ...]:
+    """The steps that could not be read."""
+    return tuple(step for _, step in walk(pipeline) if step.body is HOLE)
 
 
 def parts(step: Step) -> tuple[tuple[str, Step], ...]:

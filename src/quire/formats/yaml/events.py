@@ -21,6 +21,7 @@ from quire.source import Source, Span
 
 _LOADER: type[yaml.CSafeLoader] | type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORBIDDEN = re.compile("\\A\ufeff|[^\t\n\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_ALLOWED = bytes((*b"\t\n", *range(0x20, 0x7F)))
 _FOREIGN_BREAKS = "\x85\u2028\u2029"
 _NEXT_DOCUMENT = re.compile(r"^---(?=[ \t\n]|\Z)", re.MULTILINE)
 _MAX_RESTARTS = 20
@@ -45,9 +46,12 @@ class Events:
             return
         for _ in range(_MAX_RESTARTS):
             text = self._text[self._base :] if self._base else self._text
-            loader = _LOADER(text)
+            loader, base = _LOADER(text), self._base
+            following = loader.get_event
             try:
-                yield from self._document_events(loader)
+                while (event := following()) is not None:
+                    # The stubs allow for events without marks; a parser's always have them.
+                    yield event, base + event.start_mark.index, base + event.end_mark.index  # type: ignore[union-attr]
                 return
             except yaml.MarkedYAMLError as error:
                 at = self._syntax(error)
@@ -62,12 +66,6 @@ class Events:
             if not following:
                 return
             self._base = following.start()
-
-    def _document_events(self, loader: yaml.CSafeLoader | yaml.SafeLoader) -> Iterator[tuple[yaml.Event, int, int]]:
-        base, following = self._base, loader.get_event
-        while (event := following()) is not None:
-            # The stubs allow for events without marks; a parser's always have them.
-            yield event, base + event.start_mark.index, base + event.end_mark.index  # type: ignore[union-attr]
 
     def restored(self, text: str) -> str:
         """The text of a scalar without stand-ins."""
@@ -105,6 +103,8 @@ def _help(problem: str, context: str, character: str) -> str:
 
 
 def _forbidden(text: str) -> list[Diagnostic]:
+    if text.isascii() and not text.encode().translate(None, _ALLOWED):
+        return []  # ten times as fast as the pattern, which most texts need not meet
     found = []
     for match in _FORBIDDEN.finditer(text):
         code = ord(match[0])

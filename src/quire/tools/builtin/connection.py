@@ -54,13 +54,14 @@ class BuiltInConnection:
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
         if tool.name == "shell":
-            return await self._shell.run(arguments)
+            return await self._run(arguments)
         if tool.name == "http__get":
             return await self._fetch(arguments)
         work: Mapping[str, Callable[[Mapping[str, Value]], Value]] = {
             "file__read": self._files.read,
             "file__write": self._files.write,
             "file__edit": self._files.edit,
+            "file__edit_lines": self._files.edit_lines,
             "file__list": self._finder.list,
             "file__glob": self._finder.glob,
             "file__grep": self._finder.grep,
@@ -75,14 +76,20 @@ class BuiltInConnection:
     async def close(self) -> None:
         pass
 
+    async def _run(self, arguments: Mapping[str, Value]) -> Value:
+        folder = arguments.get("working_dir")
+        inside = await in_thread(lambda: self._finder.folder(str(folder))) if folder is not None else ""
+        return await self._shell.run(arguments, inside)
+
     async def _fetch(self, arguments: Mapping[str, Value]) -> Value:
         from quire.tools.builtin.http import SECONDS, Fetch
 
         fetch = Fetch(self._hosts)
+        seconds = float(arguments.get("timeout", SECONDS))  # type: ignore[arg-type]  # the schema says integer
         try:
-            return await in_thread(lambda: fetch.get(arguments), seconds=SECONDS)
+            return await in_thread(lambda: _formatted(fetch.get(arguments), arguments), seconds=seconds)
         except OutOfTime:
-            raise ToolFailed(f"http__get took longer than {SECONDS:g} s", kind="timeout") from None
+            raise ToolFailed(f"http__get took longer than {seconds:g} s", kind="timeout") from None
         finally:
             fetch.stop()
 
@@ -131,3 +138,12 @@ class BuiltInConnection:
             network=self._reach.network,
             sandbox=not self._reach.unsandboxed,
         )
+
+
+def _formatted(value: Value, arguments: Mapping[str, Value]) -> Value:
+    wanted = arguments.get("format")
+    if wanted is None or not isinstance(value, dict):
+        return value
+    from quire.tools.builtin.pages import in_format
+
+    return in_format(value, str(wanted))

@@ -11,9 +11,10 @@ import secrets
 import stat
 import threading
 from collections.abc import Iterator, Mapping
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from quire.errors import ToolFailed
+from quire.tools.builtin.lines import difference, edited, line_ids, marked, split
 from quire.tools.builtin.places import Place, Places, open_file, require_regular
 from quire.tools.builtin.protected import Protection
 from quire.values import Value
@@ -34,12 +35,24 @@ class Files:
         path = str(arguments["path"])
         first, limit = _count(arguments, "offset", 1), _count(arguments, "limit", None)
         with self._places.locate(path) as place, os.fdopen(open_file(place), "rb") as file:
+            if arguments.get("line_ids") is True:
+                return _marked(decoded(_capped(file, place.path), place.path), first or 1, limit)
             if first == 1 and limit is None:
                 return decoded(_capped(file, place.path), place.path)
             return decoded(b"".join(_lines(file, first or 1, limit, place.path)), place.path)
 
     def write(self, arguments: Mapping[str, Value]) -> Value:
-        path, data = str(arguments["path"]), str(arguments["content"]).encode()
+        files = arguments.get("files")
+        if files is None:
+            return self._write(str(arguments["path"]), str(arguments["content"]))
+        if "path" in arguments or "content" in arguments:
+            raise ToolFailed("give path and content, or files, not both", kind="arguments")
+        # The schema says that these are objects with a path and a content.
+        results = [self._write(str(one["path"]), str(one["content"])) for one in files]  # type: ignore[union-attr,index,call-overload]
+        return {"files_written": len(results), "files_total": len(results), "results": results}
+
+    def _write(self, path: str, content: str) -> Value:
+        data = content.encode()
         _check_size(len(data), path)
         with self._writing, self._places.locate(path, to_write=self._protection) as place:
             before = place.status()
@@ -65,6 +78,33 @@ class Files:
             _replace(place, text.replace(old, new).encode(), before)
             return {"path": place.path, "replaced": count}
 
+    def swap(self, path: str, old: str, new: str) -> None:
+        """Writes `new` over a file that still says `old`; for what was read a while ago by other means."""
+        with self._writing, self._places.locate(path, to_write=self._protection) as place:
+            with os.fdopen(open_file(place), "rb") as file:
+                before = os.fstat(file.fileno())
+                found = decoded(_capped(file, place.path), place.path)
+            if found != old:
+                raise ToolFailed(f"{place.path} was changed by somebody else in the meantime", kind="file")
+            _replace(place, new.encode(), before)
+
+    def edit_lines(self, arguments: Mapping[str, Value]) -> Value:
+        path, changes = str(arguments["path"]), cast("list[Mapping[str, Value]]", arguments["changes"])
+        with self._writing, self._places.locate(path, to_write=self._protection) as place:
+            with os.fdopen(open_file(place), "rb") as file:
+                before = os.fstat(file.fileno())
+                text = decoded(_capped(file, place.path), place.path)
+            after, replaced = edited(text, changes, place.path)
+            data = after.encode()
+            _check_size(len(data), place.path)
+            _replace(place, data, before)
+            return {
+                "path": place.path,
+                "changes_applied": len(changes),
+                "lines_changed": replaced,
+                "output": difference(text, after, place.path),
+            }
+
 
 def decoded(data: bytes, path: str) -> str:
     if b"\0" in data:
@@ -73,6 +113,12 @@ def decoded(data: bytes, path: str) -> str:
         return data.decode()
     except UnicodeDecodeError:
         raise ToolFailed(f"{path} is not UTF-8 text", kind="binary") from None
+
+
+def _marked(text: str, first: int, limit: int | None) -> str:
+    lines = split(text)
+    part = slice(first - 1, None if limit is None else first - 1 + limit)
+    return marked(lines[part], line_ids(lines)[part])
 
 
 def _count(arguments: Mapping[str, Value], name: str, default: int | None) -> int | None:

@@ -58,9 +58,15 @@ class Finder:
             finally:
                 os.close(folder)
 
+    def folder(self, path: str) -> str:
+        """The real path of a folder in the workspace, empty for the workspace itself. Raises `ToolFailed`."""
+        with self._places.locate(path) as place:
+            os.close(self._places.open_folder(place.name, place.folder))
+            return "/".join(place.parts)
+
     def glob(self, arguments: Mapping[str, Value]) -> Value:
         pattern = Pattern(str(arguments["pattern"]))
-        with self._places.locate(".") as root:
+        with self._places.locate(str(arguments.get("path", "."))) as root:
             found: list[str] = []
             for place in self._files(root, pattern, time.monotonic() + SECONDS):
                 found.append(place.path)
@@ -70,7 +76,7 @@ class Finder:
 
     def grep(self, arguments: Mapping[str, Value]) -> Value:
         regex = compile_pattern(str(arguments["pattern"]), ignore_case=arguments.get("ignore_case") is True)
-        names = str(arguments.get("glob", "**"))
+        names = str(arguments.get("glob", arguments.get("include", "**")))
         pattern = Pattern(names if "/" in names else f"**/{names}")
         matches = _Matches([], cast("int", arguments.get("limit", 200)))
         with self._places.locate(str(arguments.get("path", "."))) as place:

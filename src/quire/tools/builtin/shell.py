@@ -37,17 +37,21 @@ class Shell:
     sandbox: bool = True
     seconds: float = SECONDS
 
-    async def run(self, arguments: Mapping[str, Value]) -> Value:
-        """Raises `ToolFailed` or `Denied`."""
+    async def run(self, arguments: Mapping[str, Value], folder: str = "") -> Value:
+        """`folder` is one of the workspace to run in. Raises `ToolFailed` or `Denied`."""
         line, given = _line(arguments["command"]), _stdin(arguments.get("stdin"))
+        if folder:
+            # From inside of the sandbox: a folder that somebody swaps for a link leads nowhere else.
+            line = ["/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", f"./{folder}", *line]
+        seconds = float(arguments.get("timeout", self.seconds))  # type: ignore[arg-type]  # the schema says integer
         if not self.sandbox:
-            return await self._output(line, given)
+            return await self._output(line, given, seconds)
         root = self.workspace.resolve()
         before = self.protection.at_the_top(root)
         command = await in_thread(lambda: self._sandboxed(line, root))
         try:
             with Watch() as watch:
-                value = await self._output(watch.told(command), given, watch)
+                value = await self._output(watch.told(command), given, seconds, watch)
         except BaseException:
             self._put_aside(root, before)
             raise
@@ -71,7 +75,7 @@ class Shell:
         now = self.protection.at_the_top(root)
         return put_aside(root, (name for name, what in now.items() if before.get(name) != what))
 
-    async def _output(self, command: Sequence[str], given: bytes, watch: Watch | None = None) -> Value:
+    async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> Value:
         import asyncio
 
         home = "/tmp" if self.sandbox else str(self.workspace)  # noqa: S108
@@ -97,10 +101,10 @@ class Shell:
         except (OSError, ValueError) as error:
             raise ToolFailed(f"the command cannot be started: {error}", kind="exit") from None
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(seconds):
                 output, errors = await _talk(process, given)
         except TimeoutError:
-            raise ToolFailed(f"the command took longer than {self.seconds:g} s and was ended", kind="timeout") from None
+            raise ToolFailed(f"the command took longer than {seconds:g} s and was ended", kind="timeout") from None
         finally:
             await _end(process, watch)
         if process.returncode:

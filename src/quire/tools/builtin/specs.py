@@ -21,14 +21,20 @@ def _integer(least: int, most: int, description: str) -> Value:
 
 
 def _spec(
-    name: str, description: str, effect: EffectClass, required: tuple[str, ...], **properties: Value
+    name: str,
+    description: str,
+    effect: EffectClass,
+    required: tuple[str, ...],
+    unless: str = "",
+    **properties: Value,
 ) -> tuple[str, ToolSpec]:
-    schema: dict[str, Value] = {
-        "type": "object",
-        "properties": properties,
-        "required": list(required),
-        "additionalProperties": False,
-    }
+    """`unless` is a property that stands in for all the required ones."""
+    schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
+    if unless:
+        # Not a top-level `anyOf`, which some providers refuse in the schema of a tool.
+        schema |= {"if": {"required": [unless]}, "else": {"required": list(required)}}
+    else:
+        schema["required"] = list(required)
     return name, ToolSpec(canonical(name), name, description, schema, effect)
 
 
@@ -42,14 +48,28 @@ SPECS: Mapping[str, ToolSpec] = dict(
             path=_PATH,
             offset=_integer(1, 1_000_000_000, "the first line to read, from 1"),
             limit=_integer(1, 1_000_000_000, "how many lines to read"),
+            line_ids={"type": "boolean", "description": "put an id before each line, for file__edit_lines"},
         ),
         _spec(
             "file__write",
-            "Writes a text file of the workspace, in place of what was there. Makes the folders above it.",
+            "Writes a text file of the workspace, in place of what was there; or several, under files. Makes the "
+            "folders above.",
             "idempotent",
             ("path", "content"),
+            unless="files",
             path=_PATH,
             content=_TEXT,
+            files={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 100,
+                "items": {
+                    "type": "object",
+                    "properties": {"path": _PATH, "content": _TEXT},
+                    "required": ["path", "content"],
+                    "additionalProperties": False,
+                },
+            },
         ),
         _spec(
             "file__edit",
@@ -60,6 +80,30 @@ SPECS: Mapping[str, ToolSpec] = dict(
             old={"type": "string", "minLength": 1},
             new=_TEXT,
             all={"type": "boolean", "description": "replace every occurrence"},
+        ),
+        _spec(
+            "file__edit_lines",
+            "Replaces lines of a file of the workspace by their ids, which file__read shows with line_ids: true. "
+            "All changes are made, or none.",
+            "write",
+            ("path", "changes"),
+            path=_PATH,
+            changes={
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 1000,
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "line_id": {"type": "string", "description": "the line to replace"},
+                        "start_line_id": {"type": "string", "description": "or the first of several lines"},
+                        "end_line_id": {"type": "string", "description": "and the last of them"},
+                        "new_content": {"type": "string", "description": "the new lines; empty takes them away"},
+                    },
+                    "required": ["new_content"],
+                    "additionalProperties": False,
+                },
+            },
         ),
         _spec(
             "file__list",
@@ -75,6 +119,7 @@ SPECS: Mapping[str, ToolSpec] = dict(
             "read",
             ("pattern",),
             pattern=_TEXT,
+            path={"type": "string", "description": "the folder to look in; the whole workspace by default"},
         ),
         _spec(
             "file__grep",
@@ -84,6 +129,7 @@ SPECS: Mapping[str, ToolSpec] = dict(
             pattern=_TEXT,
             path={"type": "string", "description": "a file or a folder of the workspace; all of it by default"},
             glob={"type": "string", "description": "only files whose path in that folder fits, such as *.md"},
+            include={"type": "string", "description": "the same as glob"},
             ignore_case={"type": "boolean"},
             limit=_integer(1, 1000, "how many matches to return at most; 200 by default"),
         ),
@@ -94,15 +140,19 @@ SPECS: Mapping[str, ToolSpec] = dict(
             ("url",),
             url=_TEXT,
             headers={"type": "object", "additionalProperties": {"type": "string"}},
+            format={"enum": ["text", "markdown", "html"], "description": "how to give a page; html by default"},
+            timeout=_integer(1, 120, "seconds to wait at most; 30 by default"),
         ),
         _spec(
             "shell",
-            "Runs a command in the workspace, sandboxed, for at most 60 seconds: a text by /bin/sh, a list of texts "
-            "without a shell. The result is what it prints, decoded if that is JSON.",
+            "Runs a command in the workspace, sandboxed, for at most 60 seconds unless timeout says more: a text by "
+            "/bin/sh, a list of texts without a shell. The result is what it prints, decoded if that is JSON.",
             "write",
             ("command",),
             command={"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
             stdin={"description": "what the command reads: a text as it is, any other value as JSON"},
+            timeout=_integer(1, 600, "seconds to run at most; 60 by default"),
+            working_dir={"type": "string", "description": "the folder of the workspace to run it in"},
         ),
         _spec(
             "ask",
@@ -120,6 +170,7 @@ TOUCHES: Mapping[str, Touches] = {
     "file__read": "read",
     "file__write": "write",
     "file__edit": "write",
+    "file__edit_lines": "write",
     "file__list": "read",
     "file__glob": "read",
     "file__grep": "read",

@@ -10,7 +10,7 @@ from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.syntax import Pipeline, Target
-from quire.formats.pipeline.walk import targets, walk
+from quire.formats.pipeline.walk import holes, targets, walk
 
 _MAX_CYCLES = 20
 _SHOWN = 8
@@ -47,10 +47,11 @@ def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) ->
 
 
 class CallChecker:
-    """The calls of one file. `complete` says that what cannot be found does not exist."""
+    """The calls of one file. `complete` says that what cannot be found does not exist, but for `unread`."""
 
-    def __init__(self, find: Find, fields: Fields, *, complete: bool) -> None:
+    def __init__(self, find: Find, fields: Fields, *, complete: bool, unread: frozenset[str] = frozenset()) -> None:
         self._find = find
+        self._unread = unread
         self._fields = fields
         self._complete = complete
         self._done: set[int] = set()
@@ -66,7 +67,7 @@ class CallChecker:
                 callee = self._find(target.pipeline.text, pipeline)
                 if callee is not None:
                     self._check_passes(target, callee)
-                elif self._complete:
+                elif self._complete and target.pipeline.text not in self._unread:
                     message = f"there is no pipeline {fields.shown(target.pipeline.text)}"
                     fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
                 seen: set[str] = set()
@@ -103,7 +104,7 @@ def _needs(callee: Pipeline) -> _Needs:
     whole = any(
         use.path == ("ctx",) and not _is_base(use, then) for use, then in zip(found, [*found[1:], None], strict=False)
     )
-    read = None if whole else frozenset(name for use in found if (name := use.store) is not None)
+    read = None if whole or holes(callee) else frozenset(name for use in found if (name := use.store) is not None)
     return _Needs(inferred_inputs(callee), read)
 
 

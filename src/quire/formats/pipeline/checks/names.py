@@ -1,14 +1,15 @@
-"""Names of schemas and tools that steps refer to."""
+"""Names of schemas, tools and identities that steps refer to."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from fnmatch import fnmatchcase
 
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.gate import ALWAYS_THERE
 from quire.formats.pipeline.syntax import AgentBody, PipelineFile, ToolBody
-from quire.formats.pipeline.walk import schema_of, walk
+from quire.formats.pipeline.walk import holes, schema_of, walk
 from quire.schema import refs
 
 
@@ -21,10 +22,12 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
             if name is None:
                 continue
             used.add(name.text)
-            if name.text not in defined:
+            if name.text not in defined and name.text not in file.unread:
                 message = f"the schema {fields.shown(name.text)} is not defined in this file"
                 help = fields.suggestion(name.text, defined)
                 fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help)
+    if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
+        return  # who cannot be read may be who refers to it
     for schema in file.schemas:
         if schema.name not in used:
             fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
@@ -37,7 +40,26 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
             body = step.body
             named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
             for name in named or ():
-                if name.text not in there:
+                if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
                     message = f"there is no tool {fields.shown(name.text)} in this workspace"
                     help = fields.suggestion(name.text, there)
                     fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
+
+
+def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
+    """An agent may be left all tools that fit a name with `*`."""
+    if pattern and "*" in name:
+        return any(fnmatchcase(one, name) for one in known)
+    return name in known
+
+
+def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
+    if known is None:
+        return
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            identity = step.body.identity if isinstance(step.body, AgentBody) else None
+            if identity is not None and identity.text not in known:
+                message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+                help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
+                fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, TypeAlias
 
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
+from quire.values import Value
 
 
 class Resolver(Protocol):
-    """The registered pipelines and the tools of a workspace."""
+    """The registered pipelines, the tools and the identities of a workspace."""
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """What a target means in a pipeline. The same pipeline is the same object each time."""
@@ -17,6 +18,14 @@ class Resolver(Protocol):
 
     def tools(self) -> Collection[str] | None:
         """All names by which a tool can be called; None where that cannot be known without asking somebody."""
+        ...
+
+    def parameters(self, tool: str) -> Mapping[str, Value] | None:
+        """The JSON Schema of what a built-in tool takes; None for every other name."""
+        ...
+
+    def identities(self) -> Collection[str] | None:
+        """All names that an agent can run under; None where nobody knows."""
         ...
 
 

@@ -9,7 +9,7 @@ from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import Use, uses
 from quire.formats.pipeline.syntax import FoldBody, Pipeline, Step
-from quire.formats.pipeline.walk import parts
+from quire.formats.pipeline.walk import holes, parts
 from quire.source import Span
 
 _WHERE = {
@@ -24,13 +24,15 @@ def _place(use: Use, fields: Fields) -> Span:
 
 def check_stores(pipeline: Pipeline, fields: Fields) -> None:
     inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
+    # A step that cannot be read may write any store, if it does not even tell which.
+    any_store = any(hole.output is None for hole in holes(pipeline))
     for use in uses(pipeline):
         root = use.path[0]
         if root in _WHERE and root not in use.bindings:
             message = f"there is no {root} in this place"
             fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
         name = use.store
-        if name is None or use.written(name) or use.optional:
+        if name is None or use.written(name) or use.optional or any_store:
             continue
         _check_read(name, use, inner, fields)
     for top in pipeline.steps:

@@ -101,3 +101,20 @@ COMMAND = _warning(
     "- shell: {command: [head, -5, notes.txt]}",
     '- shell: {command: [head, "-5", notes.txt]}',
 )
+UNKNOWN_IDENTITY = _warning(
+    "PL112",
+    "unknown-identity",
+    "An agent runs under an identity that this workspace does not have.",
+    "Identities are the tables `[agents.NAME]` of `quire.toml`, and `default`. The step fails when it is reached.",
+    "- agent: {prompt: hi, identity: reviwer}",
+    "- agent: {prompt: hi, identity: reviewer}",
+)
+ARGUMENTS = _warning(
+    "PL113",
+    "builtin-arguments",
+    "A built-in tool is given what it does not take, or not given what it needs.",
+    "The step fails when it is reached. What stands after `!expr` is known only then: only the name of such\n"
+    "an argument is looked at.",
+    "- tool: {name: file__read, args: {file: notes.txt}}",
+    "- tool: {name: file__read, args: {path: notes.txt}}",
+)

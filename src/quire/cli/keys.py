@@ -1,0 +1,157 @@
+"""`quire keys`: the keys that you sign with."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.trust.trusted import Home
+
+DEFAULT = "default"
+
+
+@click.group("keys")
+def command() -> None:
+    """Your own keys: what quire sign signs with. They stay in your own space. WRITES that space only; FREE."""
+
+
+@command.command("new")
+@click.argument("name", default=DEFAULT)
+@click.option("--keyring", is_flag=True, help="Keep the private key in the keyring of the system, not in a file.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def new(name: str, keyring: bool, as_json: bool) -> None:
+    """Make a key and print its id. NAME is "default" unless you say otherwise. WRITES.
+
+    The private key is in a file that only you can read, without a password. What you sign is trusted here from now on;
+    others trust it once they have what quire keys export prints.
+    """
+    from quire.trust.keys import SigningKey
+    from quire.trust.own import keep
+
+    note = keep(_home(), SigningKey.generate(name), datetime.now(UTC), keyring=keyring)
+    if as_json:
+        click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
+        return
+    click.echo(note.public.key_id)
+    click.echo(f"made the key {note.name}; its private half is in {_where(note.fact('private'))}", err=True)
+
+
+@command.command("list")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def list_(as_json: bool) -> None:
+    """Show your keys. FREE."""
+    from quire.render.tables import table
+    from quire.trust.own import own_notes
+    from quire.trust.trusted import revoked_ids
+
+    home = _home()
+    revoked = revoked_ids(home)
+    rows = [
+        {
+            "name": note.name,
+            "key_id": note.public.key_id,
+            "created": note.fact("created"),
+            "private": note.fact("private"),
+            "revoked": note.public.key_id in revoked,
+        }
+        for note in own_notes(home)
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2))
+        return
+    cells = [
+        [
+            str(row["name"]),
+            str(row["key_id"]),
+            str(row["created"]),
+            "revoked" if row["revoked"] else str(row["private"]),
+        ]
+        for row in rows
+    ]
+    for line in table(cells):
+        click.echo(line)
+    if not rows:
+        click.echo("you have no key; make one with: quire keys new", err=True)
+
+
+@command.command("export")
+@click.argument("name", required=False)
+@click.option("--pem", is_flag=True, help="Only the PEM text, without its name and id.")
+@click.option("--private", is_flag=True, help="The private key. Whoever has it can sign in your name.")
+def export(name: str | None, pem: bool, private: bool) -> None:
+    """Print a key: the public half, for others to trust. FREE.
+
+    Others take it with quire trust add FILE. A project asks for it with a file in .ai/config/keys/trusted/.
+    """
+    from quire.trust.keys import KeyNote
+    from quire.trust.own import own_key, own_notes
+
+    home = _home()
+    if private:
+        click.echo("this is your private key: whoever has it can sign in your name", err=True)
+        click.echo(own_key(home, name).private_pem(), nl=False)
+        return
+    notes = own_notes(home)
+    chosen = [note for note in notes if name in (note.name, note.public.key_id)] if name else notes
+    if not name and len(notes) > 1:
+        chosen = [note for note in notes if note.name == DEFAULT]
+    if len(chosen) != 1:
+        names = ", ".join(note.name for note in notes)
+        raise CannotStart(f"say which key: {names}" if names else "you have no key; make one with: quire keys new")
+    note = chosen[0]
+    click.echo(note.public.pem if pem else KeyNote(note.public, note.name).toml(), nl=False)
+
+
+@command.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("name", default=DEFAULT)
+@click.option("--keyring", is_flag=True, help="Keep it in the keyring of the system, not in a file.")
+def import_(file: Path, name: str, keyring: bool) -> None:
+    """Take in a private Ed25519 key in PEM form, under a name. FILE stays where it is. WRITES."""
+    from quire.trust.files import read_small
+    from quire.trust.keys import SigningKey
+    from quire.trust.own import keep
+
+    key = SigningKey.of(name, read_small(file), str(file))
+    note = keep(_home(), key, datetime.now(UTC), keyring=keyring)
+    click.echo(note.public.key_id)
+    click.echo(f"took in the key {note.name}; delete {file} if nothing else needs it", err=True)
+
+
+@command.command("revoke")
+@click.argument("key", metavar="NAME|KEYID")
+@click.option("--reason", default="", metavar="TEXT", help="Written down beside it.")
+def revoke(key: str, reason: str) -> None:
+    """Never again accept what a key has signed: yours, or anybody's by its id. WRITES.
+
+    This beats all trust in it and cannot be taken back. What it has signed needs another signature.
+    """
+    from quire.trust import trusted
+
+    home = _home()
+    known = trusted.TrustedKeys.load(home).keys.values()
+    ids = sorted({one.key_id for one in known if key in (one.key_id, one.name)})
+    if len(ids) > 1:
+        raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")
+    key_id = ids[0] if ids else key
+    stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    fresh = trusted.revoke(home, key_id, {"revoked": stamp, "reason": reason})
+    click.echo(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already", err=True)
+
+
+def _home() -> Home:
+    from quire.trust.trusted import Home
+    from quire.workspace.find import user_space
+
+    return Home(user_space())
+
+
+def _where(private: str) -> str:
+    return "the keyring" if private == "keyring" else "a file that only you can read"

@@ -1,0 +1,69 @@
+"""`quire sign`: puts your signature on documents."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import click
+
+from quire.errors import CannotStart, Refused
+from quire.render.visible import visible
+
+
+@click.command("sign")
+@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.option("--key", "key_name", metavar="NAME", help="Which of your keys signs, where you have several.")
+@click.option("--json", "as_json", is_flag=True, help="For machines: signed, failed, total, issues.")
+@click.pass_context
+def command(context: click.Context, paths: tuple[str, ...], key_name: str | None, as_json: bool) -> None:
+    """Sign directives, knowledge, playbooks and pipelines with your key.
+
+    A PATH is a file, a folder or a glob in quotes. Each file is validated first, and one with errors is left as it is.
+    The signature becomes its first line, in place of an older one, and covers all the rest of the file.
+
+    FREE, WRITES the files. Exit 0 when all are signed, 1 when one has issues, 2 when one cannot be read or you have no
+    key (see quire keys new), 6 when one is not yours to sign.
+    """
+    from quire.cli.signables import find_signables
+    from quire.trust.own import own_key
+    from quire.trust.sign_file import sign_file
+    from quire.trust.trusted import Home
+    from quire.workspace.find import user_space
+
+    if not paths:
+        raise click.UsageError("name a document, a folder or a glob", context)
+    key = own_key(Home(user_space()), key_name)
+    found, problems = find_signables(paths)
+    signed: list[str] = []
+    failed: dict[str, list[str]] = {}
+    status = 2 if problems else 0
+    now = datetime.now(UTC)
+    for one in found:
+        path = str(one.item.path)
+        try:
+            issues = sign_file(one.item, key, now)
+            worst = 1 if issues else 0
+        except (Refused, CannotStart) as error:
+            issues, worst = [str(error)], error.exit_code
+        status = max(status, worst)
+        if issues:
+            failed[path] = issues
+        else:
+            signed.append(path)
+    if as_json:
+        total = len(signed) + len(failed)
+        report = {"signed": signed, "failed": list(failed), "total": total, "issues": failed, "problems": problems}
+        click.echo(json.dumps({**report, "key_id": key.key_id}, indent=2, ensure_ascii=False))
+    else:
+        for path in signed:
+            click.echo(visible(path))
+        for path, issues in failed.items():
+            for issue in issues:
+                told = issue if issue.startswith(path) else f"{path}: {issue}"
+                click.echo(f"quire: {visible(told)}", err=True)
+        for problem in problems:
+            click.echo(f"quire: {visible(problem)}", err=True)
+        told = f"{len(signed)} signed with the key {key.name} ({key.key_id})"
+        click.echo(told + (f", {len(failed)} not signed" if failed else ""), err=True)
+    context.exit(status)

@@ -1,0 +1,78 @@
+"""One document calls another, of whatever format: the same run under a longer path.
+
+What the callee gives is known before it runs. A pipeline gives its last step's value. A playbook with named outputs
+gives a map of them, with `output` for its result; one without gives that text. A directive gives the map of its
+outputs, or its last words where it declares none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from quire.engine.inputs import complete_inputs
+from quire.engine.interpret import interpret
+from quire.engine.pipeline.frame import Frame
+from quire.engine.pipeline.setting import Setting
+from quire.engine.pipeline.steps import run_steps
+from quire.engine.requests import Walk
+from quire.errors import CannotStart, Refused, StepFailed
+from quire.plan.nodes import Plan
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document that was named when the run was under way, with all that it can call."""
+
+    name: str
+    setting: Setting
+
+
+def call_document(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call."""
+    plan = setting.documents.get(name)
+    if plan is None:
+        raise StepFailed(f"there is no document {name}", kind="call", path=path)
+    match plan.format:
+        case "pipeline":
+            return (yield from _pipeline(plan, given, prefix, setting))
+        case "playbook":
+            return (yield from _playbook(plan, given, prefix, path, setting))
+    return (yield from _directive(name, given, prefix, path, setting))
+
+
+def _pipeline(plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting) -> Walk:
+    import quire.engine.pipeline.walk  # noqa: F401  the kinds of steps there are
+
+    return (yield from run_steps(plan.body, prefix, Frame(setting, plan, dict(given))))
+
+
+def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    try:
+        inputs = complete_inputs(plan, given)
+    except CannotStart as error:
+        raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
+    result = cast("Mapping[str, Value]", (yield from interpret(plan, inputs, prefix=prefix, setting=setting)))
+    named = cast("Mapping[str, Value]", result["named"])
+    return {**named, "output": result["output"]} if named else result["output"]
+
+
+def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    from quire.engine.thread.loop import follow
+    from quire.engine.thread.start import set_up
+
+    bundle = setting.bundles.get(name)
+    if bundle is None:
+        raise StepFailed(f"there is no directive {name}", kind="call", path=path)
+    try:
+        setup = set_up(bundle, given, f"{prefix}thread", caller=setting)
+    except CannotStart as error:
+        raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
+    except Refused as error:
+        raise StepFailed(str(error), kind="denied", path=path) from None
+    ending = yield from follow(setup)
+    if not ending.success:
+        raise ending.failure(setup.path)
+    return dict(ending.outputs) if setup.composed.outputs else ending.result

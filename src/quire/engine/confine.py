@@ -1,0 +1,46 @@
+"""A document that somebody with less runs: its requests go out under the caller's grants and on the caller's money."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from quire.engine.requests import Bounds, Fan, Meter, Metering, ModelRequest, Request, Spawn, ToolRequest, Walk
+from quire.engine.thread.purse import Purse
+from quire.errors import StepFailed
+
+
+def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
+    """The same walk, held to what its caller may do. A thread in it has bounds of its own, and keeps them."""
+    answer: Any = None
+    error: StepFailed | None = None
+    try:
+        while True:
+            request = walk.send(answer) if error is None else walk.throw(error)
+            counted = isinstance(request, ModelRequest) and request.bounds is None
+            answer = error = None
+            try:
+                answer = yield _held(request, grants, purse)
+            except StepFailed as failed:
+                error = failed
+            if counted and isinstance(request, ModelRequest):
+                meters: list[Meter] = yield Metering((request.path,))
+                for meter in meters:
+                    purse.pay(meter.cost)
+    except StopIteration as stop:
+        return stop.value  # type: ignore[no-any-return]
+    finally:
+        walk.close()
+
+
+def _held(request: Request, grants: tuple[str, ...], purse: Purse) -> Request:
+    match request:
+        case ToolRequest(grants=None):
+            return replace(request, grants=grants)
+        case ModelRequest(bounds=None):
+            return replace(request, bounds=Bounds(spend=purse.left))
+        case Fan():
+            return replace(request, children=(confined(child, grants, purse) for child in request.children))
+        case Spawn():
+            return replace(request, child=confined(request.child, grants, purse))
+    return request

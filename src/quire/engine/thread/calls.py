@@ -1,0 +1,164 @@
+"""What a model's call of a tool becomes: a request to the gate, a question, another document, or a thread of its own.
+
+The name that the model used is brought to one id first, and `rye_execute` to what it names; that id is what is checked
+and what is dispatched, whatever the arguments say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from quire.engine.call_document import call_document
+from quire.engine.confine import confined
+from quire.engine.pipeline.invoke import ASK, question
+from quire.engine.requests import Emit, Load, Offered, Request, ToolRequest, ToolUse, Walk
+from quire.engine.thread.children import Children
+from quire.engine.thread.limits import Cost
+from quire.engine.thread.offers import FORKING, ORCHESTRATING
+from quire.engine.thread.purse import Purse
+from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
+from quire.engine.thread.told import Told, at_once, failed, guarded
+from quire.errors import Refused, StepFailed
+from quire.trust.capabilities import Grants, canonical, from_flat_name
+from quire.values import Value
+
+EXECUTE = "rye/execute"
+ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
+OUTSIDE = ("rye/web/", "mcp/")
+"""Where content comes from that nobody here has written: who has read it launches nothing."""
+
+Steps = Generator[Request, Any, Any]
+
+
+class Calls:
+    """The calls of one thread. `offered` are the ids of the tools by the names that the model was told.
+
+    `spent` is what documents that it called have cost and that the loop has not counted yet."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.offered: dict[str, str] = {}
+        self.children = Children(setup)
+        self.untrusted = False
+        self.spent = 0.0
+        self._grants = Grants.of(setup.grants)
+
+    def own_tools(self) -> list[Offered]:
+        """Those that no connection has: the engine itself answers for them."""
+        return [tool for tool in (FORKING, ORCHESTRATING) if self._grants.allows("execute", "tool", tool.id)]
+
+    def prepare(self, use: ToolUse, path: str, label: str, cost: Cost) -> Generator[Request, Any, Walk]:
+        """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here."""
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        try:
+            tool, arguments = _meant(tool, use.arguments)
+            match tool:
+                case "rye/agent/threads/thread_directive":
+                    self._grants.require("execute", "tool", FORK)
+                    yield Emit("tool_called", path, label, {"tool": tool})
+                    return (yield from self.children.fork(arguments, path, label, cost))
+                case "rye/agent/threads/orchestrator":
+                    self._grants.require("execute", "tool", ORCHESTRATE)
+                    yield Emit("tool_called", path, label, {"tool": tool})
+                    return guarded(tool, self.children.orchestrate(arguments, path, label))
+                case "rye/execute":
+                    return (yield from self._execute(arguments, path, label, cost))
+                case "ask":
+                    self._grants.require("execute", "tool", ASK)
+                    return guarded(tool, _asked(arguments, path, label))
+        except StepFailed as error:
+            return at_once(failed(tool, error))
+        except Refused as error:
+            return at_once(failed(tool, StepFailed(str(error), kind="denied")))
+        self.untrusted = self.untrusted or tool.startswith(OUTSIDE)
+        return self._dispatch(tool, arguments, path, label)
+
+    def run_directive(
+        self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
+    ) -> Generator[Request, Any, Told]:
+        """A child that is waited for; how it went. Raises `StepFailed` where there can be none."""
+        walk = yield from self.children.thread(item_id, given, {}, path, label, cost)
+        return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
+
+    def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        """Through the one gate."""
+
+        def call() -> Steps:
+            action = ACTIONS.get(tool)
+            place, name = ("rye", action) if action else ("", tool)
+            return (yield ToolRequest(f"{path}/tool", label, place, name, arguments, grants=self.setup.grants))
+
+        return guarded(tool, call(), [f"{path}/tool"])
+
+    def _execute(
+        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost
+    ) -> Generator[Request, Any, Walk]:
+        """`rye_execute` of anything but a tool."""
+        item_type, item_id = str(arguments.get("item_type", "")), str(arguments.get("item_id", ""))
+        given = arguments.get("parameters")
+        given = given if isinstance(given, Mapping) else {}
+        if arguments.get("dry_run") is True:
+            return self._dispatch(EXECUTE, arguments, path, label)
+        if item_type == "directive" and _as_thread(arguments):
+            self._grants.require("execute", item_type, item_id)
+            overrides = arguments.get("limit_overrides")
+            aside = arguments.get("async") is True
+            asked: dict[str, Value] = {
+                "directive_id": item_id,
+                "inputs": given,
+                "async": aside,
+                "limit_overrides": overrides,
+            }
+            return (yield from self.children.fork(asked, path, label, cost))
+        if item_type in ("pipeline", "playbook"):
+            self._grants.require("execute", item_type, item_id)
+            if item_type == "pipeline" and self.untrusted:
+                why = "content from the network or from an MCP server was read in this run: it launches no pipeline"
+                raise StepFailed(why, kind="denied")
+            return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
+        return self._dispatch(EXECUTE, arguments, path, label)
+
+    def _document(self, which: str, given: Mapping[str, Value], path: str, label: str) -> Steps:
+        text: str | None = yield Load(f"{path}/load", label, "document", which)
+        if text is None:
+            raise StepFailed(f"there is no {which.replace(':', ' ')}", kind="unknown_item")
+        if self.setup.open_document is None:
+            raise StepFailed("no document can be called here", kind="call")
+        opened = self.setup.open_document(text)
+        grants, purse = self.setup.grants, Purse(self.setup.purse.left, self.setup.purse)
+        setting = replace(opened.setting, grants=grants, purse=purse, limits=self.setup.limits)
+        try:
+            walk = call_document(opened.name, given, f"{path}/", path, setting)
+            return (yield from confined(walk, grants, purse))
+        finally:
+            self.spent += purse.spent
+            purse.close()
+
+
+def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:
+    """The id that is called, and the arguments for it: `rye_execute` of a tool is that tool."""
+    if tool != EXECUTE or arguments.get("item_type") != "tool":
+        return tool, arguments
+    item_id, parameters = arguments.get("item_id"), arguments.get("parameters")
+    if not isinstance(item_id, str) or not item_id.strip("/ "):
+        raise StepFailed("rye_execute needs the item_id of a tool", kind="arguments")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise StepFailed("the parameters of rye_execute must be an object", kind="arguments")
+    if _as_thread(arguments):
+        raise StepFailed("only a directive can be executed as a thread", kind="arguments")
+    named = canonical(item_id.strip("/ "))
+    if named == EXECUTE:
+        raise StepFailed("rye_execute cannot execute itself", kind="arguments")
+    if arguments.get("dry_run") is True:
+        return EXECUTE, arguments
+    return named, parameters or {}
+
+
+def _as_thread(arguments: Mapping[str, Value]) -> bool:
+    return arguments.get("thread") not in (None, "", "inline", False)
+
+
+def _asked(arguments: Mapping[str, Value], path: str, label: str) -> Steps:
+    return (yield question(arguments, f"{path}/ask", label, path))

@@ -1,0 +1,193 @@
+"""Threads that a thread starts: waited for, or going on beside it until it asks for their results.
+
+A child is part of its parent's run: one journal, one inbox, one budget. It never has more than its parent: not its
+capabilities, not its limits, not its money, which is set aside for it before it spends any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from quire.engine.requests import Halt, Join, Load, Request, Spawn, Walk
+from quire.engine.thread.bundle import Bundle, BundleResolver
+from quire.engine.thread.compose import compose
+from quire.engine.thread.limits import Cost, resolve_limits, spawn_refused
+from quire.engine.thread.purse import Purse
+from quire.engine.thread.setup import FORK, Setup
+from quire.engine.thread.told import at_once, went_well
+from quire.errors import QuireError, StepFailed
+from quire.trust.capabilities import Grants
+from quire.trust.risk import assess
+from quire.values import Value
+
+WAIT_SECONDS = 600.0
+
+Steps = Generator[Request, Any, Any]
+
+
+@dataclass(slots=True)
+class Child:
+    """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too."""
+
+    path: str
+    running: bool = True
+    counted: bool = False
+
+
+class Children:
+    """`started` counts all of them, waited for or not; `unpaid` are the costs of those that were just seen to end."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.started = 0
+        self.unpaid: list[Mapping[str, Value]] = []
+        self._setup = setup
+        self._beside: dict[str, Child] = {}
+
+    def running(self) -> list[str]:
+        return [child.path for child in self._beside.values() if child.running]
+
+    def fork(self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost) -> Generator[Request, Any, Walk]:
+        """The tool `thread_directive`. Raises `StepFailed` where no thread can be started."""
+        item_id, given = arguments.get("directive_id"), arguments.get("inputs")
+        overrides = arguments.get("limit_overrides")
+        if not isinstance(item_id, str) or not item_id:
+            raise StepFailed("directive_id is required: which directive?", kind="arguments")
+        if not isinstance(given, Mapping | None):
+            raise StepFailed("inputs must be an object", kind="arguments")
+        if not isinstance(overrides, Mapping | None):
+            raise StepFailed("limit_overrides must be an object", kind="arguments")
+        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost)
+        if arguments.get("async") is not True:
+            return walk
+        yield Spawn(f"{path}/thread", walk)
+        name = f"{item_id}#{self.started}"
+        self._beside[name] = Child(f"{path}/thread")
+        return at_once(went_well(FORK, {"thread_id": name, "status": "running"}))
+
+    def thread(
+        self,
+        item_id: str,
+        given: Mapping[str, Value],
+        overrides: Mapping[str, Value],
+        path: str,
+        label: str,
+        cost: Cost,
+    ) -> Generator[Request, Any, Walk]:
+        """The walk of a child, its part of the budget set aside. Raises `StepFailed`."""
+        from quire.engine.thread.loop import follow
+
+        refused = spawn_refused(self._setup.limits, replace(cost, spawns=self.started))
+        if refused is not None:
+            raise StepFailed(refused.message, kind=refused.limit_code)
+        text: str | None = yield Load(f"{path}/load", label, "directive", item_id)
+        if text is None:
+            raise StepFailed(f"there is no directive {item_id}", kind="unknown_item")
+        try:
+            child = self._child(Bundle.of(text), given, overrides, path)
+        except StepFailed:
+            raise
+        except QuireError as error:
+            raise StepFailed(str(error), kind="refused") from None
+        self.started += 1
+
+        def walk() -> Walk:
+            ending = yield from follow(child)
+            told = went_well(item_id, ending.as_value())
+            told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
+            return cast("Value", told)
+
+        return walk()
+
+    def orchestrate(self, arguments: Mapping[str, Value], path: str, label: str) -> Steps:
+        """The tool `orchestrator`: looks after the children that go on beside this thread."""
+        operation = arguments.get("operation")
+        names = self._named(arguments)
+        paths = tuple(self._beside[name].path for name in names)
+        match operation:
+            case "wait_threads":
+                asked = arguments.get("timeout")
+                seconds = float(asked) if isinstance(asked, int | float) else WAIT_SECONDS
+                found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
+                return self._results(names, found)
+            case "get_status" | "aggregate_results":
+                found = yield Join(f"{path}/join", label, paths, 0.0)
+                return self._results(names, found)
+            case "list_active":
+                found = yield Join(f"{path}/join", label, paths, 0.0)
+                self._results(names, found)
+                return {"success": True, "threads": [name for name in names if self._beside[name].running]}
+            case "cancel_thread" | "kill_thread":
+                yield Halt(f"{path}/halt", label, paths)
+                for name in names:
+                    self._beside[name].running = False
+                return {"success": True, "cancelled": list(names)}
+        known = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
+        raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")
+
+    def _child(self, bundle: Bundle, given: Mapping[str, Value], overrides: Mapping[str, Value], path: str) -> Setup:
+        parent = self._setup
+        composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
+        own = [granted.capability for granted in composed.capabilities]
+        theirs = Grants.of(parent.grants)
+        grants = Grants.of(own).narrow(theirs) if own else theirs
+        if not grants.patterns:
+            raise StepFailed(
+                f"no capabilities: nothing that {bundle.item_id} asks for is granted to the thread that starts it",
+                kind="denied",
+            )
+        risk = assess(own, [one.risk for one in composed.acknowledged])
+        if risk.outcome == "block":
+            raise StepFailed("; ".join(risk.messages), kind="denied")
+        limits = resolve_limits(composed.limits_declared, overrides, parent.limits)
+        purse = Purse(math.inf if limits.spend is None else limits.spend, parent.purse)
+        if purse.limit <= 0:
+            purse.close()
+            raise StepFailed("nothing is left of the budget of the thread that starts it", kind="spend_exceeded")
+        return Setup(
+            id=bundle.item_id,
+            path=f"{path}/thread",
+            composed=composed,
+            grants=tuple(sorted(grants.patterns)),
+            limits=limits if math.isinf(purse.limit) else replace(limits, spend=purse.limit),
+            purse=purse,
+            model=bundle.model,
+            depth=parent.depth + 1,
+            open_document=parent.open_document,
+        )
+
+    def _named(self, arguments: Mapping[str, Value]) -> list[str]:
+        asked = arguments.get("thread_ids", arguments.get("thread_id"))
+        if asked is None:
+            return list(self._beside)
+        names = [str(one) for one in asked] if isinstance(asked, list | tuple) else [str(asked)]
+        unknown = [name for name in names if name not in self._beside]
+        if unknown:
+            known = ", ".join(self._beside) or "none"
+            raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {known})", kind="arguments")
+        return list(dict.fromkeys(names))
+
+    def _results(self, names: list[str], found: list[Mapping[str, Value]]) -> dict[str, Value]:
+        results: dict[str, Value] = {}
+        for name, state in zip(names, found, strict=True):
+            child = self._beside[name]
+            child.running = state["state"] == "running"
+            results[name] = self._result(child, state)
+        success = all(cast("Mapping[str, Value]", one).get("success") is True for one in results.values())
+        return {"success": success, "results": results}
+
+    def _result(self, child: Child, state: Mapping[str, Value]) -> Value:
+        match state["state"]:
+            case "done":
+                told = cast("Mapping[str, Any]", state["value"])
+                if not child.counted:
+                    child.counted = True
+                    self.unpaid.append(told["cost"])
+                return cast("Value", told["ended"])
+            case "failed":
+                return {"success": False, "status": "error", "error": state["message"]}
+            case "stopped":
+                return {"success": False, "status": "cancelled"}
+        return {"status": "running"}

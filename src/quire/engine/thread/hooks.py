@@ -1,0 +1,206 @@
+"""Hooks without their effects: whether a condition holds, what stands in for `${…}`, which hooks there are.
+
+Conditions and patterns come from documents and are asked in the middle of a run, so nothing here raises for what they
+say: a comparison that makes no sense, a pattern that is none, an operator that nobody knows do not hold.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from quire.formats.directive.interpolate import as_text
+from quire.plan.nodes import Hook, HookAction
+from quire.source import Source
+from quire.values import Value, clean
+
+EVENTS = (
+    "build_system_prompt",
+    "thread_started",
+    "after_step",
+    "error",
+    "limit",
+    "directive_return",
+    "after_complete",
+)
+POSITIONS = ("system", "before", "after")
+MAX_PATTERN = 1000
+_MAX_DEPTH = 100
+_EXPRESSION = re.compile(r"\$\{([^{}]++)\}")
+_INDEX = re.compile(r"[0-9]{1,9}")
+
+
+class _Regex(Protocol):
+    def search(self, text: str) -> object | None: ...
+
+
+def holds(condition: Mapping[str, Value], context: Mapping[str, Value]) -> bool:
+    """An empty condition always holds; one that is malformed never does, not even under `not`."""
+    try:
+        return _holds(condition, context, 0)
+    except _Malformed:
+        return False
+
+
+class _Malformed(Exception):
+    pass
+
+
+def _holds(condition: Value, context: Mapping[str, Value], depth: int) -> bool:
+    if not isinstance(condition, Mapping) or depth > _MAX_DEPTH:
+        raise _Malformed
+    results: list[bool] = []
+    for name in ("any", "all"):
+        if name in condition:
+            parts = condition[name]
+            if not isinstance(parts, list | tuple):
+                raise _Malformed
+            found = [_holds(part, context, depth + 1) for part in parts]
+            results.append(any(found) if name == "any" else all(found))
+    if "not" in condition:
+        results.append(not _holds(condition["not"], context, depth + 1))
+    if "path" in condition or "op" in condition:
+        path, op = condition.get("path", ""), condition.get("op", "eq")
+        if not isinstance(path, str) or not isinstance(op, str):
+            raise _Malformed
+        test = OPERATORS.get(op)
+        results.append(test is not None and test(look_up(context, path), condition.get("value")))
+    if not results and condition:
+        raise _Malformed
+    return all(results)
+
+
+def look_up(context: Value, path: str) -> Value:
+    """The value at a dotted path, None where there is none; numbers count the items of a list from 0."""
+    found = context
+    for part in path.split(".") if path else ():
+        if isinstance(found, Mapping):
+            found = found.get(part)
+        elif isinstance(found, list | tuple) and _INDEX.fullmatch(part) and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            return None
+    return found
+
+
+def _ordering(compare: Callable[[Any, Any], Any]) -> Callable[[Value, Value], bool]:
+    def test(actual: Value, expected: Value) -> bool:
+        numbers = isinstance(actual, int | float) and isinstance(expected, int | float)
+        texts = isinstance(actual, str) and isinstance(expected, str)
+        return (numbers or texts) and bool(compare(actual, expected))
+
+    return test
+
+
+def _in(actual: Value, expected: Value) -> bool:
+    return actual is not None and isinstance(expected, list | tuple) and actual in expected
+
+
+def _contains(actual: Value, expected: Value) -> bool:
+    """A part of a text, an item of a list, a key of an object."""
+    if actual is None or expected is None:
+        return False
+    if isinstance(actual, list | tuple):
+        return expected in actual
+    if isinstance(actual, Mapping):
+        return expected in actual if isinstance(expected, str) else False
+    return as_text(expected) in as_text(actual)
+
+
+def _matches(actual: Value, expected: Value) -> bool:
+    if actual is None or not isinstance(expected, str):
+        return False
+    pattern = compiled(clean(expected))
+    return pattern is not None and pattern.search(clean(as_text(actual))) is not None
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> _Regex | None:
+    """On RE2, which takes linear time whatever the pattern; None for one that it does not know."""
+    if len(pattern) > MAX_PATTERN:
+        return None
+    try:
+        re2 = import_module("re2")
+    except ImportError:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return cast("_Regex", re2.compile(pattern, options))
+    except re2.error:
+        return None
+
+
+OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "gt": _ordering(operator.gt),
+    "gte": _ordering(operator.ge),
+    "lt": _ordering(operator.lt),
+    "lte": _ordering(operator.le),
+    "in": _in,
+    "contains": _contains,
+    "regex": _matches,
+    "exists": lambda actual, _: actual is not None,
+}
+
+
+def fill_params(value: Value, context: Mapping[str, Value]) -> Value:
+    """The value with every `${a.b}` in its texts filled, once. A text that is one expression becomes what it stands
+    for, of whatever type, or None; inside a text the value is written out, and what is missing is nothing."""
+    if isinstance(value, str):
+        whole = _EXPRESSION.fullmatch(value)
+        if whole:
+            return _evaluated(whole[1], context)
+        return _EXPRESSION.sub(lambda found: _written(_evaluated(found[1], context)), value)
+    if isinstance(value, Mapping):
+        return {name: fill_params(part, context) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [fill_params(part, context) for part in value]
+    return value
+
+
+def filled_action(action: HookAction, context: Mapping[str, Value]) -> HookAction:
+    """The action as it is to be performed: its item's id and its parameters filled."""
+    parameters = tuple((name, fill_params(value, context)) for name, value in action.parameters)
+    item_id = _written(fill_params(action.item_id, context))
+    return HookAction(action.primary, action.item_type, item_id, parameters)
+
+
+def injects(hook: Hook, action: HookAction) -> bool:
+    """Whether the action brings a text into the first message or the system text: composition has done that already,
+    so a thread does not perform it again."""
+    starts = hook.event in ("build_system_prompt", "thread_started")
+    return starts and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
+
+
+def ordered(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
+    """One row of hooks from layers that are given root ancestor first, then down to the leaf, then the project."""
+    return tuple(hook for layer in layers for hook in layer)
+
+
+def _evaluated(expression: str, context: Mapping[str, Value]) -> Value:
+    """The first of the paths between `||` that leads to a value."""
+    for path in expression.split("||"):
+        found = look_up(context, path.strip())
+        if found is not None:
+            return found
+    return None
+
+
+def _written(value: Value) -> str:
+    return "" if value is None else as_text(value)
+
+
+def read_hooks_yaml(text: str, origin: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+    """The hooks of a project's file, `hooks:` and a list, and all that is wrong, one `origin:line:column: …` each.
+
+    A hook with anything wrong is left out: half a condition would let it act where it must not.
+    """
+    from quire.engine.thread.hooks_file import HooksFile  # YAML costs tens of milliseconds that few threads need
+
+    return HooksFile(Source.of(text, origin)).read()

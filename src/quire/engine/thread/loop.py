@@ -1,0 +1,369 @@
+"""The loop of a thread: ask the model, do what it asks for, tell it, until it hands back its outputs or says its last.
+
+Every model request and every tool call is an effect of its own, so a thread that is killed goes on in the middle of a
+turn and repeats nothing. Whatever the loop counts comes from records, so it counts the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from quire.engine.requests import (
+    Boundary,
+    Bounds,
+    Emit,
+    Fan,
+    Halt,
+    HumanRequest,
+    Message,
+    Meter,
+    Metering,
+    ModelRequest,
+    Offer,
+    Offered,
+    Outcome,
+    Request,
+    ToolUse,
+)
+from quire.engine.thread.calls import Calls
+from quire.engine.thread.hooking import Decided, Hooking
+from quire.engine.thread.limits import Cost, LimitEvent, exceeded
+from quire.engine.thread.returns import RETURN_TOOL, owed, return_tool, returned
+from quire.engine.thread.setup import Ending, Setup
+from quire.engine.thread.told import Told
+from quire.errors import StepFailed
+from quire.values import Value, encode
+
+LONGEST_REPLY = 4096
+"""Tokens that one reply may have, and that are reserved for it."""
+
+NUDGES = 2
+FAILURES_IN_A_ROW = 3
+SAME_TURNS_TOLD, SAME_TURNS = 3, 50
+"""After how many turns with the same calls and the same results the model is told, and is stopped."""
+
+PARALLEL = 8
+_LIMITS = ("turns_exceeded", "tokens_exceeded", "spend_exceeded", "spend_unknown", "duration_seconds_exceeded")
+
+Steps = Generator[Request, Any, Any]
+
+
+def follow(setup: Setup) -> Generator[Request, Any, Ending]:
+    """Runs a thread to its end. What it did wrong is an ending, never an exception."""
+    return (yield from _Following(setup).run())
+
+
+class _Ended(Exception):
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+
+
+class _Following:
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.composed = setup.composed
+        self.limits = setup.limits
+        self.cost = Cost()
+        self.messages = [Message("user", self.composed.message)]
+        self.turn = 0
+        self._nudges = 0
+        self._same = 0
+        self._last: tuple[object, ...] = ()
+        self.calls = Calls(setup)
+        self.hooks = Hooking(setup, self._hook_directive)
+        self._offered: tuple[Offered, ...] = ()
+
+    def run(self) -> Generator[Request, Any, Ending]:
+        yield Emit("thread_started", self.setup.path, "", {"thread": self.setup.id, "depth": self.setup.depth})
+        for warning in self.composed.warnings:
+            yield Emit("warning", f"{self.setup.path}/start", "", {"message": warning})
+        try:
+            yield from self._offer()
+            yield from self._fire("thread_started", f"{self.setup.path}/start")
+            while True:
+                yield from self._one_turn()
+        except _Ended as ended:
+            ending = ended.ending
+        yield from self._stop_children()
+        closing = self.composed.success if ending.success else self.composed.failure
+        ending = replace(ending, closing=closing or None, cost=self.cost)
+        context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
+        if ending.success:
+            yield from self._fire("after_complete", f"{self.setup.path}/end", context)
+        yield Emit("thread_ended", self.setup.path, "", {"thread": self.setup.id, **ending.as_value()})
+        self.setup.purse.close()
+        return ending
+
+    def _one_turn(self) -> Steps:
+        self.turn += 1
+        self.hooks.paths.clear()
+        yield Emit("step_started", self._at, self._label, {"title": self.setup.id, "depth": self.setup.depth})
+        text, uses = yield from self._ask_model()
+        self.messages.append(Message("assistant", text, tuple(uses)))
+        if uses:
+            yield from self._use_tools(uses, text)
+        else:
+            self._said(text)
+        yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
+        overrides: Mapping[str, str] = yield Boundary(f"{self._at}/break", self._label)
+        if overrides:
+            said = "\n".join(f"{name}: {value}" for name, value in overrides.items())
+            self.messages.append(Message("user", f"A person adds:\n{said}"))
+
+    @property
+    def _at(self) -> str:
+        return f"{self.setup.path}/turn[{self.turn}]"
+
+    @property
+    def _label(self) -> str:
+        return f"turn {self.turn}" if not self.setup.depth else f"{self.setup.id} turn {self.turn}"
+
+    def _offer(self) -> Steps:
+        found: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
+        tools = [Offered(name, description, schema, id) for name, description, schema, id in found]
+        tools += self.calls.own_tools()
+        if self.composed.outputs or self.composed.success or self.composed.failure:
+            tools.append(return_tool(self.composed.outputs))
+        self._offered = tuple(tools)
+        self.calls.offered = {tool.name: tool.id or tool.name for tool in tools}
+        told: list[Value] = [tool.id or tool.name for tool in tools]
+        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": told})
+
+    def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
+        """The reply, however often it takes."""
+        failures = 0
+        while True:
+            path = f"{self._at}/model" + (f"/retry[{failures}]" if failures else "")
+            try:
+                reply: Mapping[str, Value] = yield self._request(path)
+            except StepFailed as error:
+                yield from self._count(path)
+                if error.kind in _LIMITS:
+                    yield from self._limit_reached(error, path)
+                    failures += 1
+                    continue
+                failures += 1
+                decided = yield from self._fire("error", path, _error(error.kind, error.message, ""))
+                yield from self._heed(decided, error, path)
+                if decided is None or decided.what in ("fail", "abort") or failures >= FAILURES_IN_A_ROW:
+                    raise self._failed(error.message, error.kind) from None
+                continue
+            yield from self._count(path, turns=1)
+            uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
+            return str(reply["text"]), uses
+
+    def _request(self, path: str) -> ModelRequest:
+        left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
+        event = exceeded(self.limits, self.cost)
+        bounds = Bounds(
+            reached=(event.limit_code, event.message) if event else None,
+            spend=None if self.limits.spend is None else self.setup.purse.left,
+            tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
+        )
+        return ModelRequest(
+            path=path,
+            label=self._label,
+            system=self.composed.system,
+            messages=tuple(self.messages),
+            tools=self._offered,
+            model=self.setup.model,
+            bounds=bounds,
+        )
+
+    def _count(self, path: str, *, turns: int = 0) -> Steps:
+        meters: list[Meter] = yield Metering((path,))
+        for meter in meters:
+            self._spend(meter, turns)
+
+    def _spend(self, meter: Meter, turns: int = 0) -> None:
+        used = Cost(turns, meter.input_tokens, meter.output_tokens, meter.cost, meter.elapsed)
+        self.cost = self.cost.plus(used)
+        self.setup.purse.pay(meter.cost)
+
+    def _said(self, text: str) -> None:
+        """Text without a tool call: a nudge where more is owed, else the end."""
+        outputs = self.composed.outputs
+        if self._nudges < NUDGES and (self.turn == 1 or outputs):
+            self._nudges += 1
+            self.messages.append(Message("user", self._nudge()))
+            return
+        missing = owed(outputs, {})
+        if missing:
+            raise self._failed(f"the thread ended without its required outputs: {', '.join(missing)}", "outputs", text)
+        raise _Ended(Ending(True, text))
+
+    def _nudge(self) -> str:
+        outputs = self.composed.outputs
+        if outputs:
+            names = ", ".join(output.name for output in outputs)
+            return f"Nothing has been returned yet. When you are done, call {RETURN_TOOL} with: {names}."
+        return "Carry the directive out with the tools that you have. If there is nothing left to do, say so."
+
+    def _use_tools(self, uses: list[ToolUse], text: str) -> Steps:
+        handing_back = [use for use in uses if use.name == RETURN_TOOL]
+        working = [use for use in uses if use.name != RETURN_TOOL]
+        walks = []
+        for number, use in enumerate(working):
+            walks.append((yield from self.calls.prepare(use, f"{self._at}/tool[{number}]", self._label, self.cost)))
+            self.cost = replace(self.cost, spawns=self.calls.children.started)
+        if walks:
+            outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
+            told = [cast("Told", outcome.value) for outcome in outcomes]
+            for number, (use, one) in enumerate(zip(working, told, strict=True)):
+                yield from self._tell(use, one, f"{self._at}/tool[{number}]")
+            self._notice_sameness(working, told)
+        for use in handing_back:
+            yield from self._hand_back(use, text)
+        for note in self.hooks.notes:
+            self.messages.append(Message("user", note))
+        self.hooks.notes.clear()
+        decided = yield from self._fire("after_step", self._at)
+        yield from self._heed(decided, None, self._at)
+        if decided is not None and decided.what in ("fail", "abort"):
+            raise self._stopped(decided.message or "a hook ended the thread", "hook")
+
+    def _tell(self, use: ToolUse, told: Told, path: str) -> Steps:
+        """Gives the model the result of one call; one that went wrong sets off the `error` hooks."""
+        meters: list[Meter] = yield Metering(tuple(told["paths"]))
+        for meter in meters:
+            self._spend(meter)
+        for cost in (told["cost"], *self.calls.children.unpaid):
+            if cost is not None:
+                self._child_cost(cost)
+        self.calls.children.unpaid.clear()
+        if self.calls.spent and self.cost.spend is not None:
+            self.cost = replace(self.cost, spend=self.cost.spend + self.calls.spent)
+        self.calls.spent = 0.0
+        self.messages.append(Message("tool", told["content"], answers=use.id))
+        yield Emit("tool_told", path, self._label, {"tool": told["tool"], "result": told["content"]}, kept=False)
+        if told["kind"] == "denied":
+            context = _error("permission_denied", told["content"], told["tool"])
+        elif told["kind"]:
+            context = _error(told["kind"], told["content"], told["tool"])
+        else:
+            return
+        decided = yield from self._fire("error", path, context)
+        error = StepFailed(told["content"], kind=told["kind"])
+        yield from self._heed(decided, error, path)
+        if decided is not None and decided.what in ("fail", "abort"):
+            raise self._stopped(decided.message or told["content"], told["kind"])
+
+    def _child_cost(self, cost: Mapping[str, Value]) -> None:
+        """A child's turns and tokens are its own; its time is the parent's too, and its money the purse has counted."""
+        spend = cost["spend"]
+        known = self.cost.spend is not None and isinstance(spend, int | float)
+        total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
+        elapsed = self.cost.elapsed_seconds + cast("float", cost["elapsed_seconds"])
+        self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
+
+    def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
+        """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""
+        now = tuple(
+            (use.name, encode(dict(use.arguments)), one["content"]) for use, one in zip(uses, told, strict=True)
+        )
+        self._same = self._same + 1 if now == self._last else 1
+        self._last = now
+        if self._same >= SAME_TURNS:
+            raise self._failed(f"the model made the same calls {self._same} turns in a row", "repeated")
+        if self._same >= SAME_TURNS_TOLD:
+            note = f"You have made exactly this call {self._same} times in a row, with the same result each time."
+            self.messages.append(Message("user", note))
+
+    def _hand_back(self, use: ToolUse, said: str) -> Steps:
+        read = returned(self.composed.outputs, use.arguments)
+        if read.problems:
+            yield from self._refuse_return(use, "; ".join(read.problems))
+            return
+        context: dict[str, Value] = {"outputs": dict(read.outputs), "status": read.status}
+        decided = yield from self._fire("directive_return", f"{self._at}/return", context)
+        yield from self._heed(decided, None, f"{self._at}/return")
+        if decided is not None and decided.what in ("retry", "skip"):
+            yield from self._refuse_return(use, decided.message or "the outputs were not accepted")
+            return
+        if decided is not None and decided.what in ("fail", "abort"):
+            raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
+        if read.status == "error":
+            raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
+        raise _Ended(Ending(True, said, read.outputs))
+
+    def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
+        told = encode({"error": problem})
+        self.messages.append(Message("tool", told, answers=use.id))
+        yield Emit("tool_told", f"{self._at}/return", self._label, {"tool": RETURN_TOOL, "result": told}, kept=False)
+
+    def _limit_reached(self, error: StepFailed, path: str) -> Steps:
+        """A limit ends the thread, unless a person whom a hook asks gives it more."""
+        event = exceeded(self.limits, self.cost) or LimitEvent(error.kind, self.cost.spend, self.limits.spend or 0.0)
+        context: dict[str, Value] = {"limit": event.as_value(), **event.as_value()}
+        decided = yield from self._fire("limit", path, context)
+        ending = self._failed(error.message, error.kind)
+        ending.ending = replace(ending.ending, limit=error.kind)
+        if decided is None or decided.what not in ("escalate", "suspend"):
+            raise ending
+        name = error.kind.removesuffix("_exceeded")
+        if name not in ("turns", "tokens", "spend", "duration_seconds"):
+            raise ending
+        self.hooks.paths.append(f"{path}/ask")
+        prompt = f"{self.setup.id}: {decided.message or error.message} A higher limit for {name}, or no to end it?"
+        answer: str = yield HumanRequest(f"{path}/ask", self._label, f"limit of {name}", "input", prompt)
+        try:
+            raised = float(answer)
+        except ValueError:
+            raise ending from None
+        if not raised > float(event.current_max):
+            raise ending
+        self.limits = self.limits.raised(name, raised)
+        if name == "spend":
+            self.setup.purse.raise_to(raised)
+
+    def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
+        """`escalate` and `suspend` put the thread into the inbox: a person says whether it goes on."""
+        if decided is None or decided.what not in ("escalate", "suspend"):
+            return
+        why = decided.message or (error.message if error else "a hook suspended the thread")
+        self.hooks.paths.append(f"{path}/ask")
+        question = HumanRequest(
+            f"{path}/ask", self._label, self.setup.id, "confirm", f"{self.setup.id} waits: {why}\nGo on?", default="no"
+        )
+        answer: str = yield question
+        if answer != "yes":
+            raise self._stopped(f"a person stopped the thread: {why}", "stopped")
+
+    def _fire(self, event: str, where: str, more: Mapping[str, Value] | None = None) -> Steps:
+        context: dict[str, Value] = {
+            "event": event,
+            "directive": self.composed.item_id,
+            "thread_id": self.setup.id,
+            "turn": self.turn,
+            "cost": self.cost.as_value(),
+            "limits": self.limits.as_value(),
+            "inputs": dict(self.composed.inputs),
+            **(more or {}),
+        }
+        return (yield from self.hooks.fire(event, where, self._label if self.turn else "", context))
+
+    def _hook_directive(self, item_id: str, given: Mapping[str, Value], path: str) -> Steps:
+        told = yield from self.calls.run_directive(item_id, given, path, self._label, self.cost)
+        self.cost = replace(self.cost, spawns=self.calls.children.started)
+        if told["cost"] is not None:
+            self._child_cost(told["cost"])
+        return told["ended"]
+
+    def _stop_children(self) -> Steps:
+        running = self.calls.children.running()
+        if running:
+            yield Halt(f"{self.setup.path}/end/halt", "", tuple(running))
+
+    def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
+        """An ending that the model is to blame for: when the run is resumed, this turn is done anew."""
+        return _Ended(Ending(False, result, outputs or {}, message, kind, blame=(f"{self._at}/*",)))
+
+    def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
+        """An ending that a hook or a person wanted: when the run is resumed, they are asked anew, and nobody else."""
+        return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
+
+
+def _error(kind: str, message: str, resource: str) -> dict[str, Value]:
+    return {"error": {"type": kind, "message": message, "resource": resource}}

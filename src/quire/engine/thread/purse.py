@@ -1,0 +1,41 @@
+"""Money of threads: what one may spend, what its children hold back from it, and what is left."""
+
+from __future__ import annotations
+
+
+class Purse:
+    """A thread's budget in dollars. A child's purse is filled from its parent's, which has that much less until the
+    child gives back what it did not need; so nothing is ever promised twice.
+
+    A price that nobody knows is not counted: the limit on tokens bounds such a thread.
+    """
+
+    def __init__(self, limit: float, parent: Purse | None = None) -> None:
+        self._parent = parent
+        self._held = 0.0
+        self.limit = limit if parent is None else max(0.0, min(limit, parent.left))
+        self.spent = 0.0
+        if parent is not None:
+            parent._held += self.limit
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.spent - self._held
+
+    def pay(self, cost: float | None) -> None:
+        self.spent += cost or 0.0
+
+    def raise_to(self, limit: float) -> None:
+        """A person gives more; never more than the parent has left."""
+        more = limit - self.limit
+        if self._parent is not None:
+            more = min(more, max(0.0, self._parent.left))
+            self._parent._held += more
+        self.limit += more
+
+    def close(self) -> None:
+        """Gives back what is left. What was spent, the parent has spent."""
+        if self._parent is not None:
+            self._parent._held -= self.limit
+            self._parent.spent += self.spent
+            self._parent = None

@@ -1,0 +1,132 @@
+"""Everything that can be said about a directive before it runs, beyond what stops it from being read.
+
+Only the file itself is looked at: what ancestors, trust and the workspace say about it is known elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from quire.diagnostics import Code, Diagnostic
+from quire.formats.directive.codes import errors, lints, warnings
+from quire.formats.directive.found import Suggestions, shown
+from quire.formats.directive.interpolate import InputReference, references
+from quire.formats.directive.practice import practice
+from quire.formats.directive.reading import Reading
+from quire.formats.directive.syntax import Directive, Parameter
+from quire.formats.directive.validate import cost_values, limit_problem, missing_fields
+from quire.formats.directive.words import LIMIT_ALIASES, LIMITS
+from quire.source import Span
+
+_SPLIT = re.compile(r"[^\w-]++")
+
+
+def check_reading(reading: Reading) -> tuple[Diagnostic, ...]:
+    """The findings of a reading and those of all checks, in the order of the text."""
+    directive = reading.directive
+    if directive is None:
+        return reading.diagnostics
+    found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *practice(directive)]
+    return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end)))
+
+
+def fatal(directive: Directive) -> Iterator[Diagnostic]:
+    """What can be read and cannot be run."""
+    suggestions = Suggestions()
+    if directive.name is None:
+        yield Diagnostic(errors.NAME, "the directive has no name", directive.root, "", 'write <directive name="…">')
+    for name, value in directive.limits or ():
+        if LIMIT_ALIASES.get(name, name) not in LIMITS:
+            close = suggestions.meant(name, LIMITS)
+            help = f"did you mean {close}?" if close else f"limits are {', '.join(LIMITS)}"
+            yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help)
+        elif problem := limit_problem(name, value.text):
+            yield Diagnostic(errors.LIMIT, f"the limit {name} {problem}", value.span)
+    for name, value in cost_values(directive.cost) if directive.cost else ():
+        if problem := limit_problem(name, value.text):
+            yield Diagnostic(errors.LIMIT, f"the cost for {name} {problem}", value.span)
+    yield from _names("input", directive.inputs)
+    yield from _names("output", directive.outputs)
+
+
+def errors_of(reading: Reading) -> tuple[Diagnostic, ...]:
+    """The findings of a reading, with those that keep it from running."""
+    if reading.directive is None:
+        return reading.diagnostics
+    return (*reading.diagnostics, *fatal(reading.directive))
+
+
+def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:
+    seen: set[str] = set()
+    for one in declared:
+        if not one.name:
+            yield Diagnostic(errors.PARAMETER, f"an {what} has no name", one.span, "", f'write <{what} name="…">')
+        elif one.name in seen:
+            yield Diagnostic(errors.PARAMETER, f"the {what} {shown(one.name)} is declared twice", one.span)
+        seen.add(one.name)
+
+
+def _warnings(directive: Directive) -> Iterator[Diagnostic]:
+    root = directive.root
+    does_something = bool(directive.body or any(one.tag == "process" for one in directive.sections))
+    missing = missing_fields(directive)
+    if does_something and "model" in missing:
+        yield Diagnostic(
+            warnings.NO_MODEL, "no model is asked for", root, "", 'write <model tier="low" /> in <metadata>'
+        )
+    if does_something and "permissions" in missing:
+        message = "no permissions are asked for, and there is no parent to inherit them from"
+        yield Diagnostic(warnings.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
+    if not does_something and (directive.model is not None or directive.inputs or directive.outputs):
+        message = "there are no instructions for the model"
+        yield Diagnostic(warnings.EMPTY, message, root, "", "write them after the fence")
+    rest = [name for name in missing if name not in ("name", "model", "permissions")]
+    if rest:
+        yield Diagnostic(lints.UNSIGNABLE, f"signing requires {', '.join(rest)}", root)
+    yield from _inputs(directive)
+
+
+def _inputs(directive: Directive) -> Iterator[Diagnostic]:
+    declared = {one.name: one for one in directive.inputs if one.name}
+    used: set[str] = set()
+    suggestions = Suggestions()
+    for reference, span in _references(directive):
+        used.add(reference.name)
+        if reference.name not in declared and not reference.optional:
+            close = suggestions.meant(reference.name, declared)
+            help = f"did you mean {close}?" if close else "declare it in <inputs>, or give it a default"
+            yield _finding(warnings.UNKNOWN_INPUT, f"no input is called {shown(reference.name)}", span, help)
+    words: set[str] | None = None
+    for name, one in declared.items():
+        if name in used:
+            continue
+        if words is None:
+            words = _words(directive)
+        if name not in words:
+            yield _finding(lints.UNUSED_INPUT, f"the input {shown(name)} is never used", one.span, _USE.format(name))
+
+
+def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
+    texts = [(directive.body, directive.body_span.start)]
+    texts += [(section.raw, section.span.start) for section in directive.sections]
+    for text, base in texts:
+        for one in references(text):
+            yield one, Span(base + one.span.start, base + one.span.end)
+    for text in (directive.success, directive.failure):
+        for one in references(text):
+            yield one, directive.root
+
+
+def _words(directive: Directive) -> set[str]:
+    """An input that is only spoken of is used as well: the model knows what it was given."""
+    texts = [directive.body, *(section.raw for section in directive.sections)]
+    texts += [value for hook in directive.hooks for action in hook.actions for _, value in action.parameters]
+    return {word for text in texts for word in _SPLIT.split(text)}
+
+
+def _finding(code: Code, message: str, span: Span, help: str) -> Diagnostic:
+    return Diagnostic(code, message, span, "", help)
+
+
+_USE = "put {{input:{}}} where it goes, or leave it out"

@@ -1,0 +1,46 @@
+"""DR2xx: advice of `check`."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.code_pages import make
+
+_lint = partial(make, Severity.LINT)
+
+UNUSED_INPUT = _lint(
+    "DR201",
+    "idle-input",
+    "An input is declared and never used.",
+    "Whoever runs the directive is asked for it in vain. `{input:NAME}` in the instructions puts it in.",
+    '<inputs><input name="unused" /></inputs>',
+    '<inputs><input name="who" /></inputs>',
+)
+UNGRANTED = _lint(
+    "DR202",
+    "ungranted-call",
+    "The instructions call for something that no permission covers.",
+    "The model would be refused. Either grant it, or leave the call out.",
+    '`rye_execute(item_type="tool", item_id="rye/bash", parameters={"command": "ls"})`',
+    '`rye_execute(item_type="tool", item_id="rye/file-system/ls", parameters={"path": "."})`',
+)
+SECOND_FENCE = _lint(
+    "DR203",
+    "second-fence",
+    "A second fence holds a `<directive>`, too.",
+    "One file is one directive: only the first fence counts, the other is text for the model. An example belongs into\n"
+    "a fence of four backticks.",
+    'Say hello.\n\n```xml\n<directive name="other" version="1.0.0" />\n```',
+    'Say hello.\n\n````\n```xml\n<directive name="other" version="1.0.0" />\n```\n````',
+)
+UNSIGNABLE = _lint(
+    "DR204",
+    "missing-field",
+    "A field is missing that signing requires.",
+    "`name`, `version`, `description`, `category`, `author`, `model` and `permissions` are required; with `extends`\n"
+    "the permissions may be inherited.",
+    '```xml\n<directive name="greet">\n<metadata><description>Greet</description></metadata>\n'
+    "</directive>\n```\n\nSay hello.",
+    "<description>Greet somebody</description>",
+)

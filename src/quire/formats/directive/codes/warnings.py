@@ -1,0 +1,111 @@
+"""DR1xx: the directive runs, but not all of it as it seems to be meant."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from quire.diagnostics import Severity
+from quire.formats.code_pages import make
+
+_warning = partial(make, Severity.WARNING)
+
+STRAY = _warning(
+    "DR101",
+    "stray-element",
+    "An element or an attribute stands where it has no meaning.",
+    "Often it is misspelled, or belongs into `<metadata>` or out of it. It has no effect.",
+    '<limit turns="6" />',
+    '<limits turns="6" />',
+)
+REPEATED = _warning(
+    "DR102",
+    "repeated-element",
+    "An element is there twice.",
+    "The first one counts.",
+    '<limits turns="6" /><limits tokens="4096" />',
+    '<limits turns="6" tokens="4096" />',
+)
+IGNORED_TEXT = _warning(
+    "DR103",
+    "ignored-text",
+    "A text stands where it has no effect.",
+    "Patterns stand in elements of their own, limits and models are attributes, instructions go after the fence.",
+    "<permissions>rye.file-system.read</permissions>",
+    "<permissions><execute><tool>rye.file-system.read</tool></execute></permissions>",
+)
+ITEM_TYPE = _warning(
+    "DR104",
+    "item-type",
+    "A permission names no type of item.",
+    "Types are tool, directive, knowledge, pipeline and playbook. A grant for another type covers nothing.",
+    "<permissions><execute><tools>rye.bash</tools></execute></permissions>",
+    "<permissions><execute><tool>rye.bash</tool></execute></permissions>",
+)
+HOOK_WORD = _warning(
+    "DR105",
+    "hook-word",
+    "A hook has an event, a position or an operator that is not known.",
+    "Such a hook never acts.",
+    '<hooks><hook id="warn" event="after_steps">'
+    '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
+    '<hooks><hook id="warn" event="after_step">'
+    '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
+)
+TRUTH = _warning(
+    "DR106",
+    "truth-value",
+    "`required` is neither true nor false.",
+    "Anything but true counts as false.",
+    '<inputs><input name="who" required="yes" /></inputs>',
+    '<inputs><input name="who" required="true" /></inputs>',
+)
+PARAMETER_TYPE = _warning(
+    "DR107",
+    "parameter-type",
+    "The type of an input or an output is not known.",
+    "Types are string, integer, number, boolean, array and object. Values of another type are not checked.",
+    '<inputs><input name="count" type="intager" /></inputs>',
+    '<inputs><input name="count" type="integer" /></inputs>',
+)
+UNKNOWN_INPUT = _warning(
+    "DR108",
+    "unknown-input",
+    "A text refers to an input that is not declared.",
+    "Without a default it is sent to the model as it stands, braces and all.",
+    "Say hello to {input:name}.",
+    "Say hello to {input:who}.",
+)
+NO_MODEL = _warning(
+    "DR109",
+    "no-model",
+    "The directive does not say which model it needs.",
+    "It runs on the default model; signing refuses it.",
+    '```xml\n<directive name="greet" version="1.0.0">\n</directive>\n```\n\nSay hello.',
+    '<model tier="low" />',
+)
+NO_PERMISSIONS = _warning(
+    "DR110",
+    "no-permissions",
+    "The directive asks for no permissions and has no parent to inherit some from.",
+    "Unless the thread that starts it has some to give, it does not start.",
+    '```xml\n<directive name="greet" version="1.0.0">\n</directive>\n```\n\nSay hello.',
+    "<permissions><fetch><knowledge>*</knowledge></fetch></permissions>",
+)
+EMPTY = _warning(
+    "DR111",
+    "no-instructions",
+    "There is nothing for the model to do.",
+    "Instructions stand after the fence, or in a `<process>` inside it. A directive that others extend needs none.",
+    '```xml\n<directive name="greet" version="1.0.0">\n<metadata><model tier="low" /></metadata>\n</directive>\n```',
+    '```xml\n<directive name="greet" version="1.0.0">\n<metadata><model tier="low" /></metadata>\n</directive>\n```\n\n'
+    "Say hello.",
+)
+HOOK = _warning(
+    "DR112",
+    "incomplete-hook",
+    "A hook has no event or no action, or a condition has no path or no op.",
+    "Such a hook never does anything. It says when it acts and what it asks for: `primary` is execute, fetch or sign.",
+    '<hooks><hook id="warn"><action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
+    '<hooks><hook id="warn" event="limit">'
+    '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
+)

@@ -1,0 +1,15 @@
+"""What `quire.formats` asks of a format, for directives."""
+
+from __future__ import annotations
+
+from quire.diagnostics import Diagnostic
+from quire.formats.directive.check import check_reading
+from quire.formats.directive.codes import codes
+from quire.formats.directive.parse import parse
+from quire.source import Source
+
+__all__ = ["check", "codes"]
+
+
+def check(source: Source) -> tuple[Diagnostic, ...]:
+    return check_reading(parse(source))

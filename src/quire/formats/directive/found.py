@@ -1,0 +1,61 @@
+"""What a reading collects: its source and everything that was found so far, with suggestions in moderation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from quire.diagnostics import Code, Diagnostic, nearest
+from quire.formats.directive.codes import warnings
+from quire.formats.directive.xml import Element
+from quire.source import Source, Span
+
+_LONGEST = 60
+_SUGGESTIONS = 50
+_CHOICES = 200
+
+
+class Suggestions:
+    """`did you mean` in moderation: likeness is dear to compute, and a hostile file has thousands of names."""
+
+    def __init__(self) -> None:
+        self._left = _SUGGESTIONS
+
+    def meant(self, name: str, known: Collection[str]) -> str | None:
+        """The known name that this one is probably a slip of."""
+        if len(name) > _LONGEST or len(known) > _CHOICES or self._left <= 0:
+            return None
+        self._left -= 1
+        return nearest(name, [one for one in known if len(one) <= _LONGEST])
+
+
+class Found:
+    """One reading's worth of findings."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.diagnostics: list[Diagnostic] = []
+        self._suggestions = Suggestions()
+
+    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, "", help))
+
+    def meant(self, name: str, known: Collection[str]) -> str | None:
+        return self._suggestions.meant(name, known)
+
+    def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
+        """An element where it has no meaning."""
+        meant = self.meant(element.tag, known)
+        help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(known)}"
+        self.report(warnings.STRAY, f"<{shown(element.tag)}> has no meaning in <{parent}>", element.opening, help)
+
+    def truth(self, element: Element, name: str) -> bool:
+        """An attribute that is true or false; false where it is missing."""
+        text = element.attributes.get(name, "").strip().lower()
+        if text not in ("", "true", "false"):
+            message = f'{name}="{shown(text)}" counts as false: it is neither true nor false'
+            self.report(warnings.TRUTH, message, element.attribute_span(self.source, name), f'write {name}="true"')
+        return text == "true"
+
+
+def shown(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

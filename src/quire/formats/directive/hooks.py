@@ -1,0 +1,125 @@
+"""`<hooks>`: what happens at an event of the thread, and under which condition.
+
+Conditions stand in a hook side by side (all must hold) or in `<any>`, `<all>` and `<not>`, which may hold each other.
+"""
+
+from __future__ import annotations
+
+from quire.formats.directive.codes import warnings
+from quire.formats.directive.found import Found, shown
+from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
+from quire.formats.directive.words import EVENTS, OPERATORS, POSITIONS, PRIMARIES, number
+from quire.formats.directive.xml import Element
+from quire.values import InvalidValue, Value, decode
+
+_COMBINED = ("any", "all", "not")
+_TESTS = ("condition", *_COMBINED)
+
+
+def read_hooks(element: Element, found: Found) -> tuple[Hook, ...]:
+    hooks: list[Hook] = []
+    for child in element.children:
+        if child.tag == "hook":
+            hooks.append(_hook(child, found))
+        else:
+            found.stray(child, "hooks", ("hook",))
+    return tuple(hooks)
+
+
+def read_action(element: Element, primary: str) -> Action:
+    """An element whose attributes say what is asked for; parameters are in a `value`, or in the text."""
+    given = [child for child in element.children if child.tag == "param"]
+    parameters = [(one.attributes.get("name", ""), one.attributes.get("value", one.all_text)) for one in given]
+    attributes = tuple((name, value) for name, value in element.attributes.items() if name != "primary")
+    return Action(primary, attributes, tuple(parameters), element.opening)
+
+
+def _hook(element: Element, found: Found) -> Hook:
+    event = element.attributes.get("event", "").strip()
+    name = element.attributes.get("id", "").strip()
+    if not event:
+        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(EVENTS[:6])}")
+    else:
+        _known(event, EVENTS, "event", element, found)
+    position = element.attributes.get("position", "").strip()
+    if position:
+        _known(position, POSITIONS, "position", element, found)
+    tests: list[Test] = []
+    actions: list[Action] = []
+    nested = False
+    for child in element.children:
+        if child.tag in _TESTS:
+            tests += _test(child, found)
+        elif child.tag == "action":
+            inner = [one for one in child.children if one.tag in PRIMARIES]
+            nested = nested or bool(inner)
+            actions += [read_action(one, one.tag) for one in inner]
+            if not inner:
+                actions.append(_action(child, found))
+            for one in child.children:
+                if one.tag not in ("param", *PRIMARIES):
+                    found.stray(one, "action", ("param", *PRIMARIES))
+        else:
+            found.stray(child, "hook", (*_TESTS, "action"))
+    if not actions:
+        found.report(warnings.HOOK, f'the hook "{shown(name)}" has no action', element.opening, _ACTION)
+    return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
+
+
+def _action(element: Element, found: Found) -> Action:
+    primary = element.attributes.get("primary", "").strip()
+    if primary not in PRIMARIES:
+        what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
+        message = f"the action of a hook {what}, which is none of {', '.join(PRIMARIES)}"
+        found.report(warnings.HOOK, message, element.opening, _ACTION)
+    return read_action(element, primary)
+
+
+def _test(element: Element, found: Found) -> list[Test]:
+    """None for a condition that says nothing: it always holds."""
+    inner: list[Test] = []
+    for child in element.children:
+        if child.tag in _TESTS:
+            inner += _test(child, found)
+        else:
+            found.stray(child, element.tag, _TESTS)
+    if element.tag in _COMBINED:
+        return [Combined(element.tag, tuple(inner), element.opening)]
+    path, op = element.attributes.get("path", "").strip(), element.attributes.get("op", "").strip()
+    if not path and not op:
+        return inner
+    if not path or not op:
+        found.report(warnings.HOOK, "a condition needs a path and an op", element.opening, _CONDITION)
+    else:
+        _known(op, OPERATORS, "op", element, found)
+    text = element.attributes.get("value")
+    if text is None:
+        text = element.own_text or None
+    return [Condition(path, op, None if text is None else _value(text, op), element.opening), *inner]
+
+
+def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: Found) -> None:
+    if word in known:
+        return
+    meant = found.meant(word, known)
+    help = f"did you mean {meant}?" if meant else f"known: {', '.join(known)}"
+    span = element.attribute_span(found.source, what)
+    found.report(warnings.HOOK_WORD, f'the {what} "{shown(word)}" is not known, so the hook never acts', span, help)
+
+
+def _value(text: str, op: str) -> Value:
+    """A truth value or a number where the text is one; for `in` also a list in JSON."""
+    word = text.strip()
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    if op == "in" and word.startswith("["):
+        try:
+            return decode(word)
+        except InvalidValue:
+            return text
+    value = number(word)
+    return text if value is None else value
+
+
+_ACTION = 'write <action primary="execute" item_type="directive" item_id="…" />'
+_CONDITION = 'write <condition path="cost.spend" op="gte" value="0.9" />'

@@ -1,0 +1,61 @@
+"""Inputs in a text: `{input:x}`, `{input:x:default}`, `{input:x|default}`, `{input:x?}` and `${inputs.x}`.
+
+A text is gone through once: what a value brings with it is never read for references. The environment is no source.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from quire.source import Span
+from quire.values import Value, clean
+
+__all__ = ["InputReference", "as_text", "fill", "references"]
+
+# A default goes on to the next brace, so a text is only searched up to its last one: no search runs to the end in vain.
+_REFERENCE = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class InputReference:
+    """One place that an input goes to. An `optional` one is filled in any case, with a default or with nothing."""
+
+    name: str
+    optional: bool
+    span: Span
+
+
+def fill(text: str, inputs: Mapping[str, Value]) -> str:
+    """The text with every input put in that is there; a reference without value and default stays as it is written."""
+    end = text.rfind("}") + 1
+    if not end:
+        return text
+
+    def value_of(match: re.Match[str]) -> str:
+        value = inputs.get(match[1] or match[4])
+        if value is not None:
+            return as_text(value)
+        if match[2]:
+            return ""
+        return match[0] if match[3] is None else match[3]
+
+    return _REFERENCE.sub(value_of, text[:end]) + text[end:]
+
+
+def references(text: str) -> Iterator[InputReference]:
+    """Every reference in the order of the text; spans count from its start."""
+    for match in _REFERENCE.finditer(text, 0, text.rfind("}") + 1):
+        optional = match[2] is not None or match[3] is not None
+        yield InputReference(match[1] or match[4], optional, Span(match.start(), match.end()))
+
+
+def as_text(value: Value) -> str:
+    """How a value stands in a prompt: text as it is, lists and objects as JSON, the rest as Python spells it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping | list | tuple):
+        return clean(json.dumps(value, ensure_ascii=False))
+    return str(value)

@@ -1,0 +1,156 @@
+"""Knowledge files: metadata in a `yaml` fence and a body for a prompt, or a YAML file that is both.
+
+A file without metadata has no body: what goes into a prompt has a name, a title and a version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from quire.diagnostics import Code, Diagnostic, Severity
+from quire.formats.directive.codes import knowledge as codes
+from quire.formats.directive.fences import Missing, find_fence
+from quire.formats.directive.found import shown
+from quire.formats.directive.signature import signature_line
+from quire.formats.directive.validate import VERSION
+from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+from quire.values import Value, clean
+
+REQUIRED = ("name", "title", "version", "entry_type")
+_YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """`metadata` is everything of the fence; `body` is the text that goes into a prompt."""
+
+    source: Source
+    metadata: Mapping[str, Value]
+    body: str
+    diagnostics: tuple[Diagnostic, ...]
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is Severity.ERROR)
+
+
+def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowledge:
+    """Never raises for a text. A source whose name ends in `.yaml` is YAML as a whole."""
+    if source.exceeds(limit):
+        return _refused(source, codes.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
+    if PurePath(source.name).suffix.lower() in _YAML:
+        return _yaml_file(source)
+    text = source.text
+    begin = len(signature_line(text))
+    head = text[begin:].lstrip()
+    if head.startswith("---") and head.partition("\n")[0].rstrip() == "---":
+        at = len(text) - len(head)
+        message = "the metadata stands in --- frontmatter, which is not read"
+        return _refused(
+            source, codes.FRONT_MATTER, message, Span(at, at + 3), "put it between a line ```yaml and a line ```"
+        )
+    fence = find_fence(text, "yaml")
+    if isinstance(fence, Missing):
+        if fence.reason == "unclosed":
+            near = fence.near or NOWHERE
+            return _refused(
+                source, codes.UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
+            )
+        message = "there is no yaml fence in this file, and so no metadata and no body"
+        return Knowledge(source, {}, "", (Diagnostic(codes.NO_METADATA, message, NOWHERE, "", _SHAPE),))
+    metadata, found = _metadata(source, fence.content)
+    before = text[begin : fence.whole.start]
+    if before.strip():
+        start = begin + len(before) - len(before.lstrip())
+        message = "what stands before the yaml fence is not part of the body"
+        found.append(
+            Diagnostic(codes.BEFORE, message, Span(start, begin + len(before.rstrip())), "", "move it below the fence")
+        )
+    return Knowledge(source, metadata, clean(text[fence.whole.end :].strip()), tuple(found))
+
+
+def knowledge_issues(source: Source, path: PurePath) -> list[str]:
+    """What has to be true before a knowledge file is signed. `path` is the file's place below `.ai/knowledge`."""
+    knowledge = read_knowledge(Source(path.name, source.text, source.stored))
+    if knowledge.errors:
+        return [f"line {source.position(one.span.start).line}: {one.message}" for one in knowledge.errors]
+    found = field_problems(knowledge.metadata)
+    metadata = knowledge.metadata
+    folder = path.parent.as_posix().strip("/")
+    folder = "" if folder == "." else folder
+    name, category = metadata.get("name"), metadata.get("category")
+    if isinstance(name, str) and name and name != path.stem:
+        found.append(f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'")
+    if category is not None and (not isinstance(category, str) or category.strip("/") != folder):
+        found.append(f"the category '{shown(str(category))}' must equal the folder below .ai/knowledge, '{folder}'")
+    return found
+
+
+def field_problems(metadata: Mapping[str, Value]) -> list[str]:
+    found = [f"missing required field: {name}" for name in REQUIRED if metadata.get(name) in (None, "")]
+    version = metadata.get("version")
+    if version not in (None, "") and not (isinstance(version, str) and VERSION.fullmatch(version)):
+        found.append(f"the version '{shown(str(version))}' must be three numbers, such as 1.0.0")
+    for name in ("name", "title", "entry_type"):
+        value = metadata.get(name)
+        if value is not None and not isinstance(value, str):
+            found.append(f"{name} must be text, not {shown(str(value))}")
+    return found
+
+
+def check_knowledge(source: Source) -> tuple[Diagnostic, ...]:
+    """Everything there is to say about a knowledge file: what its reader says, and what signing would refuse."""
+    knowledge = read_knowledge(source)
+    found = list(knowledge.diagnostics)
+    if knowledge.metadata:
+        fence = find_fence(source.text, "yaml")
+        span = Span(fence.whole.start, fence.content.start - 1) if not isinstance(fence, Missing) else NOWHERE
+        found += [Diagnostic(codes.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
+    return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+def _yaml_file(source: Source) -> Knowledge:
+    metadata, found = _metadata(source, Span(0, len(source.text)))
+    body = metadata.get("body", metadata.get("content"))
+    if not isinstance(body, str):
+        body = source.text[len(signature_line(source.text, yaml=True)) :]
+    return Knowledge(source, metadata, clean(body.strip()), tuple(found))
+
+
+def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Diagnostic]]:
+    """Read where it stands: everything around it is made blank, so that places are those of the file."""
+    from quire.formats.yaml import Mapping as YamlMapping
+    from quire.formats.yaml import literal, read_yaml
+
+    before = "\n" * source.text.count("\n", 0, content.start)
+    shift = content.start - len(before)
+    blank = Source(source.name, before + source.text[content.start : content.end])
+    yaml = read_yaml(blank)
+    found = [_moved(one, shift) for one in yaml.diagnostics]
+    if found:
+        return {}, found
+    if not yaml.documents:
+        return {}, found
+    node = yaml.documents[0]
+    if len(yaml.documents) > 1 or not isinstance(node, YamlMapping):
+        message = "the metadata is not a list of keys and values"
+        span = Span(content.start, content.end)
+        return {}, [Diagnostic(codes.METADATA, message, span, "", "write one key: value a line")]
+    problems: list[Diagnostic] = []
+    value = literal(node, problems)
+    found += [_moved(one, shift) for one in problems]
+    return (dict(value) if isinstance(value, Mapping) else {}), found
+
+
+def _moved(found: Diagnostic, shift: int) -> Diagnostic:
+    span = Span(found.span.start + shift, found.span.end + shift)
+    return Diagnostic(found.code, found.message, span, found.label, found.help)
+
+
+def _refused(source: Source, code: Code, message: str, span: Span, help: str = "") -> Knowledge:
+    return Knowledge(source, {}, "", (Diagnostic(code, message, span, "", help),))
+
+
+_SHAPE = "begin with a line ```yaml, then name, title, version and entry_type, then a line ```"

@@ -1,0 +1,151 @@
+"""From the syntax tree of a directive to the Plan: one step, whose work is a thread.
+
+Inheritance is not looked at here: a `Thread` is what one file says by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quire.formats.directive import syntax
+from quire.formats.directive.words import LIMIT_ALIASES, number_or_text
+from quire.plan.nodes import (
+    Acknowledgement,
+    Context,
+    Hook,
+    HookAction,
+    Input,
+    InputType,
+    Parameter,
+    Permission,
+    Plan,
+    Sequence,
+    Step,
+    Thread,
+)
+from quire.values import Value, clean
+
+_INPUT_TYPES: Mapping[str, InputType] = {"integer": "number", "number": "number", "boolean": "boolean"}
+_SENT = ("process", "success_criteria")
+
+
+def lower(directive: syntax.Directive) -> Plan:
+    work = thread(directive)
+    return Plan(
+        title=work.name,
+        format="directive",
+        inputs=tuple(_input(one) for one in work.inputs),
+        body=Sequence((Step(position=1, label="thread", title=work.name, work=work, span=directive.root),)),
+        description=work.description,
+    )
+
+
+def thread(directive: syntax.Directive) -> Thread:
+    permissions = directive.permissions
+    context = directive.context.items if directive.context else ()
+    return Thread(
+        name=_text(directive.name),
+        version=_text(directive.version),
+        description=_text(directive.description),
+        category=_text(directive.category),
+        author=_text(directive.author),
+        extends=_text(directive.extends),
+        permissions=tuple(Permission(one.capability, one.span) for one in permissions.grants) if permissions else (),
+        permissions_text=permissions.raw if permissions else "",
+        acknowledged=tuple(Acknowledgement(one.risk, one.reason) for one in permissions.acknowledged)
+        if permissions
+        else (),
+        model={name: value.text for name, value in directive.model or ()},
+        limits=limits(directive),
+        inputs=tuple(_parameters(directive.inputs)),
+        outputs=tuple(_parameters(directive.outputs)),
+        success=directive.success,
+        failure=directive.failure,
+        hooks=tuple(_hook(one) for one in directive.hooks),
+        context=Context(
+            *(
+                tuple(item.text for at, item in context if at == place)
+                for place in ("system", "before", "after", "suppress")
+            )
+        ),
+        body=clean(directive.body),
+        inside="\n\n".join(section.text for section in directive.sections if section.tag in _SENT),
+    )
+
+
+def limits(directive: syntax.Directive) -> dict[str, Value]:
+    """Those of `<limits>` and, where it says nothing, those of `<cost>`, under their canonical names."""
+    merged = cost_limits(directive.cost) if directive.cost else {}
+    given = directive.limits or ()
+    merged |= {LIMIT_ALIASES[name]: _limit(name, value) for name, value in given if name in LIMIT_ALIASES}
+    merged |= {name: _limit(name, value) for name, value in given if name not in LIMIT_ALIASES}
+    return merged
+
+
+def cost_limits(cost: syntax.Cost) -> dict[str, Value]:
+    context = dict(cost.context)
+    named = {
+        "turns": context.get("turns"),
+        "tokens": cost.tokens,
+        "spend": cost.spend,
+        "spawns": context.get("spawn_threshold"),
+        "duration_seconds": cost.duration,
+    }
+    found: dict[str, Value] = {name: number_or_text(value.text) for name, value in named.items() if value is not None}
+    if cost.currency is not None:
+        found["spend_currency"] = cost.currency.text
+    return found
+
+
+def condition(tests: Iterable[syntax.Test]) -> dict[str, Value]:
+    """The JSON form; several tests must all hold, none always holds."""
+    parts: list[Value] = [_test(one) for one in tests]
+    if len(parts) > 1:
+        return {"all": parts}
+    return dict(parts[0]) if parts and isinstance(parts[0], Mapping) else {}
+
+
+def _test(test: syntax.Test) -> dict[str, Value]:
+    if isinstance(test, syntax.Combined):
+        if test.kind == "not":
+            return {"not": condition(test.parts)}
+        return {test.kind: [_test(one) for one in test.parts]}
+    found: dict[str, Value] = {"path": test.path, "op": test.op}
+    if test.value is not None:
+        found["value"] = test.value
+    return found
+
+
+def _hook(hook: syntax.Hook) -> Hook:
+    actions = tuple(_action(one) for one in hook.actions)
+    return Hook(hook.id, hook.event, condition(hook.tests), actions, hook.position or "before", span=hook.span)
+
+
+def _action(action: syntax.Action) -> HookAction:
+    """Attributes that say neither type nor id are parameters, such as the query of a fetch."""
+    extra = [(name, value) for name, value in action.attributes if name not in ("item_type", "item_id")]
+    given: dict[str, Value] = dict([*extra, *action.parameters])
+    return HookAction(action.primary, action.attribute("item_type"), action.attribute("item_id"), tuple(given.items()))
+
+
+def _parameters(declared: Iterable[syntax.Parameter]) -> Iterable[Parameter]:
+    return (Parameter(one.name, one.type, one.required, one.default, one.description) for one in declared if one.name)
+
+
+def _input(declared: Parameter) -> Input:
+    return Input(
+        declared.name,
+        _INPUT_TYPES.get(declared.type, "string"),
+        declared.default,
+        (),
+        declared.description,
+        declared.required and declared.default is None,
+    )
+
+
+def _limit(name: str, value: syntax.Text) -> Value:
+    return value.text if name == "spend_currency" else number_or_text(value.text)
+
+
+def _text(text: syntax.Text | None) -> str:
+    return text.text if text else ""

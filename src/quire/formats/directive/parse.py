@@ -1,0 +1,185 @@
+"""Reads a directive: a text in, a syntax tree and everything that is wrong with it out. Never raises for a text.
+
+All mistakes are reported, not the first one, and what could be read is there also when something could not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from quire.formats.directive.codes import errors, notes, warnings
+from quire.formats.directive.fences import Fence, Missing, find_fence
+from quire.formats.directive.found import Found, shown
+from quire.formats.directive.hooks import read_hooks
+from quire.formats.directive.metadata import (
+    read_attributes,
+    read_context,
+    read_cost,
+    read_inputs,
+    read_outputs,
+    read_text,
+)
+from quire.formats.directive.permissions import read_permissions
+from quire.formats.directive.process import read_actions, readable
+from quire.formats.directive.reading import Reading
+from quire.formats.directive.signature import signature_line
+from quire.formats.directive.syntax import Directive, Extra, Section, Text
+from quire.formats.directive.xml import OPAQUE, Element, read_xml
+from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
+
+_TEXTS = ("description", "category", "author")
+_METADATA = (*_TEXTS, "model", "limits", "cost", "permissions", "context", "hooks")
+_ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "description")
+_ATTRIBUTES = ("name", "version", "extends")
+
+
+def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
+    found = Found(source)
+    directive = Directive()
+    if source.exceeds(limit):
+        found.report(
+            errors.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE, "move texts to knowledge files"
+        )
+    else:
+        _read(directive, found)
+    return Reading(source, directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start)))
+
+
+def _read(directive: Directive, found: Found) -> None:
+    text = found.source.text
+    directive.signature = signature_line(text)
+    fence = find_fence(text, "xml")
+    if isinstance(fence, Missing):
+        directive.preamble = text[len(directive.signature) :].strip()
+        _report_missing(fence, found)
+        return
+    directive.fence = fence.whole
+    directive.preamble = text[len(directive.signature) : fence.whole.start].strip()
+    _read_body(directive, fence, text)
+    root, wrong = read_xml(found.source, fence.content)
+    found.diagnostics += wrong
+    if root is None:
+        return
+    if root.tag != "directive":
+        message = f"the root of the XML is <{shown(root.tag)}>, not <directive>"
+        found.report(errors.ROOT, message, root.opening, "the first xml fence of the file holds the directive")
+        return
+    _RootReader(directive, found).read(root)
+
+
+def _read_body(directive: Directive, fence: Fence, text: str) -> None:
+    after = text[fence.whole.end :]
+    directive.body = after.strip()
+    start = fence.whole.end + len(after) - len(after.lstrip())
+    directive.body_span = Span(start, start + len(directive.body))
+
+
+def _report_missing(missing: Missing, found: Found) -> None:
+    near = missing.near or NOWHERE
+    line = found.source.position(near.start).line
+    if missing.reason == "unclosed":
+        found.report(errors.UNCLOSED, "the xml fence is never closed", near, "close it with a line of ```")
+    elif missing.reason == "hidden":
+        message = f"there is no xml fence outside of the fence that line {line} opens and nothing closes"
+        found.report(errors.NO_FENCE, message, near, "close that fence")
+    elif missing.reason == "other":
+        message = "there is no xml fence: this line opens another one"
+        found.report(errors.NO_FENCE, message, near, "write ```xml at the start of the line, and nothing after it")
+    else:
+        message = "there is no xml fence in this file, and so no directive"
+        found.report(errors.NO_FENCE, message, near, "put the <directive> element between a line ```xml and a line ```")
+
+
+class _RootReader:
+    def __init__(self, directive: Directive, found: Found) -> None:
+        self._directive = directive
+        self._found = found
+
+    def read(self, root: Element) -> None:
+        directive, found = self._directive, self._found
+        directive.root = root.opening
+        spans = root.attribute_spans(found.source)
+        given = {
+            name: Text(value.strip(), spans.get(name, root.opening))
+            for name, value in root.attributes.items()
+            if value.strip()
+        }
+        for name, value in given.items():
+            if name not in _ATTRIBUTES:
+                self._unknown_attribute(name, value.span)
+        directive.name, directive.version, directive.extends = (given.get(name) for name in _ATTRIBUTES)
+        known = {child.tag: child for child in reversed(root.children)}
+        self._repeated(root.children, known, (*_ROOT[:3], "description"))
+        if metadata := known.get("metadata"):
+            self._metadata(metadata)
+        if inputs := known.get("inputs"):
+            directive.inputs = read_inputs(inputs, found)
+        if outputs := known.get("outputs"):
+            directive.outputs, directive.success, directive.failure = read_outputs(outputs, found)
+        if directive.description is None and (description := known.get("description")):
+            directive.description = read_text(description, found)
+        rest = [one for one in root.children if one.tag not in ("metadata", "inputs", "outputs", "description")]
+        directive.sections = tuple(self._section(one) for one in rest)
+        directive.actions = tuple(
+            action for one in root.children if one.tag != "metadata" for action in read_actions(one)
+        )
+        if root.own_text:
+            message = "text right in <directive> is sent to nobody"
+            found.report(warnings.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
+
+    def _metadata(self, element: Element) -> None:
+        directive, found = self._directive, self._found
+        known = {child.tag: child for child in reversed(element.children)}
+        self._repeated(element.children, known, _METADATA)
+        directive.description, directive.category, directive.author = (
+            read_text(known[name], found) if name in known else None for name in _TEXTS
+        )
+        if model := known.get("model"):
+            directive.model = read_attributes(model, found)
+        if limits := known.get("limits"):
+            directive.limits = read_attributes(limits, found)
+        if cost := known.get("cost"):
+            directive.cost = read_cost(cost, found)
+        if permissions := known.get("permissions"):
+            directive.permissions = read_permissions(permissions, found)
+        if context := known.get("context"):
+            directive.context = read_context(context, found)
+        if hooks := known.get("hooks"):
+            directive.hooks = read_hooks(hooks, found)
+        directive.extras = tuple(self._extra(one) for one in element.children if one.tag not in _METADATA)
+
+    def _extra(self, element: Element) -> Extra:
+        found = self._found
+        meant = found.meant(element.tag, (*_METADATA, "inputs", "outputs"))
+        if meant in ("inputs", "outputs"):
+            message = f"<{shown(element.tag)}> has no meaning in <metadata>"
+            found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
+        elif meant:
+            message = f"<{shown(element.tag)}> is no metadata that has an effect"
+            found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?")
+        else:
+            message = f"<{shown(element.tag)}> has no effect: it is kept as text"
+            found.report(notes.EXTRA, message, element.opening)
+        return Extra(element.tag, element.own_text, element.raw(found.source), element.opening)
+
+    def _section(self, element: Element) -> Section:
+        found = self._found
+        text = readable(element, found.source)
+        if element.tag in _METADATA:
+            message = f"<{element.tag}> has no effect outside of <metadata>"
+            found.report(warnings.STRAY, message, element.opening, "move it into <metadata>")
+        elif element.tag not in (*_ROOT, *OPAQUE):
+            found.stray(element, "directive", _ROOT)
+        return Section(element.tag, element.raw(found.source), text, element.opening)
+
+    def _repeated(self, children: Iterable[Element], first: dict[str, Element], names: Iterable[str]) -> None:
+        for child in children:
+            if child.tag in names and first[child.tag] is not child:
+                line = self._found.source.position(first[child.tag].start).line
+                message = f"a second <{child.tag}> has no effect"
+                self._found.report(warnings.REPEATED, message, child.opening, f"the one on line {line} counts")
+
+    def _unknown_attribute(self, name: str, span: Span) -> None:
+        meant = self._found.meant(name, _ATTRIBUTES)
+        help = f"did you mean {meant}?" if meant else "known there: name, version, extends"
+        self._found.report(warnings.STRAY, f"the attribute {shown(name)} of <directive> has no effect", span, help)

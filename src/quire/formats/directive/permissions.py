@@ -1,0 +1,102 @@
+"""`<permissions>`: from nested elements to capability strings, in the order of the file.
+
+`<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`. A text right in `<execute>` is everything
+after `rye.execute.`, and a star right in `<permissions>` is everything there is, whatever stands beside it.
+"""
+
+from __future__ import annotations
+
+from quire.formats.directive.codes import errors, warnings
+from quire.formats.directive.found import Found, shown
+from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
+from quire.formats.directive.words import ITEM_TYPES, PRIMARIES, TIERS
+from quire.formats.directive.xml import Element
+from quire.source import Span
+
+_TAGS = ("acknowledge", *PRIMARIES)
+
+
+def read_permissions(element: Element, found: Found) -> Permissions:
+    return _Reader(found).read(element)
+
+
+class _Reader:
+    def __init__(self, found: Found) -> None:
+        self._found = found
+        self._grants: list[Grant] = []
+        self._bare_texts: set[tuple[str, str]] = set()
+        self._acknowledged: list[Acknowledge] = []
+
+    def read(self, element: Element) -> Permissions:
+        for part in element.parts:
+            if isinstance(part, str):
+                self._bare(part.strip(), element, "rye")
+            elif part.tag in PRIMARIES:
+                self._primary(part)
+            elif part.tag == "acknowledge":
+                self._acknowledge(part)
+            else:
+                self._unknown(part)
+        raw = element.raw(self._found.source)
+        return Permissions(tuple(self._grants), tuple(self._acknowledged), raw, element.opening)
+
+    def _primary(self, element: Element) -> None:
+        prefix = f"rye.{element.tag}"
+        for part in element.parts:
+            if isinstance(part, str):
+                self._bare(part.strip(), element, prefix)
+                continue
+            if part.tag not in ITEM_TYPES:
+                meant = self._found.meant(part.tag, ITEM_TYPES)
+                help = f"did you mean <{meant}>?" if meant else f"item types are {', '.join(ITEM_TYPES)}"
+                message = f"<{shown(part.tag)}> in <{element.tag}> is no type of item, so this grants nothing useful"
+                self._found.report(warnings.ITEM_TYPE, message, part.opening, help)
+            for child in part.children:
+                self._found.stray(child, part.tag, ())
+            pattern = part.own_text
+            if pattern:
+                self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._found.source))
+
+    def _bare(self, text: str, element: Element, prefix: str) -> None:
+        """A text beside elements: the star is a shortcut, below a primary also the rest of a capability."""
+        if not text:
+            return
+        # With children around it the exact place is not worth a search.
+        span = element.opening if element.children else element.text_span(self._found.source)
+        if text == "*" or (prefix != "rye" and not any(sign.isspace() for sign in text)):
+            if (prefix, text) not in self._bare_texts:
+                self._bare_texts.add((prefix, text))
+                self._grant(prefix, text, span)
+        else:
+            message = f'the text "{shown(text)}" in <{element.tag}> grants nothing'
+            self._found.report(warnings.IGNORED_TEXT, message, span, _SHAPE)
+
+    def _grant(self, prefix: str, pattern: str, span: Span) -> None:
+        if any(sign.isspace() for sign in pattern):
+            message = f'the pattern "{shown(pattern)}" has a space in it and so matches no item'
+            self._found.report(warnings.IGNORED_TEXT, message, span, "write one element for each pattern")
+        self._grants.append(Grant(f"{prefix}.{pattern.replace('/', '.')}", span))
+
+    def _acknowledge(self, element: Element) -> None:
+        risk = element.attributes.get("risk", "").strip()
+        if risk in TIERS:
+            self._acknowledged.append(Acknowledge(risk, element.all_text, element.opening))
+            return
+        meant = self._found.meant(risk, TIERS) if risk else None
+        help = f"did you mean {meant}?" if meant else f"the risks are {', '.join(TIERS)}"
+        if "risk" not in element.attributes:
+            self._found.report(errors.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
+            return
+        span = element.attribute_span(self._found.source, "risk")
+        self._found.report(errors.RISK, f'the risk "{shown(risk)}" of <acknowledge> is no tier of risk', span, help)
+
+    def _unknown(self, element: Element) -> None:
+        meant = self._found.meant(element.tag, _TAGS)
+        help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(_TAGS)}"
+        if element.tag in ("search", "load"):
+            help = "it is called fetch now"
+        message = f"<{shown(element.tag)}> is not known inside <permissions>"
+        self._found.report(errors.PERMISSION_TAG, message, element.opening, help)
+
+
+_SHAPE = "write <execute><tool>rye.file-system.*</tool></execute>, or * for everything"

@@ -1,0 +1,26 @@
+"""What comes out of reading a directive: a tree, as far as there can be one, and all there is to say about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.formats.directive.syntax import Directive
+from quire.source import Source
+
+
+@dataclass(slots=True)
+class Reading:
+    """`partial` holds what could be read, also where there is an error. Diagnostics are in the order of the text."""
+
+    source: Source
+    partial: Directive
+    diagnostics: tuple[Diagnostic, ...]
+
+    def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
+        return tuple(found for found in self.diagnostics if found.severity is severity)
+
+    @property
+    def directive(self) -> Directive | None:
+        """The tree, or None where there is an error."""
+        return None if self.of(Severity.ERROR) else self.partial

@@ -1,0 +1,117 @@
+"""What has to be true before a directive is signed: all that is wrong, a line each. Good practice is not asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePath
+
+from quire.diagnostics import Severity
+from quire.formats.directive.found import Suggestions, shown
+from quire.formats.directive.parse import parse
+from quire.formats.directive.syntax import Attributes, Cost, Directive, Parameter, Text
+from quire.formats.directive.words import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS, number
+from quire.source import Source
+
+SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
+VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+
+
+def issues(source: Source, path: PurePath) -> list[str]:
+    """Empty for a directive that may be signed. `path` is the file's place below `.ai/directives`."""
+    reading = parse(source)
+    wrong = reading.of(Severity.ERROR)
+    if wrong:
+        return [f"line {source.position(one.span.start).line}: {one.message}" for one in wrong]
+    return [*_identity(reading.partial, path), *_missing(reading.partial), *_values(reading.partial)]
+
+
+def missing_fields(directive: Directive) -> list[str]:
+    """The names of the required fields that are not there."""
+    texts = ("name", "version", "description", "author")
+    missing = [name for name in texts if not _text(getattr(directive, name))]
+    if directive.category is None:
+        missing.append("category")
+    model = {name for name, value in directive.model or () if value.text}
+    if not model & {"tier", "id"}:
+        missing.append("model")
+    if directive.permissions is None and directive.extends is None:
+        missing.append("permissions")
+    return missing
+
+
+def limit_problem(name: str, text: str) -> str | None:
+    """What is wrong with the value of a limit, as the end of a sentence."""
+    canonical = LIMIT_ALIASES.get(name, name)
+    if canonical == "spend_currency":
+        return None
+    value = number(text)
+    if canonical in INTEGER_LIMITS and not isinstance(value, int):
+        return f"must be an integer, not '{shown(text)}'"
+    if value is None:
+        return f"must be a number, not '{shown(text)}'"
+    return f"must not be below 0, and is {shown(text)}" if value < 0 else None
+
+
+def _identity(directive: Directive, path: PurePath) -> Iterator[str]:
+    name, version = _text(directive.name), _text(directive.version)
+    folder = path.parent.as_posix().strip("/")
+    folder = "" if folder == "." else folder
+    if name and not SNAKE_CASE.fullmatch(name):
+        yield f"the name '{shown(name)}' must be in snake_case: small letters, digits and _, a letter first"
+    if name and name != path.stem:
+        yield f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'"
+    if version and not VERSION.fullmatch(version):
+        yield f"the version '{shown(version)}' must be three numbers, such as 1.0.0"
+    if directive.category is not None and directive.category.text.strip("/") != folder:
+        where = f"'{folder}'" if folder else "'', the root"
+        yield f"the category '{shown(directive.category.text)}' must equal the folder below .ai/directives, {where}"
+
+
+def _missing(directive: Directive) -> Iterator[str]:
+    yield from (f"missing required field: {name}" for name in missing_fields(directive))
+
+
+def _values(directive: Directive) -> Iterator[str]:
+    suggestions = Suggestions()
+    for name, value in directive.limits or ():
+        if LIMIT_ALIASES.get(name, name) not in LIMITS:
+            close = suggestions.meant(name, LIMITS)
+            yield f"limits.{shown(name)} is not a limit" + (f": did you mean {close}?" if close else "")
+        elif problem := limit_problem(name, value.text):
+            yield f"limits.{name} {problem}"
+    if directive.cost:
+        for name, cost in cost_values(directive.cost):
+            if problem := limit_problem(name, cost.text):
+                yield f"the cost for {name} {problem}"
+    for name, value in directive.model or ():
+        if name == "parallel" and value.text not in ("true", "false"):
+            yield f"model.parallel must be true or false, not '{shown(value.text)}'"
+    yield from _parameters("inputs", directive.inputs)
+    yield from _parameters("outputs", directive.outputs)
+
+
+def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:
+    """What `<cost>` says, under the names of the limits."""
+    context: Attributes = cost.context
+    for name, value in context:
+        if name == "turns":
+            yield "turns", value
+        elif name == "spawn_threshold":
+            yield "spawns", value
+    named = {"tokens": cost.tokens, "duration_seconds": cost.duration, "spend": cost.spend}
+    yield from ((name, text) for name, text in named.items() if text is not None)
+
+
+def _parameters(where: str, declared: tuple[Parameter, ...]) -> Iterator[str]:
+    seen: set[str] = set()
+    for at, one in enumerate(declared, 1):
+        if not one.name:
+            yield f"missing required field: name of number {at} of the {where}"
+        elif one.name in seen:
+            yield f"{where}: '{shown(one.name)}' is declared twice"
+        seen.add(one.name)
+
+
+def _text(text: Text | None) -> str:
+    return text.text if text else ""

@@ -1,0 +1,49 @@
+"""The words of the format that more than one room knows."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+PRIMARIES: Final = ("execute", "fetch", "sign")
+ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
+TIERS: Final = ("safe", "write", "elevated", "unrestricted")
+PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "list", "dict")
+POSITIONS: Final = ("system", "before", "after")
+OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists")
+EVENTS: Final = (
+    "thread_started",
+    "after_step",
+    "error",
+    "limit",
+    "directive_return",
+    "after_complete",
+    "build_system_prompt",
+    "thread_continued",
+    "context_limit_reached",
+    "resolve_extends",
+)
+INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth", "duration_seconds")
+LIMITS: Final = (*INTEGER_LIMITS, "spend", "spend_currency")
+LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
+
+_INTEGER = re.compile(r"[+-]?\d{1,400}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def number(text: str) -> int | float | None:
+    """The number that a text is, or None; infinities and the like are none."""
+    text = text.strip()
+    if len(text) > 400:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if abs(value) != float("inf") else None
+
+
+def number_or_text(text: str) -> int | float | str:
+    value = number(text)
+    return text if value is None else value

@@ -1,0 +1,263 @@
+"""The XML of a fence as a small tree whose elements know where they stand in the file.
+
+lxml judges whether the text is well-formed and resolves references; a scan of the tags that goes along with it finds
+the places. What stands before a mistake is kept, so that a directive that is wrong in one place is still known
+by its name. A DOCTYPE is refused before anything is parsed, so there is no entity that could grow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, cast
+
+from quire.diagnostics import Diagnostic
+from quire.formats.directive.codes import errors as codes
+from quire.formats.directive.xml_errors import explain
+from quire.source import Source, Span
+
+MAX_FENCE: Final = 100_000
+MAX_DEPTH: Final = 64
+OPAQUE: Final = ("template", "example", "raw")
+
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<!|<(template|example|raw)(?=[\s>])[^<>]*+>")
+_TAG = re.compile(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
+_REST = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""")
+_ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
+_ATTRIBUTE = re.compile(r"""([^\s=/>"']++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
+_NOT_NEWLINE = re.compile(r"[^\n]")
+
+
+@dataclass(slots=True)
+class Element:
+    """`parts` are texts and elements in turn. The tag is as written; the places are offsets into the source."""
+
+    tag: str
+    attributes: dict[str, str]
+    start: int
+    inner_start: int
+    inner_end: int = 0
+    end: int = 0
+    parts: list[str | Element] = field(default_factory=list)
+
+    @property
+    def opening(self) -> Span:
+        return Span(self.start, self.inner_start)
+
+    @property
+    def children(self) -> list[Element]:
+        return [part for part in self.parts if isinstance(part, Element)]
+
+    @property
+    def own_text(self) -> str:
+        """The text right in the element, without that of its children."""
+        return "".join(part for part in self.parts if isinstance(part, str)).strip()
+
+    @property
+    def all_text(self) -> str:
+        return "".join(self._texts()).strip()
+
+    def _texts(self) -> Iterator[str]:
+        for part in self.parts:
+            if isinstance(part, str):
+                yield part
+            else:
+                yield from part._texts()
+
+    def iter(self) -> Iterator[Element]:
+        """All elements below this one, in the order of the text."""
+        for child in self.children:
+            yield child
+            yield from child.iter()
+
+    def text_span(self, source: Source) -> Span:
+        """Where the text of the element stands, without the space around it."""
+        inner = source.text[self.inner_start : self.inner_end]
+        start = self.inner_start + len(inner) - len(inner.lstrip())
+        end = self.inner_start + len(inner.rstrip())
+        return Span(start, end) if start < end else self.opening
+
+    def attribute_spans(self, source: Source) -> dict[str, Span]:
+        """Where the values of the attributes stand, without their quotes."""
+        found = _ATTRIBUTE.finditer(source.text, self.start + 1 + len(self.tag), self.inner_start)
+        return {match[1]: Span(match.start(2) + 1, match.end(2) - 1) for match in found}
+
+    def attribute_span(self, source: Source, name: str) -> Span:
+        return self.attribute_spans(source).get(name, self.opening)
+
+    def raw(self, source: Source) -> str:
+        return source.text[self.start : self.end]
+
+
+def read_xml(source: Source, content: Span) -> tuple[Element | None, list[Diagnostic]]:
+    """The root as far as it can be read, and what is wrong."""
+    text = source.text[content.start : content.end]
+    stripped = text.lstrip()
+    base = content.start + len(text) - len(stripped)
+    if len(stripped) > MAX_FENCE:
+        message = f"the XML of the fence has {len(stripped):,} characters, more than {MAX_FENCE:,}"
+        return None, [Diagnostic(codes.TOO_LARGE, message, _first_line(source, content), "", _SMALLER)]
+    illegal = _ILLEGAL.search(stripped)
+    if illegal:
+        message = f"the XML holds the character U+{ord(illegal[0]):04X}, which XML does not allow"
+        return None, [Diagnostic(codes.CHARACTER, message, Span(base + illegal.start(), base + illegal.end()))]
+    masked, doctype = _mask(stripped)
+    if doctype is not None:
+        message = "the XML of a directive has no DOCTYPE and no declarations"
+        return None, [Diagnostic(codes.DOCTYPE, message, Span(base + doctype, base + doctype + 2), "", _NO_DOCTYPE)]
+    return _parse(source, masked.rstrip(), base)
+
+
+def _mask(text: str) -> tuple[str, int | None]:
+    """The text with everything blank that XML shall not look at, of the same length; and where a declaration stands."""
+    parts: list[str] = []
+    done, at = 0, 0
+    unclosed: set[str] = set()
+    while match := _SPECIAL.search(text, at):
+        at = match.end()
+        if match[0] == "<!":
+            return text, match.start()
+        name = match[1]
+        if name and match[0].endswith("/>"):
+            continue
+        close = f"</{name}" if name else _ENDS[match[0]]
+        end = -1 if close in unclosed else text.find(close, at)
+        if end < 0:
+            # What is never closed is a mistake that the parser finds; it is not searched for again.
+            unclosed.add(close)
+            continue
+        if match[0] != "<![CDATA[":
+            parts += [text[done:at], _NOT_NEWLINE.sub(" ", text[at:end])]
+            done = end
+        at = end + len(close)
+    return ("".join([*parts, text[done:]]) if parts else text), None
+
+
+class _Stop(Exception):
+    """Reading cannot go on, for a reason that lxml does not know."""
+
+    def __init__(self, finding: Diagnostic) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+class _Builder:
+    """What lxml calls for each tag and text. `at` goes along in the text."""
+
+    def __init__(self, source: Source, text: str, base: int) -> None:
+        self._source = source
+        self._text = text
+        self._base = base
+        self._at = 0
+        self.root: Element | None = None
+        self.open: list[Element] = []
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        start, name = self._next()
+        rest = _REST.match(self._text, self._at)
+        self._at = rest.end() if rest else len(self._text)
+        element = Element(name, dict(attributes), self._base + start, self._base + self._at)
+        raw = self._text[start : self._at]
+        names = [found[1] for found in _ATTRIBUTE.finditer(raw, len(name) + 1)]
+        if any(":" in one or one == "xmlns" for one in (name, *names)):
+            message = f"the XML of a directive has no namespaces, and so no {raw[:60]}"
+            raise _Stop(Diagnostic(codes.NAMESPACE, message, element.opening, "", "write the name without a colon"))
+        if len(self.open) >= MAX_DEPTH:
+            message = f"the XML is nested deeper than {MAX_DEPTH} elements"
+            raise _Stop(Diagnostic(codes.TOO_DEEP, message, element.opening))
+        if self.open:
+            self.open[-1].parts.append(element)
+        else:
+            self.root = element
+        if raw.endswith("/>"):
+            element.inner_end = element.end = self._base + self._at
+        self.open.append(element)
+
+    def end(self, tag: str) -> None:
+        element = self.open.pop()
+        if not element.end:
+            start, _ = self._next()
+            self._at = self._text.find(">", self._at) + 1
+            element.inner_end = self._base + start
+            element.end = self._base + self._at
+            if element.tag in OPAQUE:
+                element.parts[:] = [self._source.text[element.inner_start : element.inner_end]]
+
+    def data(self, text: str) -> None:
+        parts = self.open[-1].parts
+        if parts and isinstance(parts[-1], str):
+            parts[-1] += text
+        else:
+            parts.append(text)
+
+    def close(self) -> None:
+        return None
+
+    def abandon(self, end: int) -> None:
+        """Closes at a mistake what is still open there."""
+        for element in self.open:
+            if not element.end:
+                element.inner_end = element.end = end
+
+    def _next(self) -> tuple[int, str]:
+        """The next tag: lxml has seen it already, so there is one."""
+        while match := _TAG.search(self._text, self._at):
+            closing = _ENDS.get(match[0])
+            if closing is None:
+                self._at = match.end()
+                return match.start(), match[2]
+            self._at = self._text.find(closing, match.end()) + len(closing)
+        return len(self._text), ""
+
+
+def _parse(source: Source, text: str, base: int) -> tuple[Element | None, list[Diagnostic]]:
+    from lxml import etree
+
+    builder = _Builder(source, text, base)
+    parser = etree.XMLParser(
+        target=cast("etree.ParserTarget", builder),
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        load_dtd=False,
+        encoding="utf-8",
+    )
+    try:
+        parser.feed(text.encode())
+        parser.close()
+    except _Stop as stop:
+        builder.abandon(stop.finding.span.start)
+        return builder.root, [stop.finding]
+    except etree.XMLSyntaxError as error:
+        line, column = error.position
+        wrong = explain(int(getattr(error, "code", 0)), error.msg or "", text, _offset(text, line or 1, column or 1))
+        builder.abandon(base + wrong.at.start)
+        at = Span(base + wrong.at.start, base + wrong.at.end)
+        message, help = wrong.message, wrong.help
+        if wrong.left_open and builder.open:
+            left = builder.open[-1]
+            where = source.position(left.start).line
+            message = f"{message}: <{left.tag}> of line {where} is still open"
+        return builder.root, [Diagnostic(codes.XML, message, at, "", help)]
+    return builder.root, []
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        found = text.find("\n", start)
+        if found < 0:
+            break
+        start = found + 1
+    end = text.find("\n", start)
+    return min(start + column - 1, len(text) if end < 0 else end)
+
+
+def _first_line(source: Source, content: Span) -> Span:
+    return source.line_span(source.position(content.start).line)
+
+
+_SMALLER = "put long texts after the fence, or into knowledge files"
+_NO_DOCTYPE = "remove it; &lt; &gt; &amp; &quot; and &#…; are known without"

@@ -1,0 +1,186 @@
+"""Which model a directive's `<model tier id fallback>` stands for here, and why.
+
+A tier is a size of model, not a model: `[models.tiers]` of quire.toml says what it means in a workspace, and where that
+says nothing, the provider whose key is there has a model of that size. An `id` beats the tier when its provider can
+be reached; a directive can never name an address or a script to be asked instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from quire.errors import CannotStart
+from quire.models.choose import DEFAULTS, Choice, choose_model
+from quire.models.settings import ModelSettings
+
+_LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
+_GENERAL = ("general", "sonnet", "medium", "balanced", "standard")
+_HIGH = ("high", "opus", "max", "orchestrator")
+FAMILIES = (_LOW, _GENERAL, _HIGH)
+"""Tiers that mean the same size, each with the names that stand in for it, the likeliest first."""
+
+_ALWAYS = ("low", "haiku", "sonnet", "general", "orchestrator")
+_INSTEAD: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    _LOW: (*_LOW, *_GENERAL, *_HIGH),
+    _GENERAL: (*_GENERAL, *_HIGH, *_LOW),
+    _HIGH: (*reversed(_HIGH), *_GENERAL, *_LOW),
+}
+
+TIERS: Mapping[str, Mapping[str, str]] = {
+    "anthropic": {"low": "claude-haiku-5-5", "high": "claude-opus-5-5"},
+    "openai": {"low": "gpt-5.4-mini", "high": "gpt-6.1-sol"},
+    "google": {"low": "gemini-flash-lite-latest"},
+    "deepseek": {"low": "deepseek-v4-flash"},
+    "groq": {"low": "openai/gpt-oss-20b"},
+    "mistral": {"low": "mistral-small-latest"},
+    "xai": {"low": "grok-4-1-fast"},
+}
+"""What a provider has in the sizes where that is not its default model."""
+
+_MAKERS = {
+    "claude": "anthropic",
+    "gpt-": "openai",
+    "o1": "openai",
+    "o3": "openai",
+    "o4": "openai",
+    "chatgpt": "openai",
+    "gemini": "google",
+    "deepseek": "deepseek",
+    "kimi": "moonshotai",
+    "moonshot": "moonshotai",
+    "mistral": "mistral",
+    "codestral": "mistral",
+    "grok": "xai",
+}
+_HERE = ("ollama", "local")
+
+
+def choose(
+    attributes: Mapping[str, str],
+    providers: Mapping[str, Mapping[str, str]],
+    default_provider: str | None,
+    default_model: str | None,
+) -> str:
+    """The model's id by the tiers of several providers: `id`, `tier`, `fallback`, the default. Raises `CannotStart`
+    where nothing is left, and where several providers have the tier and nothing says which is meant."""
+    if attributes.get("id", "").strip():
+        return attributes["id"].strip()
+    wanted = attributes.get("provider", "").strip() or default_provider
+    asked = [name for key in ("tier", "fallback") if (name := attributes.get(key, "").strip())]
+    for tier in asked:
+        found = _at_providers(tier, providers, wanted)
+        if found is not None:
+            return found
+    if default_model:
+        return default_model
+    general = _at_providers("general", providers, wanted)
+    if general is None:
+        named = f"tier {asked[0]} is not known and there is no default model" if asked else "there is no default model"
+        raise CannotStart(f"{named}: set `[models] default` or `[models.tiers] general` in quire.toml")
+    return general
+
+
+def _at_providers(tier: str, providers: Mapping[str, Mapping[str, str]], wanted: str | None) -> str | None:
+    if wanted is not None and wanted in providers:
+        name = _stand_in(tier, providers[wanted])
+        if name is not None:
+            return providers[wanted][name]
+    having = {provider: name for provider, tiers in providers.items() if (name := _stand_in(tier, tiers)) is not None}
+    if len(having) > 1:
+        raise CannotStart(
+            f"tier {tier} is ambiguous: several providers have it ({', '.join(having)}); say which is meant"
+        )
+    return next((providers[provider][name] for provider, name in having.items()), None)
+
+
+def _stand_in(tier: str, known: Iterable[str]) -> str | None:
+    """The tier itself, one of the same size, or, for a tier that every directive may count on, the next best."""
+    names = list(known)
+    if tier in names:
+        return tier
+    family = _family(tier)
+    if family is None:
+        return None
+    accepted = _INSTEAD[family] if tier in _ALWAYS else _INSTEAD[family][: len(family)]
+    found = next((name for name in accepted if name in names), None)
+    return found or (names[0] if names and tier in _ALWAYS else None)
+
+
+def _family(tier: str) -> tuple[str, ...] | None:
+    return next((family for family in FAMILIES if tier in family), None)
+
+
+def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: Mapping[str, str]) -> Choice:
+    """Raises `NoModel`. Asks nobody unless nothing else answers (see `choose_model`)."""
+    passed: list[str] = []
+    named = attributes.get("id", "").strip()
+    if named:
+        spec, problem = _by_id(named, attributes.get("provider", "").strip(), models, environ)
+        if spec:
+            return Choice(spec, f"the directive's model id {named}")
+        passed.append(problem)
+    for key in ("tier", "fallback"):
+        tier = attributes.get(key, "").strip()
+        if not tier:
+            continue
+        found = _by_tier(tier, models, environ)
+        if found is not None:
+            what = f"the directive's {key} {tier}"
+            return Choice(found.spec, _because(passed, f"{what}: {found.reason}"))
+        passed.append(f"{key} {tier} has no model here")
+    default = choose_model(None, None, models, environ)
+    return Choice(default.spec, _because(passed, default.reason))
+
+
+def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The name to open, or why it cannot be had."""
+    head, colon, _ = named.partition(":")
+    maker = head if colon else provider or _maker(named)
+    spec = named if colon else f"{maker}:{named}"
+    if not maker:
+        return "", f"nobody here is known to have the model {named}"
+    if maker in models.providers:
+        variable = models.providers[maker].api_key_env
+        reached = not variable or bool(environ.get(variable))
+        return (spec, "") if reached else ("", f"model {named} needs {variable}")
+    if maker in _HERE:
+        return spec, ""
+    keys = [variable for variable, default in DEFAULTS.items() if default.partition(":")[0] == maker]
+    if any(environ.get(variable) for variable in keys):
+        return spec, ""
+    return "", f"model {named} needs {' or '.join(keys)}" if keys else f"no provider {maker} is configured for {named}"
+
+
+def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Choice | None:
+    """What the workspace says comes first; its default model's provider next; then the first key that is there."""
+    family = _family(tier)
+    same = [tier, *(name for name in _INSTEAD[family][: len(family)] if name != tier)] if family else [tier]
+    for name in same:
+        if name in models.tiers:
+            return Choice(models.tiers[name], f"[models.tiers] {name}")
+    if family is None:
+        return None
+    if models.default is not None:
+        spec = models.tiers.get(models.default, models.default)
+        return Choice(_sized(spec, family, models), "[models] default")
+    for variable, spec in DEFAULTS.items():
+        if environ.get(variable):
+            return Choice(_sized(spec, family, models), f"{variable} is set")
+    return None
+
+
+def _sized(spec: str, family: tuple[str, ...], models: ModelSettings) -> str:
+    """The provider's model of that size, where it is one that we know; the model itself otherwise."""
+    provider = spec.partition(":")[0]
+    if family == _GENERAL or provider in models.providers:
+        return spec
+    name = TIERS.get(provider, {}).get(family[0])
+    return f"{provider}:{name}" if name else spec
+
+
+def _maker(named: str) -> str:
+    return next((maker for start, maker in _MAKERS.items() if named.startswith(start)), "")
+
+
+def _because(passed: list[str], reason: str) -> str:
+    return "; ".join([*passed, reason])

@@ -1,0 +1,238 @@
+"""How often a document can ask a model, call a tool, ask a person and start threads: at least, and at most.
+
+The fewest are those of a run that completes; the most are those of any run, resumes left aside. What is waited out
+inside of one call (a provider's bad moment) is one call. Caps of the workspace come on top: they make a run fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TypeAlias, assert_never
+
+from quire.plan.nodes import (
+    Agent,
+    Call,
+    Fold,
+    ForEach,
+    Invoke,
+    Literal,
+    Match,
+    Parallel,
+    Plan,
+    Select,
+    Sequence,
+    Step,
+    Think,
+    Thread,
+    Transform,
+    UseTool,
+    Work,
+)
+from quire.plan.uses import OWN_TOOLS
+
+ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
+"""The tools that an agent may come to use, by name or pattern; None where nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`most` is None where there is no telling."""
+
+    least: int = 0
+    most: int | None = 0
+
+    def __str__(self) -> str:
+        most = "∞" if self.most is None else f"{self.most:,}"
+        return most if self.least == self.most else f"{self.least:,} to {most}"
+
+    def plus(self, other: Range) -> Range:
+        most = None if self.most is None or other.most is None else self.most + other.most
+        return Range(self.least + other.least, most)
+
+    def times(self, often: Range) -> Range:
+        if self.most == 0 or often.most == 0:
+            return Range()
+        most = None if self.most is None or often.most is None else self.most * often.most
+        return Range(self.least * often.least, most)
+
+    def either(self, other: Range) -> Range:
+        most = None if self.most is None or other.most is None else max(self.most, other.most)
+        return Range(min(self.least, other.least), most)
+
+
+_NONE, _ONCE, _ANY = Range(), Range(1, 1), Range(0, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`unknown` are the documents that are called and were not found: they can do anything."""
+
+    model_calls: Range = _NONE
+    tool_calls: Range = _NONE
+    questions: Range = _NONE
+    threads: Range = _NONE
+    unknown: tuple[str, ...] = ()
+
+    def plus(self, other: Bounds) -> Bounds:
+        return self._with(other, Range.plus)
+
+    def either(self, other: Bounds) -> Bounds:
+        return self._with(other, Range.either)
+
+    def times(self, often: Range) -> Bounds:
+        counts = {one: getattr(self, one).times(often) for one in COUNTED}
+        return Bounds(**counts, unknown=self.unknown)
+
+    def _with(self, other: Bounds, together: Callable[[Range, Range], Range]) -> Bounds:
+        counts = {one: together(getattr(self, one), getattr(other, one)) for one in COUNTED}
+        return Bounds(**counts, unknown=tuple(dict.fromkeys((*self.unknown, *other.unknown))))
+
+
+COUNTED = tuple(one.name for one in fields(Bounds) if one.name != "unknown")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What the engine allows one step: turns with tools and corrections of a reply for an agent, turns and child
+    threads for a directive that does not say."""
+
+    turns: int = 25
+    repairs: int = 2
+    thread_turns: int = 25
+    thread_spawns: int = 50
+
+
+USUAL = Allowance()
+
+
+def bounds(
+    plan: Plan,
+    documents: Mapping[str, Plan] | None = None,
+    tools_of: ToolsOf = lambda agent: agent.tools,
+    allowance: Allowance = USUAL,
+) -> Bounds:
+    """`documents` are the callees by name."""
+    return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
+
+
+@dataclass(slots=True)
+class _Counting:
+    documents: Mapping[str, Plan]
+    tools_of: ToolsOf
+    allowance: Allowance
+    done: dict[str, Bounds] = field(default_factory=dict)
+    way: list[str] = field(default_factory=list)
+
+    def sequence(self, sequence: Sequence) -> Bounds:
+        return _sum(self._step(step) for step in sequence.steps)
+
+    def _step(self, step: Step) -> Bounds:
+        """A question comes first; a branch that fits nothing may leave the rest out."""
+        asked = Bounds(questions=_ONCE) if step.ask else Bounds()
+        own = self._work(step.work) if step.work is not None else Bounds()
+        if step.match is None:
+            return asked.plus(own)
+        arms, open_end = self._arms(step.match)
+        if step.match.decide_first:
+            rest = own.plus(arms)
+            return asked.plus(rest.either(Bounds()) if open_end else rest)
+        return asked.plus(own).plus(arms.either(Bounds()) if open_end else arms)
+
+    def _arms(self, match: Match) -> tuple[Bounds, bool]:
+        """What one of the arms does, and whether there may be none that fits."""
+        found = _any([self.sequence(case.body) for case in match.cases])
+        return found, all(case.test for case in match.cases)
+
+    def _work(self, work: Work) -> Bounds:
+        match work:
+            case Think(prompt=prompt):
+                # A text that comes out empty is not sent.
+                is_text = any(isinstance(part, str) and part.strip() for part in prompt.parts)
+                return Bounds(model_calls=Range(int(is_text), 1))
+            case UseTool():
+                return Bounds(tool_calls=_ONCE)
+            case Transform():
+                return Bounds()
+            case Invoke(tool=tool):
+                return Bounds(questions=_ONCE) if tool in OWN_TOOLS else Bounds(tool_calls=_ONCE)
+            case Agent():
+                return self._agent(work)
+            case Call():
+                return self._call(work)
+            case Select(cases=cases, default=default):
+                return _any([self._call(call) for call in (*(call for _, call in cases), *filter(None, (default,)))])
+            case Fold(source=source, do=do, max_items=most):
+                return self._step(do).times(_items(source, most, cut=True))
+            case ForEach(source=source, do=do, collect=collect, on_error=on_error, max_items=most):
+                one = self._tried(do, on_error.policy, on_error.times)
+                return one.times(_items(source, most, cut=False)).plus(self._step(collect))
+            case Parallel(branches=branches, collect=collect, on_error=on_error):
+                tried = (self._tried(branch, on_error.policy, on_error.times) for _, branch in branches)
+                return _sum(tried).plus(self._step(collect))
+            case Thread(limits=limits):
+                turns, spawns = limits.get("turns"), limits.get("spawns")
+                return Bounds(
+                    model_calls=Range(1, turns if isinstance(turns, int) else self.allowance.thread_turns),
+                    tool_calls=_ANY,
+                    questions=_ANY,
+                    threads=Range(0, spawns if isinstance(spawns, int) else self.allowance.thread_spawns),
+                )
+            case _:
+                assert_never(work)
+
+    def _tried(self, step: Step, policy: str, times: int) -> Bounds:
+        """A step under a policy. One whose failure is dropped may have failed before it did anything."""
+        once = self._step(step)
+        if policy == "continue":
+            return once.times(Range(0, 1))
+        return once.times(Range(1, times + 1)) if policy == "retry" else once
+
+    def _agent(self, work: Agent) -> Bounds:
+        repairs = self.allowance.repairs if work.schema else 0
+        tools = self.tools_of(work)
+        if tools is not None and not tools:
+            return Bounds(model_calls=Range(1, 1 + repairs))
+        asks = tools is None or any(one in OWN_TOOLS or "*" in one for one in tools)
+        only_asks = tools is not None and all(one in OWN_TOOLS for one in tools)
+        return Bounds(
+            model_calls=Range(1, self.allowance.turns + 1 + repairs),
+            tool_calls=_NONE if only_asks else _ANY,
+            questions=_ANY if asks else _NONE,
+        )
+
+    def _call(self, call: Call) -> Bounds:
+        """Each document is counted once, however many call it. One that reaches itself is refused when it is loaded."""
+        name = call.document
+        plan = self.documents.get(name)
+        if plan is None or name in self.way:
+            return Bounds(_ANY, _ANY, _ANY, _ANY, (name,))
+        if name not in self.done:
+            self.way.append(name)
+            self.done[name] = self.sequence(plan.body)
+            self.way.pop()
+        return self.done[name]
+
+
+def _items(source: object, most: int | None, *, cut: bool) -> Range:
+    """How many items there are. A list that is longer than `most` is cut, or else fails."""
+    if isinstance(source, Literal) and isinstance(source.value, list | tuple):
+        count = len(source.value)
+        return Range(min(count, most), min(count, most)) if cut and most is not None else Range(count, count)
+    return Range(0, most)
+
+
+def _sum(parts: Iterable[Bounds]) -> Bounds:
+    total = Bounds()
+    for part in parts:
+        total = total.plus(part)
+    return total
+
+
+def _any(parts: list[Bounds]) -> Bounds:
+    if not parts:
+        return Bounds()
+    found = parts[0]
+    for part in parts[1:]:
+        found = found.either(part)
+    return found

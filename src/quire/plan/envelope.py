@@ -1,0 +1,99 @@
+"""What a document can ever need to be allowed, known before it runs: one capability for each tool that it names.
+
+Which capability a name stands for is not the Plan's to know: a `Vocabulary` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from quire.plan.bounds import ToolsOf
+from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, Thread, UseTool
+from quire.plan.uses import OWN_TOOLS
+
+
+class Vocabulary(Protocol):
+    def tool(self, connection: str, name: str) -> tuple[str, ...]:
+        """What is needed to call a tool; several capabilities where the name has a `*`. A connection may be empty."""
+        ...
+
+    def prompt(self, where: str) -> str:
+        """What is needed to fetch the prompt of a server."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A capability and the steps that need it; those of a callee have its name before them: `report 2`."""
+
+    capability: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """`unknown` are documents that were not found, called ones and the parents of a directive: what they need is not
+    in here."""
+
+    needs: tuple[Need, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        return tuple(need.capability for need in self.needs)
+
+
+def envelope(
+    plan: Plan,
+    vocabulary: Vocabulary,
+    documents: Mapping[str, Plan] | None = None,
+    tools_of: ToolsOf = lambda agent: agent.tools,
+) -> Envelope:
+    """`documents` are the callees by name; they are followed, each once."""
+    known = documents or {}
+    found: dict[str, dict[str, None]] = {}
+    unknown: dict[str, None] = {}
+    seen: set[str] = set()
+    waiting = [("", plan)]
+    while waiting:
+        name, here = waiting.pop(0)
+        for _, step in here.steps():
+            for capability in _needed(step, vocabulary, tools_of):
+                found.setdefault(capability, {})[f"{name} {step.label}".strip()] = None
+            if isinstance(step.work, Thread) and step.work.extends:
+                unknown[step.work.extends] = None
+            for callee in called(step):
+                if callee not in known:
+                    unknown[callee] = None
+                elif callee not in seen:
+                    seen.add(callee)
+                    waiting.append((callee, known[callee]))
+    needs = tuple(Need(capability, tuple(steps)) for capability, steps in sorted(found.items()))
+    return Envelope(needs, tuple(unknown))
+
+
+def called(step: Step) -> tuple[str, ...]:
+    """The documents that a step may call."""
+    match step.work:
+        case Call(document=document):
+            return (document,)
+        case Select(cases=cases, default=default):
+            return (*(call.document for _, call in cases), *((default.document,) if default else ()))
+    return ()
+
+
+def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[str]:
+    match step.work:
+        case UseTool(connection=connection, tool=tool):
+            yield from vocabulary.tool(connection, tool)
+        case Invoke(tool=tool) if tool not in OWN_TOOLS:
+            yield from vocabulary.tool("", tool)
+        case Agent():
+            for name in tools_of(step.work) or ():
+                yield from vocabulary.tool("", name)
+        case Think(preamble=preamble) if preamble is not None and preamble.scheme == "mcp":
+            yield vocabulary.prompt(preamble.where)
+        case Thread(permissions=permissions):
+            yield from (permission.capability for permission in permissions)

@@ -1,0 +1,108 @@
+"""Gathering what a directive is composed from: itself, its ancestors, the knowledge that they name; all verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from quire.engine.thread.bundle import Bundle
+from quire.engine.thread.hooks import injects, read_hooks_yaml
+from quire.errors import BadDocument
+from quire.formats.directive.knowledge import read_knowledge
+from quire.formats.directive.lower import thread
+from quire.formats.directive.parse import parse
+from quire.models.tiers import thread_model
+from quire.plan.nodes import Hook, Thread
+from quire.source import Source, read_source
+from quire.workspace.items import Item
+from quire.workspace.settings import Settings
+from quire.workspace.verified import VerifiedItems
+
+HOOKS = (".ai", "config", "agent", "hooks.yaml")
+
+
+class Gathering:
+    """`keys` are the ids of the keys that what was gathered is signed with."""
+
+    def __init__(self, settings: Settings, items: VerifiedItems, environ: Mapping[str, str], *, model: bool) -> None:
+        self.keys: set[str] = set()
+        self._settings = settings
+        self._items = items
+        self._environ = environ
+        self._model = model
+
+    def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
+        """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
+        cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
+        found = leaf or self._items.spaces.find("directive", item_id)
+        if found is None:
+            return None
+        before = len(self._items.warnings)
+        directives: dict[str, str] = {}
+        chain = self._chain(found, directives)
+        hooks, text, problems = self._hooks()
+        knowledge = self._knowledge(chain, hooks)
+        warnings = (*self._items.warnings[before:], *problems)
+        model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
+        return Bundle(found.id, directives, knowledge, text, model, warnings)
+
+    def _chain(self, leaf: Item, directives: dict[str, str]) -> list[Thread]:
+        """The directive and its ancestors. A chain that goes round, or breaks off, is told of when it is composed."""
+        chain = []
+        wanted, item = leaf.id, leaf
+        while True:
+            verified = self._items.require(item)
+            self.keys.update(key for key in [verified.verdict.key_id] if key)
+            directives[wanted] = item.text
+            chain.append(_read(item))
+            wanted = chain[-1].extends.strip()
+            if not wanted or wanted in directives:
+                return chain
+            parent = self._items.spaces.find("directive", wanted)
+            if parent is None:
+                return chain
+            item = parent
+
+    def _knowledge(self, chain: Iterable[Thread], hooks: Iterable[Hook]) -> dict[str, str]:
+        threads = list(chain)
+        suppressed = {one for thread in threads for one in thread.context.suppress}
+        wanted: dict[str, None] = {}
+        for one in threads:
+            wanted.update(dict.fromkeys((*one.context.system, *one.context.before, *one.context.after)))
+        for hook in (*(hook for one in threads for hook in one.hooks), *hooks):
+            if hook.id not in suppressed:
+                wanted.update((action.item_id, None) for action in hook.actions if injects(hook, action))
+        bodies = {one: self.knowledge(one) for one in wanted if one and one not in suppressed and "${" not in one}
+        return {one: body for one, body in bodies.items() if body is not None}
+
+    def knowledge(self, item_id: str) -> str | None:
+        """The body of one item. Raises `Refused`."""
+        verified = self._items.find("knowledge", item_id)
+        if verified is None:
+            return None
+        self.keys.update(key for key in [verified.verdict.key_id] if key)
+        read = read_knowledge(Source.of(verified.item.text, verified.item.path.name))
+        if read.errors:
+            raise BadDocument(f"the knowledge {item_id} cannot be read: {read.errors[0].message}")
+        return read.body
+
+    def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
+        """The hooks of the project. The user has confirmed them together with all that the workspace asks for."""
+        file = self._settings.workspace.folder.joinpath(*HOOKS)
+        if not file.is_file():
+            return (), "", ()
+        text = read_source(file).text
+        hooks, problems = read_hooks_yaml(text, str(Path(*HOOKS)))
+        return hooks, text, tuple(problems)
+
+
+def _read(item: Item) -> Thread:
+    reading = parse(Source.of(item.text, str(item.path)))
+    if reading.directive is None:
+        source, lines = reading.source, [f"{item.path} cannot run:"]
+        for found in reading.diagnostics:
+            if found.severity.value == "error":
+                at = source.position(found.span.start)
+                lines.append(f"  {item.path}:{at.line}:{at.column}: {found.code.id} {found.message}")
+        raise BadDocument("\n".join(lines))
+    return thread(reading.directive)

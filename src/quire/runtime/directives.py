@@ -1,0 +1,147 @@
+"""What a directive needs before it runs: verified, composed, held to its permissions, its risks looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.documents import Document
+from quire.engine.pipeline.setting import Setting
+from quire.engine.requests import Walk
+from quire.engine.thread.bundle import Bundle
+from quire.engine.thread.interpret import PATH, interpret_directive
+from quire.engine.thread.setup import Setup
+from quire.engine.thread.start import check_risk, set_up
+from quire.errors import CannotStart, Refused
+from quire.models import Choice
+from quire.models.tiers import thread_model
+from quire.plan.nodes import Plan, Thread
+from quire.runtime.bundles import Gathering
+from quire.runtime.loading import open_document
+from quire.runtime.pins import Pins
+from quire.source import Source
+from quire.trust.capabilities import Grants
+from quire.trust.risk import Tier, project_risk, tier_of
+from quire.trust.trusted import TrustedKeys
+from quire.values import Value
+from quire.workspace.grants import reaching
+from quire.workspace.items import Item
+from quire.workspace.requests import require_trusted
+from quire.workspace.settings import Settings
+from quire.workspace.spaces import Spaces
+from quire.workspace.verified import VerifiedItems
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """`source` is the text of the bundle, as it is pinned; `keys` signed what is in it."""
+
+    setup: Setup
+    source: Source
+    grants: Grants
+    keys: tuple[str, ...]
+
+    @property
+    def inputs(self) -> Mapping[str, Value]:
+        return self.setup.composed.inputs
+
+
+class Directives:
+    """The directives of one workspace."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environ = environ
+
+    def model_of(self, plan: Plan) -> Choice:
+        """Which model the directive asks for, as far as it can be had here."""
+        return thread_model(_thread(plan).model, self._settings.models, self._environ)
+
+    def gathering(self, *, one_model: bool) -> Gathering:
+        """Raises `Untrusted`: files of the workspace say what is trusted, and the user has to agree to them first."""
+        require_trusted(self._settings)
+        return Gathering(self._settings, VerifiedItems.of(self._settings), self._environ, model=not one_model)
+
+    def start(
+        self,
+        document: Document,
+        given: Mapping[str, Value],
+        limits: Mapping[str, Value],
+        granted: Grants,
+        *,
+        one_model: bool,
+    ) -> Started:
+        """Raises `CannotStart` and `Refused`. `granted` is what the user has allowed: it counts where nobody signed."""
+        gathering = self.gathering(one_model=one_model)
+        bundle = gathering.gather("", self.item(document))
+        if bundle is None:
+            raise CannotStart(f"there is no directive {document.name}")
+        setup = set_up(bundle, given, PATH, overrides=limits)
+        check_risk(setup.composed, project_risk(self._settings.workspace.folder))
+        if bundle.warnings:
+            _require_granted(setup, granted)
+        grants = Grants(frozenset(setup.grants) | reaching(granted))
+        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
+
+    def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
+        """For those who only look: raises as `start` does, and takes no risk into account."""
+        bundle = self.gathering(one_model=True).gather("", self.item(document))
+        if bundle is None:
+            raise CannotStart(f"there is no directive {document.name}")
+        return bundle, set_up(bundle, given, PATH)
+
+    def item(self, document: Document) -> Item:
+        """The item that a file is. Raises `CannotStart` for one in no space: nobody could refer to it, or sign it."""
+        path = Path(document.name).resolve()
+        spaces = Spaces(self._settings)
+        for root in spaces.roots("directive"):
+            folder = root.real()
+            if folder is not None and path.is_relative_to(folder):
+                found = spaces.find("directive", path.relative_to(folder).with_suffix("").as_posix(), root.space)
+                if found is not None:
+                    return found
+        raise CannotStart(f"{document.name} is in no space: directives live below .ai/directives of a workspace")
+
+    def walk(self, pins: Pins, setting: Setting) -> Walk:
+        """The thread of a run from what the run pinned."""
+        setup = set_up(
+            setting.bundles[""],
+            pins.inputs,
+            PATH,
+            overrides=pins.limits,
+            granted=Grants.of(pins.grants),
+            open_document=lambda text: open_document(text, setting),
+        )
+        return interpret_directive(setup)
+
+    def granted_now(self, pins: Pins, now: Grants) -> Grants:
+        """What the run had at its start, less what reaches further than the user allows by now.
+
+        Raises `Refused` where a key that signed it is not trusted any more."""
+        start = Grants.of(pins.grants)
+        if self._settings.trust.mode == "require":
+            trusted = TrustedKeys.load(self._settings)
+            for key in pins.keys:
+                if trusted.find(key) is None:
+                    raise Refused(
+                        f"the key {key} that signed this directive is not trusted any more: it does not go on"
+                    )
+        return Grants((start.patterns - reaching(start)) | (reaching(start) & reaching(now)))
+
+
+def _thread(plan: Plan) -> Thread:
+    (step,) = plan.body.steps
+    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
+    return step.work
+
+
+def _require_granted(setup: Setup, granted: Grants) -> None:
+    """Nobody vouches for a directive that is not signed: what is elevated in it, the user has to allow."""
+    for one in setup.composed.capabilities:
+        tier = tier_of(one.capability)
+        if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not granted.covers(one.capability):
+            raise Refused(
+                f"{setup.id} is not signed by anybody you trust, and {one.capability} is {tier.value}: "
+                f"sign it with quire sign, or allow it with --allow {one.capability}"
+            )

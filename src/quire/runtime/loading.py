@@ -1,0 +1,71 @@
+"""Texts that are named when a step runs: prompts, and the documents and knowledge that a thread asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from quire.engine.call_document import Opened
+from quire.engine.pipeline.setting import Setting
+from quire.engine.ports import Loader
+from quire.engine.requests import Load
+from quire.engine.thread.bundle import Bundle
+from quire.errors import QuireError, Refused, StepFailed
+from quire.plan.nodes import Plan
+from quire.runtime.bundles import Gathering
+from quire.runtime.callees import Callees, opened, pinned
+from quire.values import Value, decode, encode
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLoader:
+    """Items of the workspace by their ids, verified when they are loaded; anything else is the prompts' business."""
+
+    prompts: Loader
+    gathering: Callable[[], Gathering]
+    callees: Callable[[], Callees]
+
+    async def load(self, request: Load) -> str | None:
+        if request.scheme not in ("directive", "knowledge", "document"):
+            return await self.prompts.load(request)
+        try:
+            match request.scheme:
+                case "directive":
+                    bundle = self.gathering().gather(request.where)
+                    return bundle.encoded() if bundle else None
+                case "knowledge":
+                    return self.gathering().knowledge(request.where)
+            return self._document(request.where)
+        except Refused as error:
+            raise StepFailed(str(error), kind="denied", path=request.path) from None
+        except QuireError as error:
+            raise StepFailed(str(error), kind="load", path=request.path) from None
+
+    def _document(self, where: str) -> str | None:
+        """A document with everything that it can call, in one text."""
+        kind, _, name = where.partition(":")
+        callees = self.callees()
+        root = callees.find(name, kind)
+        if root is None:
+            return None
+        all_of_them = {name: root, **callees.reachable(root.plan)}
+        texts = {one: callee.text for one, callee in all_of_them.items()}
+        return encode({"name": name, "documents": pinned(all_of_them), "texts": texts})
+
+
+def open_document(text: str, setting: Setting) -> Opened:
+    """A document that was loaded so, ready to be called in the same setting."""
+    loaded = cast("Mapping[str, Value]", decode(text))
+    texts = cast("Mapping[str, str]", loaded["texts"])
+    documents: dict[str, Plan] = {}
+    bundles: dict[str, Bundle] = {}
+    for name, stored in cast("Mapping[str, Mapping[str, Value]]", loaded["documents"]).items():
+        plan, bundle = opened(stored, texts[name])
+        documents[name] = plan
+        if bundle is not None:
+            bundles[name] = bundle
+    return Opened(
+        str(loaded["name"]),
+        Setting(documents, setting.identity, setting.profiles, setting.repairs, setting.fan_out_depth, bundles),
+    )

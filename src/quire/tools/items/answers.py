@@ -1,0 +1,41 @@
+"""What the actions answer. A thing that cannot be done is an answer too: the caller reads it and goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quire.trust.capabilities import Grants, Primary
+from quire.values import Value
+from quire.workspace import built_in
+from quire.workspace.items import ITEM_TYPES, SPACES, Item, ItemType, SpaceName
+from quire.workspace.settings import Settings
+
+
+def error(message: str, **more: Value) -> dict[str, Value]:
+    return {"status": "error", "error": message, **more}
+
+
+def item_type_of(value: Value) -> ItemType | None:
+    return next((one for one in ITEM_TYPES if one == value), None)
+
+
+def space_of(value: Value) -> SpaceName | None:
+    """None is all of them."""
+    return next((one for one in SPACES if one == value), None)
+
+
+def missing(grants: Grants, primary: Primary, item_type: ItemType, item_id: str, source: Value) -> dict[str, Value]:
+    """The answer about an item that is not there. Raises `Denied`: who may not ask for it is not told so either."""
+    grants.require(primary, item_type, item_id)
+    where = f"the {source} space" if space_of(source) else "the project's, the user's or the built-in space"
+    return error(f"{item_type} not found: {item_id} is not in {where}", item_type=item_type, item_id=item_id)
+
+
+def shown_path(item: Item, settings: Settings) -> str:
+    """Where an item is, without telling how the machine is laid out."""
+    homes = ((settings.workspace.folder, ""), (settings.user, "user:"), (built_in.FOLDER, "built-in:"))
+    for home, prefix in homes:
+        real = home.resolve()
+        if item.path.is_relative_to(real):
+            return prefix + item.path.relative_to(real).as_posix()
+    return Path(item.path.name).as_posix()

@@ -1,0 +1,144 @@
+"""The connection named `rye`: fetch, execute and sign. Each call is checked on the item that it turns out to mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from quire.errors import Denied, QuireError, Refused, ToolFailed
+from quire.tools.items.specs import ACTIONS
+from quire.tools.registry import ToolSpec
+from quire.tools.threads import in_thread
+from quire.trust.capabilities import Grants, canonical
+from quire.values import Value
+from quire.workspace.items import SpaceName
+from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.tools.builtin.files import Files
+    from quire.workspace.verified import VerifiedItems
+
+USER_FOLDER = "user:.ai"
+"""What `--allow file__write=user:.ai` opens: the items of the user's own space, and nothing else of it."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def built_in_tools() -> list[ToolSpec]:
+    from quire.tools.builtin.specs import SPECS
+
+    return [*sorted(SPECS.values(), key=lambda spec: spec.id), *ACTIONS.values()]
+
+
+class ItemsConnection:
+    """`tools` are those that `fetch` can describe; `run_id` is what the answer of `sign` names.
+
+    What cannot be done is answered, not raised: `{status: error, error: …}`. A missing capability is `Denied`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        grants: Grants,
+        *,
+        run_id: str = "",
+        tools: Callable[[], list[ToolSpec]] = built_in_tools,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        self._settings = settings
+        self._grants = grants
+        self._run_id = run_id
+        self._tools = tools
+        self._now = now
+
+    def tool_id(self, tool: str) -> str:
+        return canonical(tool) if "/" in canonical(tool) else f"rye/{tool}"
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return ACTIONS.get(self.tool_id(tool).removeprefix("rye/"))
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        return ACTIONS
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        return await in_thread(lambda: self._call(tool.name, arguments, effect_id))
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("items have no prompts")
+
+    async def close(self) -> None:
+        pass
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was used although its signature does not hold, in warn mode."""
+        return list(self.items.warnings)
+
+    @cached_property
+    def items(self) -> VerifiedItems:
+        from quire.workspace.verified import VerifiedItems
+
+        return VerifiedItems.of(self._settings)
+
+    def _call(self, action: str, arguments: dict[str, Value], effect_id: str) -> Value:
+        try:
+            return self._act(action, arguments, effect_id)
+        except (Denied, ToolFailed):
+            raise
+        except Refused as refusal:
+            return {"status": "error", "error": str(refusal), "error_type": "integrity"}
+        except QuireError as problem:
+            return {"status": "error", "error": str(problem)}
+
+    def _act(self, action: str, arguments: dict[str, Value], effect_id: str) -> Value:
+        if action == "fetch":
+            from quire.tools.items.fetch import Fetch
+
+            return Fetch(self.items, self._grants, self._described, self._tools, self._to_copy).run(arguments)
+        if action == "execute":
+            from quire.tools.items.execute import Execute
+
+            return Execute(self.items, self._grants).run(arguments)
+        from quire.tools.items.sign import Sign
+
+        return Sign(self.items, self._grants, self._to_sign, self._now, self._run_id).run(arguments, effect_id)
+
+    def _described(self, tool: str) -> ToolSpec | None:
+        wanted = canonical(tool)
+        return next((spec for spec in self._tools() if spec.id == wanted), None)
+
+    def _to_copy(self, space: SpaceName) -> Files:
+        """The files of a space as the file tools write them: into `.ai` only by grant."""
+        from quire.workspace.grants import reach_of
+
+        folders = reach_of(self._grants).folders
+        if space == "user":
+            # The user's grants of folders speak of the workspace; this one has a name of its own.
+            if USER_FOLDER not in folders:
+                raise Denied(
+                    "permission denied: copying into your own space needs a grant; "
+                    f"grant it with --allow file__write={USER_FOLDER}"
+                )
+            return self._files(space, frozenset({".ai"}))
+        return self._files(space, folders)
+
+    def _to_sign(self, space: SpaceName) -> Files:
+        """Whoever may sign an item may put a signature on it."""
+        return self._files(space, frozenset({".ai"}))
+
+    def _files(self, space: SpaceName, folders: frozenset[str]) -> Files:
+        from quire.tools.builtin.files import Files
+        from quire.tools.builtin.places import Places
+        from quire.tools.builtin.protected import Protection
+
+        def signs(directive: str) -> bool:
+            return space == "project" and self._grants.allows("sign", "directive", directive)
+
+        if space == "user":
+            self._settings.user.mkdir(parents=True, exist_ok=True)
+            return Files(Places(self._settings.user), Protection(folders))
+        return Files(Places(self._settings.workspace.folder, [self._settings.user]), Protection(folders, signs=signs))

@@ -1,0 +1,152 @@
+"""Signing items from inside a run: checked first, with the user's own key, and never more than the run may do itself.
+
+A directive that a run wrote and signed could otherwise be the way around all of the run's own permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from quire.engine.thread.compose import read_chain
+from quire.errors import Denied, QuireError, ToolFailed
+from quire.source import MAX_DOCUMENT_BYTES, Source
+from quire.tools.builtin.files import Files
+from quire.tools.builtin.patterns import Pattern
+from quire.tools.items.answers import error, item_type_of, missing, shown_path, space_of
+from quire.trust.capabilities import Grants
+from quire.trust.own import own_key
+from quire.trust.signing import sign_text
+from quire.trust.validators import issues
+from quire.values import Value
+from quire.workspace.items import FOLDERS, Entry, Item, ItemType, SpaceName
+from quire.workspace.library import Library, read_thread
+from quire.workspace.spaces import plural
+from quire.workspace.verified import VerifiedItems, as_signable
+
+MAX_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """`run_id` is the run that asks; `writer` gives the files of a space, with what no tool may write closed."""
+
+    items: VerifiedItems
+    grants: Grants
+    writer: Callable[[SpaceName], Files]
+    now: Callable[[], datetime]
+    run_id: str = ""
+
+    def run(self, arguments: Mapping[str, Value], effect_id: str) -> dict[str, Value]:
+        item_type, item_id = item_type_of(arguments["item_type"]), str(arguments["item_id"])
+        if item_type is None or item_type not in FOLDERS:
+            what = arguments["item_type"]
+            return error(f"a run signs directives and knowledge, not a {what}; sign it by hand: quire sign PATH")
+        source = space_of(arguments.get("source"))
+        if source == "system":
+            return _immutable(item_type, item_id)
+        if set(item_id) & set("*?["):
+            return self._several(item_type, item_id, source, effect_id)
+        item = self.items.spaces.find(item_type, item_id, source)
+        if item is None:
+            return missing(self.grants, "sign", item_type, item_id, source)
+        return self._sign(item, effect_id)
+
+    def _several(self, item_type: ItemType, pattern: str, source: SpaceName | None, effect_id: str) -> dict[str, Value]:
+        """Each by itself; one that fails does not keep the others. Raises `Denied` if the run may sign none of them."""
+        fitting = _fitting(pattern, self.items.spaces.entries(item_type, source or "project"))
+        if not fitting:
+            return error(f"no {plural(item_type)} fit {pattern}", item_type=item_type, item_id=pattern)
+        if len(fitting) > MAX_BATCH:
+            return error(f"{len(fitting):,} {plural(item_type)} fit {pattern}; sign at most {MAX_BATCH:,} at once")
+        if not any(self.grants.allows("sign", item_type, entry.id) for entry in fitting):
+            self.grants.require("sign", item_type, fitting[0].id)
+        signed: list[Value] = []
+        failed: list[Value] = []
+        for entry in fitting:
+            try:
+                answer = self._sign(self.items.spaces.read(entry), effect_id)
+            except (QuireError, ToolFailed) as problem:
+                answer = error(str(problem))
+            if answer["status"] == "signed":
+                signed.append(entry.id)
+            else:
+                failed.append({"item_id": entry.id, "error": answer["error"], "issues": answer.get("issues", [])})
+        counted = f"signed {len(signed)} of {len(fitting)}" + (f", {len(failed)} failed" if failed else "")
+        return {
+            "status": "completed",
+            "item_type": item_type,
+            "signed": signed,
+            "failed": failed,
+            "total": len(fitting),
+            "summary": counted,
+            "run": self.run_id,
+            "effect": effect_id,
+        }
+
+    def _sign(self, item: Item, effect_id: str) -> dict[str, Value]:
+        """Raises `Denied`, and `CannotStart` where there is no key."""
+        if item.space == "system":
+            return _immutable(item.type, item.id)
+        self.grants.require("sign", item.type, item.id)
+        settings = self.items.spaces.settings
+        path = shown_path(item, settings)
+        file = as_signable(item, settings.workspace.folder)
+        if found := issues(file, Source.of(item.stored, str(item.path))):
+            return error("validation failed", item_id=item.id, issues=list(found), path=path)
+        if item.type == "directive":
+            self._require_less(item)
+        key = own_key(settings)
+        text = sign_text(item.stored, file.kind, file.id, key, self.now(), syntax=file.syntax)
+        if len(text.encode()) > MAX_DOCUMENT_BYTES:
+            return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
+        # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
+        self.writer(item.space).swap(path.removeprefix("user:"), item.stored, text)
+        return {
+            "status": "signed",
+            "item_type": item.type,
+            "item_id": item.id,
+            "source": item.space,
+            "path": path,
+            "key_id": key.key_id,
+            "run": self.run_id,
+            "effect": effect_id,
+        }
+
+    def _require_less(self, item: Item) -> None:
+        """Raises `Denied` for a directive that may do what this run may not, by permissions of its own or inherited."""
+        thread, whose = read_thread(item), ""
+        if not thread.permissions and thread.extends.strip():
+            for ancestor_id, ancestor in read_chain(thread.extends.strip(), Library(self.items)):
+                if ancestor.permissions:
+                    thread, whose = ancestor, f" (from {ancestor_id}, which it extends)"
+                    break
+        wanted = Grants.of(one.capability for one in thread.permissions)
+        excess = sorted(wanted.patterns - wanted.narrow(self.grants).patterns)
+        if excess:
+            raise Denied(
+                f"permission denied: signing {item.id} is refused, because it may do what this run may not: "
+                f"{', '.join(excess)}{whose}; take that out, or sign it by hand: quire sign {item.path.name}"
+            )
+
+
+def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
+    """`demo/*` are those right in `demo`, `demo/**` all below it, `a*` those of such a name anywhere."""
+    glob = Pattern(pattern if "/" in pattern else f"**/{pattern}")
+    found = []
+    for entry in entries:
+        states = glob.start
+        for part in entry.id.split("/"):
+            states = glob.step(states, part)
+        if glob.is_match(states):
+            found.append(entry)
+    return found
+
+
+def _immutable(item_type: str, item_id: str) -> dict[str, Value]:
+    return error(
+        f"the system space comes with Quire and is never signed; copy {item_id} to the project first: "
+        f'rye_fetch(item_type="{item_type}", item_id="{item_id}", destination="project")',
+        item_id=item_id,
+    )

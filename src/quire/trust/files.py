@@ -1,0 +1,95 @@
+"""Files that are the user's alone: keys, and what was said about keys.
+
+They are made unreadable to others from the start, and a private key that others could have read is not used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+from quire.errors import BadConfiguration, CannotStart, Refused
+
+MAX_KEY_BYTES = 16_384
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_POSIX = os.name == "posix"
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder that nobody else may enter. One that is there and that others may write to is refused."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        mode = folder.stat().st_mode
+    except OSError as error:
+        raise CannotStart(f"{folder} cannot be made: {error.strerror or error}") from None
+    if _POSIX and mode & 0o022:
+        raise Refused(f"others may write to {folder}, where keys are kept; close it with: chmod 700 {folder}")
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a file that was not there and that only the user can read; raises `FileExistsError` if it was."""
+    make_folder(path.parent)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        with suppress(OSError):
+            path.unlink()
+        raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def read_private(path: Path) -> str:
+    """The text of a file with a secret; refuses one that others could have read or could change."""
+    make_folder(path.parent)
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        raise CannotStart(f"the private key {path} cannot be read: {error.strerror or error}") from None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise Refused(f"the private key {path} is not a regular file")
+        if _POSIX and found.st_mode & 0o077:
+            raise Refused(
+                f"others can read the private key {path}, so it is not used; if nobody has read it, close it with: "
+                f"chmod 600 {path}, else revoke it with: quire keys revoke {path.stem}"
+            )
+        if _POSIX and found.st_uid != os.geteuid():
+            raise Refused(f"the private key {path} belongs to another user, so it is not used")
+        return _text(path, file.read(MAX_KEY_BYTES + 1))
+
+
+def read_small(path: Path) -> str:
+    """The text of a file that is no larger than a key may be."""
+    try:
+        if not path.is_file():
+            raise CannotStart(f"{path} is no file with a key")
+        with path.open("rb") as file:
+            return _text(path, file.read(MAX_KEY_BYTES + 1))
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def names_in(folder: Path, suffix: str) -> list[str]:
+    """The stems of the files with that suffix, sorted; none where there is no folder."""
+    try:
+        return sorted(entry.name.removesuffix(suffix) for entry in os.scandir(folder) if entry.name.endswith(suffix))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise BadConfiguration(f"{folder} cannot be read: {error.strerror or error}") from None
+
+
+def _text(path: Path, data: bytes) -> str:
+    if len(data) > MAX_KEY_BYTES:
+        raise CannotStart(f"{path} is too large for a key")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise CannotStart(f"{path} is no text, so it is no key in PEM or TOML form") from None

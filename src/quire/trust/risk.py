@@ -1,0 +1,175 @@
+"""How dangerous a capability is, and whether a thread with it may start.
+
+Four tiers. `safe` and `write` are fine; `elevated` warns unless the author has acknowledged it; `unrestricted` keeps
+the thread from starting unless the author has. A grant is classed by the pattern with the most dots that matches it, as
+it is written. A project may say in `.ai/config/capability_risk.yaml` that something is more dangerous than we think,
+never that it is less:
+
+    patterns:
+      - pattern: rye.fetch.knowledge.secret.*
+        tier: elevated
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from quire.errors import Unreadable
+from quire.source import Source, read_source
+from quire.trust.capabilities import glob
+
+FILE = (".ai", "config", "capability_risk.yaml")
+Decision = Literal["allow", "warn", "block"]
+
+
+class Tier(StrEnum):
+    """From harmless to everything."""
+
+    SAFE = "safe"
+    WRITE = "write"
+    ELEVATED = "elevated"
+    UNRESTRICTED = "unrestricted"
+
+    @property
+    def rank(self) -> int:
+        return _RANKS[self]
+
+
+_RANKS = {tier: rank for rank, tier in enumerate(Tier)}
+_MEANING = {
+    Tier.SAFE: "only looks, or signs what was validated",
+    Tier.WRITE: "changes files of the workspace",
+    Tier.ELEVATED: "reaches out of the workspace, or starts programs",
+    Tier.UNRESTRICTED: "everything that there is",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    pattern: str
+    tier: Tier
+
+
+BUILT_IN = (
+    Rule("rye.*", Tier.UNRESTRICTED),
+    Rule("rye.execute.*", Tier.ELEVATED),
+    Rule("rye.execute.tool.rye.bash.*", Tier.ELEVATED),
+    Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
+    Rule("rye.execute.tool.rye.web.*", Tier.ELEVATED),
+    Rule("rye.execute.tool.rye.file-system.*", Tier.WRITE),
+    Rule("rye.fetch.*", Tier.SAFE),
+    Rule("rye.sign.*", Tier.SAFE),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRisk:
+    """What a project adds. `problem` says why its table cannot be read; then nothing starts."""
+
+    rules: tuple[Rule, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """`tiers` has every capability that was asked about, None for one that is in no tier."""
+
+    outcome: Decision
+    tiers: dict[str, Tier | None]
+    messages: tuple[str, ...] = ()
+
+
+NOTHING = ProjectRisk()
+
+
+def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
+    capability = capability.strip().replace("/", ".")
+    own = _classed(capability, BUILT_IN)
+    fixed, star, _ = capability.partition("*")
+    if own is None and star and "rye.".startswith(fixed):
+        # `*` or `r*` matches no pattern of the table because it is wider than all of them.
+        own = Tier.UNRESTRICTED
+    with_project = _classed(capability, (*BUILT_IN, *project.rules))
+    return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
+
+
+def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NOTHING) -> Assessment:
+    """Whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
+    known = set(acknowledged)
+    tiers = {capability: tier_of(capability, project) for capability in capabilities}
+    if project.problem:
+        return Assessment(
+            "block", tiers, (f"{project.problem}; nothing starts until it can be read: correct or remove it",)
+        )
+    open_questions = [(capability, tier) for capability, tier in tiers.items() if tier and tier.value not in known]
+    blocked = [(capability, tier) for capability, tier in open_questions if tier is Tier.UNRESTRICTED]
+    warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
+    outcome: Decision = "block" if blocked else "warn" if warned else "allow"
+    return Assessment(outcome, tiers, tuple(_message(capability, tier) for capability, tier in (*blocked, *warned)))
+
+
+def read_risk(text: str, where: str) -> ProjectRisk:
+    """A project's table. Anything in it that is not understood is a problem: what was meant may have been important."""
+    from quire.formats.yaml import read_yaml
+
+    reading = read_yaml(Source.of(text, where))
+    if reading.diagnostics:
+        found = reading.diagnostics[0]
+        line = reading.source.position(found.span.start).line
+        return ProjectRisk(problem=f"{where}:{line}: the table of risks cannot be read: {found.message}")
+    if not reading.documents:
+        return NOTHING
+    return _rules(reading.documents, where)
+
+
+def project_risk(workspace: Path) -> ProjectRisk:
+    """The table of the project in this folder; nothing where there is none."""
+    file = workspace.joinpath(*FILE)
+    # A link that leads nowhere is no missing table.
+    if not file.exists() and not file.is_symlink():
+        return NOTHING
+    try:
+        text = read_source(file).text
+    except Unreadable as error:
+        return ProjectRisk(problem=f"the table of risks {error}")
+    return read_risk(text, "/".join(FILE))
+
+
+def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
+    from quire.formats import yaml
+
+    top = documents[0]
+    listed = top.get("patterns") if isinstance(top, yaml.Mapping) else top
+    if len(documents) > 1 or not isinstance(listed, yaml.Sequence):
+        return ProjectRisk(problem=f'{where}: the table of risks has no list "patterns"')
+    if isinstance(top, yaml.Mapping) and len(top.entries) > 1:
+        return ProjectRisk(problem=f'{where}: the table of risks has more than the list "patterns"')
+    rules = []
+    for number, item in enumerate(listed.items, 1):
+        pattern = yaml.text_of(item.get("pattern")) if isinstance(item, yaml.Mapping) else None
+        tier = yaml.text_of(item.get("tier")) if isinstance(item, yaml.Mapping) else None
+        if not pattern or tier not in _RANKS:
+            known = ", ".join(Tier)
+            return ProjectRisk(
+                problem=f"{where}: entry {number} of the table of risks needs a pattern and a tier (one of {known})"
+            )
+        rules.append(Rule(pattern.strip().replace("/", "."), Tier(tier)))
+    return ProjectRisk(tuple(rules))
+
+
+def _classed(capability: str, rules: Iterable[Rule]) -> Tier | None:
+    """Of the rules with the most dots the most severe."""
+    found = [(rule.pattern.count("."), rule.tier.rank, rule.tier) for rule in rules if glob(rule.pattern, capability)]
+    return max(found)[2] if found else None
+
+
+def _message(capability: str, tier: Tier) -> str:
+    effect = "that keeps the directive from starting" if tier is Tier.UNRESTRICTED else "nobody has acknowledged it"
+    return (
+        f"the capability {capability} is {tier.value} ({_MEANING[tier]}), and {effect}; if it is meant, write "
+        f'<acknowledge risk="{tier.value}">why</acknowledge> into its <permissions>'
+    )

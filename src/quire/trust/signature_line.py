@@ -1,0 +1,120 @@
+"""The first line of a signed file: how it is written, and how strictly it is read.
+
+    <!-- rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID -->            a directive
+    <!-- rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID|KIND:ID -->    any other Markdown
+    # rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID|KIND:ID           YAML
+
+The line is the one part of a file that no signature covers, so it can hold nothing but this. What only looks like it is
+told apart from what is no signature at all.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+Syntax = Literal["markdown", "yaml"]
+
+_COMMENT: dict[Syntax, tuple[str, str]] = {"markdown": ("<!-- rye:signed:", " -->"), "yaml": ("# rye:signed:", "")}
+_FIELDS = re.compile(
+    r"(?P<time>\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z):(?P<hash>[0-9a-f]{64}):(?P<signature>[A-Za-z0-9_-]+={0,2})"
+    r":(?P<key>[0-9a-f]{16})(?:\|(?P<label>[a-z]+:[A-Za-z0-9/._~%-]+)|\|[A-Za-z0-9._-]{1,64}@[A-Za-z0-9._-]{1,64})?",
+    re.ASCII,
+)
+"""After the key stands the item, or the account of an owner, which says nothing to us."""
+_PLACEHOLDER = re.compile(r"TIMESTAMP:HASH:SIGNATURE:KEYID|[^|\s]*:placeholder:unsigned:unsigned")
+_LIKE: dict[Syntax, re.Pattern[str]] = {
+    "markdown": re.compile(r"[\W_]*<!--\W*(?:rye|ryeos):signed\b"),
+    "yaml": re.compile(r"[\W_]*#\W*(?:rye|ryeos):signed\b"),
+}
+_WITHIN = 200
+"""How far into a line a signature must begin: the patterns above are not linear."""
+_LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureLine:
+    """`label` is the item that was signed, empty for a directive, which names itself."""
+
+    time: str
+    digest: str
+    signature: str
+    key_id: str
+    label: str = ""
+
+    def write(self, syntax: Syntax) -> str:
+        opening, closing = _COMMENT[syntax]
+        after = f"|{self.label}" if self.label else ""
+        return f"{opening}{self.time}:{self.digest}:{self.signature}:{self.key_id}{after}{closing}"
+
+    def raw_signature(self) -> bytes | None:
+        """Exactly the 64 bytes of a signature. One that is not in its only spelling was changed, and is none."""
+        text = self.signature
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError):
+            return None
+        return raw if len(raw) == 64 and spelled(raw).rstrip("=") == text.rstrip("=") else None
+
+
+Placeholder = Literal["placeholder"]
+Malformed = Literal["malformed"]
+
+
+def read_line(text: str, syntax: Syntax) -> SignatureLine | Placeholder | Malformed | None:
+    """The signature that a normalised text begins with; None where its first line is something else."""
+    line = text.partition("\n")[0]
+    opening, closing = _COMMENT[syntax]
+    if not looks_signed(text, syntax):
+        return None
+    if not line.startswith(opening) or not line.endswith(closing) or len(line) < len(opening) + len(closing):
+        return "malformed"
+    inner = line[len(opening) : len(line) - len(closing)]
+    if _PLACEHOLDER.fullmatch(inner):
+        return "placeholder"
+    found = _FIELDS.fullmatch(inner)
+    if found is None or not _is_time(found["time"]):
+        return "malformed"
+    return SignatureLine(found["time"], found["hash"], found["signature"], found["key"], found["label"] or "")
+
+
+def looks_signed(text: str, syntax: Syntax) -> bool:
+    """Whether the first line would pass for a signature with a person or with a lenient reader."""
+    end = text.find("\n", 0, _WITHIN)
+    return _LIKE[syntax].match(text, 0, _WITHIN if end < 0 else end) is not None
+
+
+def without_signatures(text: str, syntax: Syntax) -> str:
+    """Takes away the signature lines that a text begins with, also below blank lines, which stay."""
+    kept, at = [], 0
+    while at < len(text) and (line := _LINE.match(text, at)):
+        if not looks_signed(line[1], syntax):
+            if line[1].strip():
+                break
+            kept.append(line[0])
+        at = line.end()
+    return "".join(kept) + text[at:]
+
+
+def line_end(text: str) -> str:
+    """The way in which the first line of a text ends."""
+    at = text.find("\n")
+    if at > 0 and text[at - 1] == "\r":
+        return "\r\n"
+    return "\r" if at < 0 and "\r" in text else "\n"
+
+
+def spelled(signature: bytes) -> str:
+    return base64.urlsafe_b64encode(signature).decode("ascii")
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""The items that come with Quire, and what makes them trusted: the package says what they must hash to.
+
+They carry no signature: no key of ours has to be trusted by anybody. A file that was changed after the installation
+no longer fits its hash and is refused like any other that was modified.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent.parent / "space"
+
+HASHES: Mapping[str, str] = {
+    "directives/rye/agent/core/base.md": "b6c47cfbe405cf826903bb6bce9b1306cb55b78a6c2f754ad086935e2812a68c",
+    "directives/rye/core/create_directive.md": "63e56790f08353821ee93724b29eeb9e1d81b4f6056688ef96047f16fa83109c",
+    "directives/rye/core/create_threaded_directive.md": "43318f76698857a6eeb86a952e037e3246bfcbe2f98e6870e73ac8b7edaefe55",  # noqa: E501
+    "knowledge/rye/agent/core/Behavior.md": "b1f31ba46ae2f44cd79dda529e431e28db2410fd869ba283766a7ab81de04452",
+    "knowledge/rye/agent/core/Identity.md": "2df8d4844b3b1094db6090829d70b58843ae63c37a64a04a142e81b439f9dfe2",
+}
+"""The sha256 of each file, by its path in the folder. `tests/workspace/test_built_in.py` prints what is due."""
+
+
+def hash_of(text: str) -> str:
+    """Of a normalised text: a checkout may end its lines as it likes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_genuine(path: Path, text: str) -> bool:
+    """Whether a file of the folder is the one that was shipped."""
+    try:
+        name = path.relative_to(FOLDER).as_posix()
+    except ValueError:
+        return False
+    return HASHES.get(name) == hash_of(text)

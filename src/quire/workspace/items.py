@@ -1,0 +1,80 @@
+"""What an item is: a directive, a knowledge file, a pipeline or a playbook under an id, in one of three spaces.
+
+An id is a path without its ending, `category/name`. It comes from documents and from models, so it is checked before
+any path is made of it; and what is found has the id of the file that is really read, not of a link that led there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias, get_args
+
+from quire.errors import Refused
+
+ItemType: TypeAlias = Literal["directive", "knowledge", "tool", "pipeline", "playbook"]
+SpaceName: TypeAlias = Literal["project", "user", "system"]
+
+ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
+SPACES: tuple[SpaceName, ...] = get_args(SpaceName)
+"""In the order in which an item is looked for; the first hit wins."""
+
+FOLDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "directive": ("directives", (".md",)),
+    "knowledge": ("knowledge", (".md", ".yaml")),
+}
+"""The types that live in spaces: their folder, and how their files end."""
+
+MAX_ID = 500
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item that is there; its text was not read."""
+
+    id: str
+    type: ItemType
+    space: SpaceName
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.id.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`text` is normalised as every document is; `stored` is the text as it is in the file, which is what is signed."""
+
+    id: str
+    type: ItemType
+    space: SpaceName
+    path: Path
+    text: str
+    stored: str
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"{self.type} {self.id}"
+
+
+def checked_id(item_id: str) -> tuple[str, ...]:
+    """The parts of an id. Raises `Refused` for one that could mean anything but a file in a space."""
+    shown = _CONTROL.sub("?", item_id)[:200]
+    if not item_id or len(item_id) > MAX_ID:
+        raise Refused(f"an item's id has 1 to {MAX_ID} characters")
+    if "\\" in item_id or _CONTROL.search(item_id):
+        raise Refused(f"{shown} is not an item's id: write category/name, with / between the parts")
+    parts = tuple(item_id.split("/"))
+    if item_id.startswith("/") or re.match(r"[A-Za-z]:", item_id):
+        raise Refused(f"{shown} is not an item's id: an id is category/name, never an absolute path")
+    if any(part.startswith(".") for part in parts):
+        raise Refused(f"{shown} is not an item's id: no part of it may begin with a dot")
+    if not all(parts):
+        raise Refused(f"{shown} is not an item's id: a part of it is empty")
+    return parts

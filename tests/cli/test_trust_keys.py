@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Invoke
+from tests.cli.signed_project import write_project
+from tests.trust.known_keys import known_key
+
+from quire.cli.keys import command as keys
+from quire.cli.trust import command
+from quire.cli.verify import command as verify
+from quire.trust.keys import KeyNote
+from quire.trust.sign_file import sign_file
+from quire.trust.signable import signable
+
+ADA = known_key(3, "ada")
+PAGE = "page.playbook.md"
+
+
+@pytest.fixture(autouse=True)
+def project(workspace: Path) -> Path:
+    """Ada has signed the playbook; nobody here knows her."""
+    write_project(workspace)
+    assert sign_file(signable(Path(PAGE), workspace), ADA, datetime(2026, 2, 10, tzinfo=UTC)) == []
+    return workspace
+
+
+def bring(project: Path, key: str = KeyNote(ADA.public, "ada").toml()) -> None:
+    folder = project / ".ai" / "config" / "keys" / "trusted"
+    folder.mkdir(parents=True)
+    (folder / "ada.toml").write_text(key)
+
+
+def states(invoke: Invoke) -> dict[str, str]:
+    return {row["key_id"]: row["state"] for row in json.loads(invoke(command, "list", "--json").stdout)}
+
+
+def test_a_key_from_a_file_and_back(invoke: Invoke, tmp_path: Path) -> None:
+    assert invoke(verify, PAGE).exit_code == 6
+    file = tmp_path / "ada.toml"
+    file.write_text(KeyNote(ADA.public, "ada").toml())
+    done = invoke(command, "add", str(file))
+    assert (done.exit_code, done.stdout.strip()) == (0, ADA.key_id)
+    assert invoke(verify, PAGE).exit_code == 0
+    assert "already" in invoke(command, "add", str(file)).stderr
+    assert invoke(command, "list").stdout.split() == [ADA.key_id, "trusted", "ada"]
+    assert invoke(command, "remove", "ada").exit_code == 0
+    assert invoke(verify, PAGE).exit_code == 6
+    assert invoke(command, "remove", "ada").exit_code == 2
+
+
+def test_a_key_as_text(invoke: Invoke) -> None:
+    done = invoke(command, "add", ADA.public.pem, "--name", "Ada", "--json")
+    assert json.loads(done.stdout) == {"key_id": ADA.key_id, "name": "Ada", "added": True}
+    assert invoke(verify, PAGE).exit_code == 0
+
+
+def test_a_project_asks_and_the_user_agrees(invoke: Invoke, project: Path) -> None:
+    bring(project)
+    assert states(invoke) == {ADA.key_id: "requested"}
+    assert invoke(verify, PAGE).exit_code == 6, "asking is not trust"
+    refusal = invoke(verify, PAGE).stderr
+    assert f"quire trust add {ADA.key_id}" in refusal
+    assert invoke(command, "add", ADA.key_id).exit_code == 0
+    assert states(invoke) == {ADA.key_id: "trusted"}
+    assert invoke(verify, PAGE).exit_code == 0
+
+
+def test_the_key_that_signed_a_file(invoke: Invoke, project: Path) -> None:
+    missing = invoke(command, "add", "--from", PAGE)
+    assert (missing.exit_code, states(invoke)) == (2, {})
+    assert "brings no key" in missing.stderr and "quire keys export" in missing.stderr
+    bring(project)
+    assert invoke(command, "add", "--from", PAGE).stdout.strip() == ADA.key_id
+    assert states(invoke) == {ADA.key_id: "trusted"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text + "more\n", "modified"),
+        (lambda text: text.partition("\n")[2], "unsigned"),
+        (lambda text: text.replace("==:", "=:"), "forged"),
+    ],
+)
+def test_a_file_whose_signature_does_not_hold_brings_no_trust(
+    invoke: Invoke, project: Path, change: object, words: str
+) -> None:
+    bring(project)
+    assert callable(change)
+    page = project / PAGE
+    text = page.read_text()
+    if words == "forged":
+        at = text.index("Z:") + 2 + 64 + 1
+        text = f"{text[:at]}{'B' if text[at] == 'A' else 'A'}{text[at + 1 :]}"
+    else:
+        text = change(text)
+    page.write_text(text)
+    done = invoke(command, "add", "--from", PAGE)
+    assert (done.exit_code, states(invoke)) == (6, {ADA.key_id: "requested"})
+    assert words in done.stderr
+
+
+def test_a_project_cannot_pass_a_key_off_as_another(invoke: Invoke, project: Path) -> None:
+    mallory = known_key(4)
+    bring(project, KeyNote(mallory.public, "ada").toml().replace(mallory.key_id, ADA.key_id))
+    assert states(invoke) == {}
+    assert invoke(command, "add", ADA.key_id).exit_code == 2
+
+
+def test_a_revoked_key_cannot_be_trusted_again(invoke: Invoke, project: Path) -> None:
+    bring(project)
+    invoke(command, "add", ADA.key_id)
+    invoke(keys, "revoke", "ada")
+    assert states(invoke) == {ADA.key_id: "revoked"}
+    invoke(command, "remove", ADA.key_id)
+    done = invoke(command, "add", ADA.key_id)
+    assert done.exit_code == 6
+    assert "revoked" in done.stderr
+
+
+def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
+    invoke(keys, "new")
+    done = invoke(command, "remove", "default")
+    assert done.exit_code == 2
+    assert "quire keys revoke default" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name a key"),
+        (["x", "--from", PAGE], "name a key"),
+        (["nothing.toml"], "no file with a key"),
+        ([PAGE], "neither PEM nor TOML"),
+        (["0123456789abcdef"], "brings no key"),
+        (["-----BEGIN nonsense"], "no public key"),
+        ([ADA.private_pem()], "keep it to yourself"),
+    ],
+)
+def test_what_is_no_key(invoke: Invoke, arguments: list[str], words: str) -> None:
+    done = invoke(command, "add", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_an_empty_list_says_what_to_do(invoke: Invoke) -> None:
+    done = invoke(command, "list")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "quire keys new" in done.stderr

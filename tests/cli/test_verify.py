@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Invoke
+from tests.cli.signed_project import FILES, write_project
+
+from quire.cli.keys import command as keys
+from quire.cli.sign import command as sign
+from quire.cli.verify import command
+
+
+@pytest.fixture(autouse=True)
+def project(workspace: Path, invoke: Invoke) -> Path:
+    write_project(workspace)
+    invoke(keys, "new")
+    return workspace
+
+
+def test_what_must_be_signed_and_what_may(invoke: Invoke, project: Path) -> None:
+    done = invoke(command, ".")
+    assert (done.exit_code, done.stdout.split()) == (
+        6,
+        ["unsigned", ".ai/directives/demo/greet.md", "unsigned", ".ai/knowledge/demo/terms.md"],
+    )
+    assert "quire sign .ai/directives/demo/greet.md" in done.stderr
+    assert "2 without a signature passed over" in done.stderr
+    assert invoke(command, "page.playbook.md").exit_code == 6, "one that is named is asked about"
+    (project / "quire.toml").write_text("[trust]\ndocuments = true\n")
+    assert len(invoke(command, ".").stdout.splitlines()) == 4
+
+
+def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
+    assert invoke(sign, ".").exit_code == 0
+    fine = invoke(command, ".")
+    assert (fine.exit_code, fine.stdout.split()[::2]) == (0, ["ok"] * 4)
+    assert "4 of 4 verified" in fine.stderr
+    page = project / "page.playbook.md"
+    page.write_text(page.read_text() + "more\n")
+    (project / "pipelines" / "p.yaml").rename(project / "pipelines" / "q.yaml")
+    greet = project / ".ai" / "directives" / "demo" / "greet.md"
+    (greet.parent / "other.md").write_text(greet.read_text())
+    done = invoke(command, ".", "--json")
+    assert done.exit_code == 6
+    report = json.loads(done.stdout)
+    assert {row["path"]: row["outcome"] for row in report["files"]} == {
+        ".ai/directives/demo/greet.md": "ok",
+        ".ai/directives/demo/other.md": "misplaced",
+        ".ai/knowledge/demo/terms.md": "ok",
+        "page.playbook.md": "modified",
+        "pipelines/q.yaml": "misplaced",
+    }
+    assert (report["total"], report["refused"]) == (5, 3)
+    assert report["files"][1]["message"].startswith("the directive demo/other was signed as directive demo/greet")
+
+
+def test_a_revoked_key_counts_for_nothing(invoke: Invoke, project: Path) -> None:
+    invoke(sign, ".")
+    invoke(keys, "revoke", "default")
+    done = invoke(command, ".")
+    assert (done.exit_code, set(done.stdout.split()[::2])) == (6, {"revoked"})
+
+
+@pytest.mark.parametrize("arguments", [["nothing.md"], ["quire.toml"], []])
+def test_what_cannot_be_read(invoke: Invoke, arguments: list[str]) -> None:
+    assert invoke(command, *arguments).exit_code == 2
+
+
+def test_verifying_changes_nothing(invoke: Invoke, project: Path) -> None:
+    invoke(command, ".")
+    assert {name: (project / name).read_text() for name in FILES} == FILES
+
+
+def test_a_signed_document_still_runs(invoke: Invoke, project: Path) -> None:
+    from quire.documents import load
+
+    invoke(sign, ".")
+    for name in ("page.playbook.md", "pipelines/p.yaml"):
+        assert load(project / name).runnable()

@@ -1,0 +1,85 @@
+"""Directive cases of the kit that need no thread: inputs, returns, hooks, limits and the choice of a model."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from quire.engine.thread.hooks import fill_params, holds
+from quire.engine.thread.inputs import resolve_inputs
+from quire.engine.thread.limits import ALIASES, Cost, Limits, cost_limits, exceeded, resolve_limits
+from quire.engine.thread.returns import returns_block
+from quire.errors import QuireError
+from quire.formats.directive.interpolate import fill
+from quire.formats.directive.lower import thread
+from quire.formats.directive.parse import parse
+from quire.models.tiers import choose
+from quire.plan.nodes import Parameter, Thread
+from quire.source import Source
+
+_DIRECTIVE = '# T\n\n```xml\n<directive name="d" version="1.0.0">\n{}\n</directive>\n```\n'
+
+
+def interpolate(given: dict[str, Any]) -> dict[str, Any]:
+    return {"text": fill(given["template"], given["inputs"])}
+
+
+def inputs(given: dict[str, Any]) -> dict[str, Any]:
+    declared = _thread(given.get("inputs_xml") or "").inputs
+    try:
+        return {"resolved": resolve_inputs(declared, given["params"])}
+    except QuireError as error:
+        return {"error": str(error)}
+
+
+def returns(given: dict[str, Any]) -> dict[str, Any]:
+    if "outputs_dict" in given:
+        named = given["outputs_dict"] or {}
+        outputs = tuple(Parameter(name, description=text or "") for name, text in named.items())
+    else:
+        outputs = _thread(given.get("outputs_xml") or "").outputs
+    return {"returns": returns_block(outputs)}
+
+
+def hook_condition(given: dict[str, Any]) -> dict[str, Any]:
+    return {"matches": holds(given["condition"] or {}, given["context"])}
+
+
+def hook_params(given: dict[str, Any]) -> dict[str, Any]:
+    return {"value": fill_params(given["value"], given["context"])}
+
+
+def limits(given: dict[str, Any]) -> dict[str, Any]:
+    declared = cost_limits(given.get("cost") or {}) | (given["directive"] or {})
+    parent = None if given.get("parent") is None else _limits(given["parent"])
+    try:
+        return {"resolved": resolve_limits(declared, given.get("overrides") or {}, parent).as_value()}
+    except QuireError as error:
+        return {"error": str(error)}
+
+
+def limit_check(given: dict[str, Any]) -> dict[str, Any]:
+    known = {one.name for one in fields(Cost)}
+    cost = Cost(**{name: value for name, value in given["cost"].items() if name in known})
+    event = exceeded(_limits(given["limits"]), cost)
+    return {"event": event.as_value() if event else None}
+
+
+def model(given: dict[str, Any]) -> dict[str, Any]:
+    providers = {name: provider.get("tiers") or {} for name, provider in (given.get("providers") or {}).items()}
+    try:
+        chosen = choose(
+            given.get("model_attributes") or {}, providers, given.get("default_provider"), given.get("default_model")
+        )
+    except QuireError as error:
+        return {"error": str(error)}
+    return {"model_id": chosen}
+
+
+def _limits(partial: dict[str, Any]) -> Limits:
+    """What a case does not mention has no limit there."""
+    return Limits(**{ALIASES.get(name, name): value for name, value in partial.items()})
+
+
+def _thread(inside: str) -> Thread:
+    return thread(parse(Source.of(_DIRECTIVE.format(inside), "d.md")).partial)

@@ -1,0 +1,75 @@
+"""What documents have to be allowed, at most: named tools, what agents are left, prompts of servers, callees."""
+
+from __future__ import annotations
+
+import pytest
+from tests.plan.test_bounds import pipeline, playbook
+
+from quire.cli.foresight import Words
+from quire.plan.envelope import Envelope, envelope
+from quire.plan.nodes import Permission, Plan, Sequence, Step, Thread
+
+WORDS = Words({"travel": None})
+FILES = "rye.execute.tool.rye.file-system"
+
+
+@pytest.mark.parametrize(
+    ("step", "found"),
+    [
+        ("transform: {value: '1'}", []),
+        ("tool: {name: ask, args: {prompt: hi}}", []),
+        ("tool: {name: file__read}", [f"{FILES}.read"]),
+        ("tool: {name: rye/file-system/fs_write}", [f"{FILES}.write"]),
+        ("shell: {command: ls}", ["rye.execute.tool.rye.bash"]),
+        ("tool: {name: shell, args: {command: ls}}", ["rye.execute.tool.rye.bash"]),
+        ("tool: {name: travel__book}", ["rye.execute.tool.mcp.travel.book"]),
+        ("tool: {name: mcp/travel/book}", ["rye.execute.tool.mcp.travel.book"]),
+        ("tool: {name: python__add}", ["rye.execute.tool.python.add"]),
+        ("tool: {name: somewhere}", ["rye.execute.tool.somewhere"]),
+        ("agent: {prompt: a, capabilities: {tools: [http__get, ask]}}",
+         ["rye.execute.tool.ask", "rye.execute.tool.rye.web.fetch"]),
+        ("agent: {prompt: a, capabilities: {tools: ['file__g*']}}", [f"{FILES}.glob", f"{FILES}.grep"]),
+        ("agent: {prompt: a, capabilities: {tools: ['travel__*']}}", ["rye.execute.tool.mcp.travel.*"]),
+        ("agent: {prompt: a}", []),
+    ],
+)  # fmt: skip
+def test_of_a_step(step: str, found: list[str]) -> None:
+    assert list(envelope(pipeline(step), WORDS).capabilities) == found
+
+
+def test_of_a_playbook() -> None:
+    found = envelope(
+        playbook(
+            "## STEP 1: A\n\n@prompt(mcp:travel/tone)\n\nThink.",
+            "## STEP 2: B\n\n@tool(travel, book, {})",
+            "## STEP 3: C\n\n@tool(quire, file__read, {})",
+            "## STEP 4: D\n\n@tool(travel, book, {})",
+        ),
+        WORDS,
+    )
+    assert {need.capability: need.steps for need in found.needs} == {
+        "rye.fetch.prompt.mcp.travel.tone": ("1",),
+        "rye.execute.tool.mcp.travel.book": ("2", "4"),
+        f"{FILES}.read": ("3",),
+    }
+
+
+def test_callees_are_followed_once_and_missing_ones_are_named() -> None:
+    callees = {
+        "a": pipeline("tool: {name: file__read}", "call: {pipeline: b}"),
+        "b": pipeline("shell: {command: ls}", "match: {on: x, cases: {n: {pipeline: gone}}, default: {pipeline: a}}"),
+    }
+    found = envelope(pipeline("call: {pipeline: a}", "call: {pipeline: b}", "tool: {name: file__read}"), WORDS, callees)
+    assert {need.capability: need.steps for need in found.needs} == {
+        f"{FILES}.read": ("3", "a 1"),
+        "rye.execute.tool.rye.bash": ("b 1",),
+    }
+    assert found.unknown == ("gone",)
+
+
+def test_of_a_thread() -> None:
+    thread = Thread("d", extends="base", permissions=(Permission("rye.execute.tool.*"), Permission("rye.fetch.*")))
+    plan = Plan("d", "directive", (), Sequence((Step(1, "thread", "d", work=thread),)))
+    found = envelope(plan, WORDS)
+    assert found.capabilities == ("rye.execute.tool.*", "rye.fetch.*") and found.unknown == ("base",)
+    assert envelope(Plan("d", "directive", (), Sequence(())), WORDS) == Envelope()

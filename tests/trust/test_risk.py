@@ -1,0 +1,150 @@
+"""How dangerous a grant is, and what a project may say about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, assess, project_risk, read_risk, tier_of
+
+BASH = "rye.execute.tool.rye.bash"
+SECRET = "rye.fetch.knowledge.secret.*"
+
+
+@pytest.mark.parametrize(
+    ("capability", "tier"),
+    [
+        ("rye.*", "unrestricted"),
+        ("rye.unknown.x", "unrestricted"),
+        ("rye.execute", "unrestricted"),
+        ("rye.execute.*", "elevated"),
+        ("rye.execute.tool.*", "elevated"),
+        ("rye.execute.directive.demo.x", "elevated"),
+        ("rye.execute.pipeline.nightly", "elevated"),
+        (BASH, "elevated"),
+        (f"{BASH}.*", "elevated"),
+        ("rye.execute.tool.rye.web.fetch", "elevated"),
+        ("rye.execute.tool.rye.file-system.*", "write"),
+        ("rye.execute.tool.rye.file-system.read", "write"),
+        ("rye.execute.tool.rye.file-system*", "elevated"),
+        ("rye.fetch.directive.*", "safe"),
+        ("rye.fetch.knowledge.rye/core/*", "safe"),
+        ("rye.fetch*", "unrestricted"),
+        ("rye.sign.directive.demo.x", "safe"),
+        ("other.thing", None),
+        ("other.*", None),
+        # Wider than every pattern of the table.
+        ("*", "unrestricted"),
+        ("r*", "unrestricted"),
+        ("*.tool.*", "unrestricted"),
+        ("rye*", "unrestricted"),
+    ],
+)
+def test_built_in_tiers(capability: str, tier: str | None) -> None:
+    assert tier_of(capability) == (Tier(tier) if tier else None)
+
+
+@pytest.mark.parametrize(
+    ("capability", "rules", "tier"),
+    [
+        ("rye.*", [("rye.*", "safe")], "unrestricted"),
+        (BASH, [(f"{BASH}.*", "safe"), (BASH, "safe"), ("rye.execute.tool.rye.bash*", "write")], "elevated"),
+        ("rye.fetch.knowledge.secret.a", [(SECRET, "elevated")], "elevated"),
+        ("rye.fetch.knowledge.open.a", [(SECRET, "elevated")], "safe"),
+        # The more specific of a project's own words counts, above what is built in.
+        (
+            "rye.fetch.knowledge.secret.a",
+            [(SECRET, "elevated"), ("rye.fetch.knowledge.secret.a.*", "safe")],
+            "elevated",
+        ),
+        ("rye.fetch.knowledge.secret.a", [(SECRET, "unrestricted"), ("rye.*.*.*.*", "write")], "unrestricted"),
+        ("rye.fetch.x", [("rye.fetch.*", "elevated")], "elevated"),
+        ("other.thing", [("other.*", "elevated")], "elevated"),
+    ],
+)
+def test_a_project_raises_and_never_lowers(capability: str, rules: list[tuple[str, str]], tier: str) -> None:
+    project = ProjectRisk(tuple(Rule(pattern, Tier(name)) for pattern, name in rules))
+    assert tier_of(capability, project) == Tier(tier)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "acknowledged", "outcome", "messages"),
+    [
+        (["rye.fetch.*"], [], "allow", 0),
+        ([], [], "allow", 0),
+        (["rye.execute.tool.rye.file-system.*"], [], "allow", 0),
+        ([BASH], [], "warn", 1),
+        ([BASH], ["elevated"], "allow", 0),
+        ([BASH], ["unrestricted"], "warn", 1),
+        (["rye.*"], [], "block", 1),
+        (["rye.*"], ["elevated"], "block", 1),
+        (["rye.*", BASH, "rye.fetch.*"], ["unrestricted"], "warn", 1),
+        (["rye.*", BASH], [], "block", 2),
+        (["other.thing"], [], "allow", 0),
+    ],
+)
+def test_outcomes(capabilities: list[str], acknowledged: list[str], outcome: str, messages: int) -> None:
+    found = assess(capabilities, acknowledged)
+    assert (found.outcome, len(found.messages), list(found.tiers)) == (outcome, messages, capabilities)
+
+
+def test_messages_say_what_to_write() -> None:
+    (message,) = assess(["rye.*"], []).messages
+    for part in ("rye.*", "unrestricted", "keeps the directive from starting", '<acknowledge risk="unrestricted">'):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"patterns:\n  - {{pattern: {SECRET}, tier: elevated}}\n",
+        f"- pattern: {SECRET}\n  tier: elevated\n",
+        "patterns:\n  - pattern: rye/fetch/knowledge/secret/*\n    tier: elevated\n".replace(
+            "rye/fetch/k", "rye.fetch.k"
+        ),
+    ],
+)
+def test_a_table(text: str) -> None:
+    assert read_risk(text, "x") == ProjectRisk((Rule(SECRET, Tier.ELEVATED),))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tiers: [unclosed",
+        "just text",
+        "patterns: rye.*",
+        "patterns:\n  - rye.*",
+        "patterns:\n  - {pattern: rye.*, tier: dangerous}",
+        "patterns:\n  - {pattern: rye.*}",
+        "patterns:\n  - {pattern: '', tier: safe}",
+        "patterns: []\nother: 1",
+        "patterns: []\n---\npatterns: []",
+        "patterns: &a [*a]",
+        "patterns: []\npatterns: []",
+    ],
+)
+def test_a_table_that_is_not_understood_blocks_everything(text: str) -> None:
+    project = read_risk(text, "risk.yaml")
+    assert project.problem.startswith("risk.yaml")
+    found = assess(["rye.fetch.*"], ["safe", "write", "elevated", "unrestricted"], project)
+    assert found.outcome == "block"
+    assert "correct or remove it" in found.messages[0]
+
+
+def test_the_file_of_a_project(tmp_path: Path) -> None:
+    assert project_risk(tmp_path) == NOTHING
+    file = tmp_path / ".ai" / "config" / "capability_risk.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"patterns:\n  - {{pattern: {SECRET}, tier: elevated}}\n")
+    assert project_risk(tmp_path).rules == (Rule(SECRET, Tier.ELEVATED),)
+    for data in (b"\xff\xfe", b"", b"a: \0"):
+        file.write_bytes(data)
+        assert project_risk(tmp_path).problem
+    file.unlink()
+    file.symlink_to(tmp_path / "nowhere")
+    assert project_risk(tmp_path).problem
+    file.unlink()
+    file.mkdir()
+    assert project_risk(tmp_path).problem
