@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.rows import Row, show
+from quire.trust import keys, signing
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
 from quire.trust.signing import Outcome, sign_text, verify_text
@@ -105,8 +106,17 @@ def chain() -> list[Row]:
         for text, at in knowledge:
             assert verify_text(text, "knowledge", f"demo/k{at}", trusted).outcome is Outcome.OK
 
-    millis = best(verify, 5) * 1e3
-    return [Row("verifying 5 directives and 20 knowledge items", millis, "ms", "at most 10", millis <= 10)]
+    def verify_anew() -> None:
+        # As the first time in a process.
+        signing._declared.cache_clear()
+        keys._verifies.cache_clear()
+        verify()
+
+    first, again = best(verify_anew, 1) * 1e3, best(verify, 5) * 1e3
+    return [
+        Row("verifying 5 directives and 20 knowledge items", first, "ms", "at most 10", first <= 10),
+        Row("the same texts once more", again, "ms", "at most 2", again <= 2),
+    ]
 
 
 def measure() -> list[Row]:

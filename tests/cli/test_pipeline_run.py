@@ -192,10 +192,10 @@ def test_a_registered_pipeline_runs_by_its_name(workspace: Path, said: Said) -> 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("ecko", "there is no file and no registered pipeline ecko; did you mean echo?"),
-        ("nothing", "there is no file and no registered pipeline nothing; registered are echo"),
+        ("ecko", "there is no file, no pipeline, playbook or directive ecko; did you mean echo?"),
+        ("nothing", "there is no file, no pipeline, playbook or directive nothing; known here are echo"),
         ("echo.yaml", "echo.yaml does not exist"),
-        ("some/echo", "some/echo does not exist"),
+        ("some/other", "there is no file, no pipeline, playbook or directive some/other; known here are echo"),
     ],
 )
 def test_a_name_that_means_nothing(workspace: Path, said: Said, name: str, problem: str) -> None:

@@ -83,7 +83,7 @@ def test_the_key_that_signed_a_file(invoke: Invoke, project: Path) -> None:
     [
         (lambda text: text + "more\n", "modified"),
         (lambda text: text.partition("\n")[2], "unsigned"),
-        (lambda text: text.replace("==:", "=:"), "forged"),
+        (lambda text: _with_another_signature(text), "forged"),
     ],
 )
 def test_a_file_whose_signature_does_not_hold_brings_no_trust(
@@ -92,16 +92,15 @@ def test_a_file_whose_signature_does_not_hold_brings_no_trust(
     bring(project)
     assert callable(change)
     page = project / PAGE
-    text = page.read_text()
-    if words == "forged":
-        at = text.index("Z:") + 2 + 64 + 1
-        text = f"{text[:at]}{'B' if text[at] == 'A' else 'A'}{text[at + 1 :]}"
-    else:
-        text = change(text)
-    page.write_text(text)
+    page.write_text(change(page.read_text()))
     done = invoke(command, "add", "--from", PAGE)
     assert (done.exit_code, states(invoke)) == (6, {ADA.key_id: "requested"})
     assert words in done.stderr
+
+
+def _with_another_signature(text: str) -> str:
+    at = text.index("Z:") + len("Z:") + 64 + len(":")
+    return f"{text[:at]}{'B' if text[at] == 'A' else 'A'}{text[at + 1 :]}"
 
 
 def test_a_project_cannot_pass_a_key_off_as_another(invoke: Invoke, project: Path) -> None:
@@ -138,6 +137,7 @@ def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
         ([PAGE], "neither PEM nor TOML"),
         (["0123456789abcdef"], "brings no key"),
         (["-----BEGIN nonsense"], "no public key"),
+        (["--nmae", "x", "y"], "unexpected extra argument"),
         ([ADA.private_pem()], "keep it to yourself"),
     ],
 )
@@ -151,3 +151,27 @@ def test_an_empty_list_says_what_to_do(invoke: Invoke) -> None:
     done = invoke(command, "list")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "quire keys new" in done.stderr
+
+
+def test_a_file_that_is_named_like_a_key_is_not_that_key(invoke: Invoke, project: Path) -> None:
+    (project / ADA.key_id).write_text(KeyNote(known_key(4).public).toml())
+    assert invoke(command, "add", ADA.key_id).exit_code == 2
+    assert states(invoke) == {}
+
+
+def test_a_key_that_is_named_like_another_stands_in_nobodys_way(invoke: Invoke, tmp_path: Path) -> None:
+    mallory = known_key(4)
+    for key, name in ((ADA, "ada"), (mallory, ADA.key_id)):
+        file = tmp_path / "key.toml"
+        file.write_text(KeyNote(key.public, name).toml())
+        assert invoke(command, "add", str(file)).exit_code == 0
+    assert invoke(keys, "revoke", ADA.key_id).exit_code == 0
+    assert invoke(command, "remove", ADA.key_id).exit_code == 0
+    assert states(invoke) == {ADA.key_id: "revoked", mallory.key_id: "trusted"}
+
+
+def test_a_damaged_file_does_not_keep_a_key_from_being_revoked(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "home" / "trusted").mkdir(parents=True)
+    (tmp_path / "home" / "trusted" / "broken.toml").write_text("x")
+    assert invoke(verify, PAGE).exit_code == 2
+    assert invoke(keys, "revoke", ADA.key_id).exit_code == 0

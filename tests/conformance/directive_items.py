@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from quire.errors import QuireError
 from quire.tools.items.connection import ItemsConnection
 from quire.tools.items.specs import ACTIONS
 from quire.trust.capabilities import Grants
@@ -18,6 +19,8 @@ from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.settings import Settings, TrustSettings
 
+EVERYTHING = ["rye.*", "rye.reach.folder.%2Eai", "rye.reach.folder.user%3A%2Eai"]
+
 
 def resolve(given: dict[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
@@ -25,8 +28,11 @@ def resolve(given: dict[str, Any]) -> dict[str, Any]:
         if given["call"]["tool"] == "sign":
             keep(settings, SigningKey.generate("default"), datetime.now(UTC))
         arguments = {name: value for name, value in given["call"].items() if name != "tool"}
-        connection = ItemsConnection(settings, Grants.of(["rye.*"]))
-        result: Any = asyncio.run(connection.call(ACTIONS[given["call"]["tool"]], arguments, "effect"))
+        connection = ItemsConnection(settings, Grants.of(EVERYTHING))
+        try:
+            result: Any = asyncio.run(connection.call(ACTIONS[given["call"]["tool"]], arguments, "effect"))
+        except QuireError as refusal:
+            result = {"status": "error", "error": str(refusal)}
     return {**result, "failed": [one["item_id"] for one in result.get("failed", [])]}
 
 

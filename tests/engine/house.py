@@ -10,6 +10,7 @@ from quire.engine.drive import Drive, Ended
 from quire.engine.journal import Journal
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status, Usage
+from quire.engine.replay import expanded
 from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
 from quire.engine.walker import Terms
 from quire.errors import ModelFailed
@@ -152,11 +153,13 @@ class House:
         try:
             row = await self.store.get(self.run)
             assert row is not None
-            records = [record for record in await self.store.effects(self.run) if record.path not in row.ended_by]
+            records = list(await self.store.effects(self.run))
+            again = tuple(expanded(row.ended_by, [record.path for record in records]))
+            records = [record for record in records if record.path not in again]
             answers = await self.store.answers(self.run)
             drive = Drive(lease, Journal(records), self.ports(), terms or Terms(), self.events.append, answers)
             began(drive)
-            return await drive.until_rest(walk, Batch(supersede=row.ended_by, update=RunUpdate(status=Status.RUNNING)))
+            return await drive.until_rest(walk, Batch(supersede=again, update=RunUpdate(status=Status.RUNNING)))
         finally:
             await self.store.release(lease)
 

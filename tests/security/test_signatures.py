@@ -172,3 +172,22 @@ def test_a_directive_hidden_in_an_example_lends_no_name() -> None:
         done = signed("directive", "team/deploy", text)
         assert verify_text(done, "directive", "team/deploy", TRUSTED).ok
         assert verify_text(done, "directive", "admin/root", TRUSTED).outcome is Outcome.MISPLACED
+
+
+@pytest.mark.parametrize(("kind", "item", "text"), FILES[1:])
+def test_a_moved_file_whose_line_was_made_to_fit(kind: Kind, item: str, text: str) -> None:
+    line, _, rest = signed(kind, item, text).partition("\n")
+    label = f"|{kind}:{item}"
+    assert label in line
+    fitting = f"{line.replace(label, f'|{kind}:elsewhere')}\n{rest}"
+    assert verify_text(fitting, kind, "elsewhere", TRUSTED).outcome is Outcome.BAD_SIGNATURE
+    without = f"{line.replace(label, '')}\n{rest}"
+    assert verify_text(without, kind, item, TRUSTED).outcome is Outcome.BAD_SIGNATURE
+
+
+def test_a_directive_cannot_be_made_from_other_signed_files() -> None:
+    """A playbook with a directive in it, signed as a playbook, is no directive."""
+    line, _, rest = signed("playbook", "team/deploy", DIRECTIVE).partition("\n")
+    assert verify_text(f"{line}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Outcome.MISPLACED
+    bare = line.replace("|playbook:team/deploy", "")
+    assert verify_text(f"{bare}\n{rest}", "directive", "team/deploy", TRUSTED).outcome is Outcome.BAD_SIGNATURE

@@ -261,7 +261,7 @@ def test_search_is_ordered_and_deterministic(house: House) -> None:
 
 @pytest.mark.parametrize("scope", ["", "widget", "know", "all"])
 def test_a_scope_names_a_type(scope: str) -> None:
-    with pytest.raises(QuireError, match="scope must name an item type"):
+    with pytest.raises(QuireError, match="scope must name an item_type"):
         Scope.of(scope)
 
 

@@ -6,13 +6,14 @@ import sys
 
 import click
 
-from quire.cli.asking import option_by_number
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.inputs import given_limits
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
 from quire.errors import CannotStart, RunBusy
 from quire.runtime import Runtime
+from quire.runtime.people import option_by_number
 
 
 @click.command("answer")
@@ -28,6 +29,7 @@ def command(
     detach: bool,
     script: str | None,
     budget: float | None,
+    limits: tuple[str, ...],
     out: str | None,
     as_json: bool,
     quiet: bool,
@@ -43,7 +45,7 @@ def command(
     step, value = (words[0] if len(words) == 2 else None), words[-1]
     if value == "-":
         value = _from_stdin()
-    manner = Manner(as_json, quiet, budget=budget)
+    manner = Manner(as_json, quiet, budget=budget, limits=given_limits(limits))
     stored = False
 
     async def answer() -> int:
@@ -78,7 +80,7 @@ def command(
 async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
     for question in await runtime.store.questions(run):
         if step in (None, question.label, question.path):
-            value = option_by_number(question, value)
+            value = option_by_number(question.kind, question.options, value)
     await runtime.answer(run, step, value)
 
 

@@ -20,6 +20,7 @@ from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
 from quire.render.text import one_line, wrapped
 from quire.render.view import View
+from quire.runtime.people import option_by_number
 
 CONTEXT_LINES = 24
 """How much of the step before is shown above a question: it is often what the question is about."""
@@ -79,7 +80,7 @@ class Terminal:
             return None
         if not line.strip() and question.default is not None:
             return question.default
-        return option_by_number(question, line)
+        return option_by_number(question.kind, question.options, line)
 
     def _show(self, question: Question) -> None:
         """What was written just before, then the question with its options."""
@@ -98,15 +99,6 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     lines = [wrapped(f"{head} {question.prompt.strip()}")]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)
-
-
-def option_by_number(question: Question, text: str) -> str:
-    """What was typed, or the option that it is the number of. An option that is itself a number wins."""
-    typed = text.strip()
-    if question.kind != "select" or typed in question.options or not (typed.isascii() and typed.isdigit()):
-        return text
-    number = int(typed)
-    return question.options[number - 1] if 1 <= number <= len(question.options) else text
 
 
 def _prompt(question: Question) -> str:

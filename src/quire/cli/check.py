@@ -12,6 +12,7 @@ import click
 
 from quire import formats
 from quire.cli.collect import collect
+from quire.cli.filled import filled
 from quire.diagnostics import Diagnostic, Severity, nearest
 from quire.errors import CannotStart
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, metavar="PATH…")
+@click.argument("paths", nargs=-1, metavar="PATH…", callback=filled)
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")

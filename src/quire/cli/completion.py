@@ -49,7 +49,7 @@ def _runs(incomplete: str) -> list[CompletionItem[str]]:
     async def newest(runtime: Runtime) -> list[CompletionItem[str]]:
         rows = await runtime.store.list(limit=200)
         return [
-            CompletionItem(row.id, help=f"{row.status}, {one_line(row.title)}")
+            CompletionItem(row.id, help=f"{row.status.words}, {one_line(row.title)}")
             for row in rows
             if row.id.startswith(incomplete)
         ][:30]

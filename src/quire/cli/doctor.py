@@ -92,6 +92,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         yield Finding("settings", "missing", warning)
     yield _trust(settings)
     yield _store(settings)
+    yield from _pipelines(settings)
     for name, provider in sorted(settings.models.providers.items()):
         if provider.api_key_env and not os.environ.get(provider.api_key_env):
             yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
@@ -99,6 +100,16 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             yield Finding(f"provider {name}", "ok", provider.base_url)
     for server in sorted(settings.servers.values(), key=lambda one: one.name):
         yield _server(server)
+
+
+def _pipelines(settings: Settings) -> Iterator[Finding]:
+    from quire.workspace.pipelines import load_registry
+
+    registry = load_registry(settings)
+    if registry.pipelines:
+        yield Finding("pipelines", "ok", ", ".join(registry.pipelines))
+    for problem in registry.problems:
+        yield Finding("pipelines", "problem", problem)
 
 
 def _server(server: McpServer) -> Finding:

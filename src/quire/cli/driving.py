@@ -7,13 +7,14 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import click
 
 from quire.cli.asking import Terminal
 from quire.cli.ends import EXIT_FAILED, End, nobody_reads, print_output, result_line, tell, write_output
+from quire.cli.filled import filled
 from quire.cli.interrupts import Interrupts
 from quire.cli.out import Target
 from quire.cli.scripts import with_script
@@ -34,13 +35,14 @@ Verb = TypeVar("Verb", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a run is watched, where its output goes, and under which limit it goes on."""
+    """How a run is watched, where its output goes, and under which limits it goes on."""
 
     json: bool = False
     quiet: bool = False
     unattended: bool = False
     budget: float | None = None
     to: Target | None = None
+    limits: Mapping[str, Value] = field(default_factory=dict)
 
     @property
     def interactive(self) -> bool:
@@ -55,9 +57,12 @@ def driving_options(verb: Verb) -> Verb:
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
         click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
-        click.option("--out", metavar="FILE", help="Write the output to a file, or into a FOLDER/."),
+        click.option("--out", metavar="FILE", callback=filled, help="Write the output to a file, or into a FOLDER/."),
+        click.option(
+            "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
+        ),
         click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop once this much is spent."),
-        click.option("--script", metavar="FILE", help="Take the replies from a file instead of a model."),
+        click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
     ):
         verb = option(verb)
     return verb
@@ -99,7 +104,13 @@ async def drive(
         interrupts.began(drive)
 
     work = runtime.drive(
-        run, people=terminal, listen=_Listener(progress, view), overrides=overrides, budget=manner.budget, began=began
+        run,
+        people=terminal,
+        listen=_Listener(progress, view),
+        overrides=overrides,
+        budget=manner.budget,
+        began=began,
+        limits=manner.limits,
     )
     task = asyncio.ensure_future(work)
     ended: Ended | None = None

@@ -9,9 +9,10 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from quire.documents import load
 from quire.engine.pipeline.agent import narrowed
 from quire.engine.pipeline.setting import MAX_TURNS
-from quire.errors import BadConfiguration
+from quire.errors import BadConfiguration, CannotStart
 from quire.plan.bounds import Allowance, Bounds, bounds
 from quire.plan.envelope import Envelope, called, envelope
 from quire.plan.nodes import Agent, Plan
@@ -21,6 +22,7 @@ from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.pipelines import load_registry
+from quire.workspace.playbooks import load_playbooks
 from quire.workspace.settings import AgentSettings, Settings
 
 
@@ -32,7 +34,7 @@ def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
         settings = None
     documents: dict[str, Plan] = {}
     if settings is not None and any(called(step) for _, step in plan.steps()):
-        documents = {name: one.plan for name, one in load_registry(settings).pipelines.items()}
+        documents = _documents(settings)
     profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
 
     def tools_of(agent: Agent) -> tuple[str, ...]:
@@ -42,6 +44,20 @@ def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
     words = Words(settings.servers if settings else {})
     counted = bounds(plan, documents, tools_of, Allowance(turns=MAX_TURNS))
     return counted, envelope(plan, words, documents, tools_of)
+
+
+def _documents(settings: Settings) -> dict[str, Plan]:
+    """Registered pipelines, and playbooks that can be read. A directive is composed when it runs: it is left out."""
+    found: dict[str, Plan] = {}
+    playbooks = load_playbooks(settings).paths
+    for name, path in playbooks.items():
+        try:
+            plan = load(path).plan
+        except CannotStart:
+            continue
+        if plan is not None:
+            found[name] = found[name.rpartition("/")[2]] = plan
+    return found | {name: one.plan for name, one in load_registry(settings).pipelines.items()}
 
 
 class Words:

@@ -59,9 +59,32 @@ def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
+def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, Value]:
+    """The values of `--limit`; `none` lifts a limit. A wrong one is a usage error, before anything is started."""
+    if not pairs:
+        return {}
+    if format != "directive":
+        raise click.UsageError(f"--limit is for directives, and this is a {format}: see --budget")
+    from quire.engine.thread.limits import resolve_limits
+    from quire.errors import BadInputs
+
+    limits: dict[str, Value] = {}
+    for name, text in split_pairs(pairs, "--limit").items():
+        limits[name] = None if text.strip().lower() == "none" else text.strip()
+        try:
+            resolve_limits({}, {name: limits[name]}, None)
+        except BadInputs as error:
+            told = str(error).replace(" in the overrides", "").replace(", spend_currency", "")
+            raise click.UsageError(f"--limit {one_line(f'{name}={text}')}: {told}") from None
+    return limits
+
+
 def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
     """The inputs completed by the person at the terminal. What was given is checked before anything is asked."""
     missing = missing_inputs(plan, given)
+    if plan.format == "directive":
+        # There an empty text is a value.
+        missing = [wanted for wanted in missing if given.get(wanted.name) is None]
     if not missing:
         return given
     asked = {wanted.name for wanted in missing}

@@ -136,14 +136,20 @@ def revoke(key: str, reason: str) -> None:
     from quire.trust import trusted
 
     home = _home()
-    known = trusted.TrustedKeys.load(home).keys.values()
-    ids = sorted({one.key_id for one in known if key in (one.key_id, one.name)})
+    # By its id a key can be revoked whatever state the other files are in.
+    ids = [key] if trusted.KEY_ID.fullmatch(key) else _ids_of(home, key)
     if len(ids) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")
     key_id = ids[0] if ids else key
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     fresh = trusted.revoke(home, key_id, {"revoked": stamp, "reason": reason})
     click.echo(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already", err=True)
+
+
+def _ids_of(home: Home, name: str) -> list[str]:
+    from quire.trust.trusted import TrustedKeys, meant
+
+    return [one.key_id for one in meant(TrustedKeys.load(home).keys.values(), name)]
 
 
 def _home() -> Home:

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 import click
 
+from quire.cli.filled import filled
 from quire.errors import CannotStart
 
 KINDS = ("playbook", "directive")
@@ -65,7 +66,7 @@ type: markdown
 
 @click.command("new")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
-@click.argument("name", required=False)
+@click.argument("name", required=False, callback=filled)
 @click.option("--title", help="The title; made from NAME where it is not given.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")

@@ -9,7 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import json_or_text, split_pairs
+from quire.cli.inputs import given_limits, json_or_text, split_pairs
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
 from quire.diagnostics import nearest
@@ -30,6 +30,7 @@ def command(
     sets: tuple[str, ...],
     script: str | None,
     budget: float | None,
+    limits: tuple[str, ...],
     out: str | None,
     as_json: bool,
     quiet: bool,
@@ -37,10 +38,10 @@ def command(
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
     Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are passed over.
+    whole run: entries that were used are passed over. A higher --limit holds for this drive, as --budget does.
     """
     overrides = split_pairs(sets, "--set")
-    manner = Manner(as_json, quiet, budget=budget)
+    manner = Manner(as_json, quiet, budget=budget, limits=given_limits(limits))
 
     def work() -> int:
         import asyncio
@@ -59,6 +60,8 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:
             raise RunState(f"run {run} has expired: start it anew")
+        if manner.limits and row.format != "directive":
+            raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
         if overrides and row.format == "playbook":
             _check_names(overrides, (await runtime.view(run)).document.source.text)
         return await drive(

@@ -11,7 +11,15 @@ import click
 
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import ask_for_missing, given_inputs, split_pairs, warn_of_missing, warn_of_unread
+from quire.cli.filled import filled
+from quire.cli.inputs import (
+    ask_for_missing,
+    given_inputs,
+    given_limits,
+    split_pairs,
+    warn_of_missing,
+    warn_of_unread,
+)
 from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
@@ -27,13 +35,13 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", callback=filled)
 @click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input; NAME=@FILE reads a file.")
 @click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs from a JSON object.")
-@click.option("--model", metavar="SPEC", help="The model, as PROVIDER:NAME.")
+@click.option("--model", metavar="SPEC", callback=filled, help="The model, as PROVIDER:NAME.")
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
-@click.option("--allow", metavar="TOOL", multiple=True, help="Grant a tool to this run.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to this run.")
 @click.option("--unattended", is_flag=True, help="Ask nobody: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @driving_options
@@ -51,15 +59,17 @@ def command(
     detach: bool,
     script: str | None,
     budget: float | None,
+    limits: tuple[str, ...],
     out: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
 
-    DOC is a file, or the name of a registered pipeline. The final output goes to stdout, everything else to stderr.
-    NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is the text @x. For a pipeline an input that is
-    JSON is that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run, `quire resume` goes on.
+    DOC is a file, or the name of a registered pipeline, a playbook or a directive. The final output goes to stdout,
+    everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is the text @x. For a
+    pipeline an input that is JSON is that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run, `quire
+    resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and duration_seconds.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")
@@ -77,11 +87,14 @@ def command(
         unattended=unattended,
         allow=allow,
         budget=budget,
+        limits=given_limits(limits, read.format),
     )
     is_pipeline = read.format == "pipeline"
     given = given_inputs(inputs, inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not detach
     runtime, choice = with_trust(lambda: _open(read, options, script is not None), ask=ask)
+    if allow:
+        _warn_of_grants(allow, runtime)
     if is_pipeline:
         _warn_of_inputs(read, given)
     elif ask and choice is not None:
@@ -100,17 +113,23 @@ def _open(read: Document, options: RunOptions, scripted: bool) -> tuple[Runtime,
     runtime = Runtime.open()
     if not _asks_a_model(runtime, read):
         return runtime, None
-    choice = runtime.choose_model(options.model)
+    choice = runtime.choose_model(options.model, read.runnable())
     return runtime, replace(choice, reason="--script") if scripted else choice
 
 
 def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     from quire.plan.uses import asks_a_model
-    from quire.runtime.callees import reachable
 
     plan = read.runnable()
-    callees = reachable(plan, runtime.registry().pipelines) if plan.format == "pipeline" else {}
+    callees = runtime.callees().reachable(plan)
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
+
+
+def _warn_of_grants(allow: tuple[str, ...], runtime: Runtime) -> None:
+    from quire.cli.allowing import warn_of_unknown
+
+    for warning in warn_of_unknown(allow, runtime.settings):
+        click.echo(warning, err=True)
 
 
 def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:

@@ -70,7 +70,7 @@ async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bo
     elif rows:
         put_lines(run_table(rows, runtime.clock.now()))
     else:
-        which = f"no run is {status.replace('_', ' ')}" if status else "no runs yet: `quire run DOCUMENT` makes one"
+        which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
 
 
@@ -91,7 +91,7 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
         case "--output":
             view = await runtime.view(run)
             if not view.replay.finished:
-                raise RunState(f"run {run} has no final output: it is {view.row.status.replace('_', ' ')}")
+                raise RunState(f"run {run} has no final output: it is {view.row.status.words}")
             put_json({"output": view.value, "artifact_type": view.artifact_type}) if as_json else put(view.output)
         case _:
             await _print_page(runtime, run, as_json)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.filled import filled
 from quire.cli.looking import put, put_json, put_lines
 from quire.errors import BadDocument
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("file", metavar="FILE|NAME")
+@click.argument("file", metavar="FILE|NAME", callback=filled)
 @click.option("--graph", type=click.Choice(["mermaid", "svg"]), help="A flowchart instead of the outline.")
 @click.option("--prompt", metavar="STEP", help="What the model would be told at a step.")
 @click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")

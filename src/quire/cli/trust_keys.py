@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +14,12 @@ from quire.errors import CannotStart, Refused
 if TYPE_CHECKING:
     from quire.trust.trusted import Home, TrustedKey
 
+# PEM begins with hyphens, and is no option all the same.
+_TAKES_PEM = {"ignore_unknown_options": True}
 _REQUESTED = ".ai/config/keys/trusted"
 
 
-@click.command("add")
+@click.command("add", context_settings=_TAKES_PEM)
 @click.argument("key", metavar="FILE|KEYID|PEM", required=False)
 @click.option(
     "--from", "signed", metavar="FILE", type=click.Path(path_type=Path), help="The key that signed this file."
@@ -54,10 +55,10 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 @click.argument("key", metavar="KEYID|NAME")
 def remove(key: str) -> None:
     """Take back the trust in a key of somebody else's. Your own are revoked: see quire keys revoke. WRITES."""
-    from quire.trust.trusted import TrustedKeys, remove_trust
+    from quire.trust.trusted import TrustedKeys, meant, remove_trust
 
     home = _home()
-    known = [one for one in TrustedKeys.load(home).keys.values() if key in (one.key_id, one.name)]
+    known = meant(TrustedKeys.load(home).keys.values(), key)
     added = [one for one in known if one.origin == "added"]
     if len(added) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(one.key_id for one in added)}; name one by its id")
@@ -105,7 +106,8 @@ def _named(key: str) -> TrustedKey:
         note = read_note(key, "the text")
     elif key == "-":
         note = read_note(sys.stdin.read(MAX_KEY_BYTES), "what was given")
-    elif KEY_ID.fullmatch(key) and not os.path.lexists(key):
+    elif KEY_ID.fullmatch(key):
+        # Never a file of that name, which anybody could have put here: a file is written ./NAME then.
         found = next((one for one in _requested() if one.key_id == key), None)
         if found is None:
             raise CannotStart(

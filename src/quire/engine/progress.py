@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from quire.engine.records import EffectRecord, Event
+from quire.engine.turns import (
+    CallView,
+    HookView,
+    ThreadView,
+    call_number,
+    in_order,
+    thread_of,
+    threads_above,
+    turn_number,
+    turn_of,
+    wanted_in,
+)
 from quire.plan.nodes import Call, Invoke, Plan, Step
 from quire.values import Value, encode
 
@@ -47,7 +61,10 @@ class FanView:
 
 @dataclass(slots=True)
 class StepView:
-    """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out."""
+    """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out.
+
+    `thread` is the path of the thread that it is a turn of; `calls` are the tools that its model called, by number.
+    """
 
     path: str
     label: str
@@ -65,6 +82,8 @@ class StepView:
     below: list[StepView] = field(default_factory=list)
     store: str = ""
     fan: FanView | None = None
+    thread: str = ""
+    calls: dict[int, CallView] = field(default_factory=dict)
 
     def skip_the_rest(self) -> None:
         """The arms that were not taken."""
@@ -78,6 +97,8 @@ class Progress:
     """The steps of a plan in document order, by path, with what is known of each.
 
     Of a pipeline those at the top: what happens inside of a step counts for it. `stores` are what they have written.
+    The turns of a thread are steps as well, below the step that runs the directive; those of threads that go on side by
+    side in a fan are not told of. `threads` are by path.
     """
 
     steps: dict[str, StepView]
@@ -86,10 +107,13 @@ class Progress:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     streaming: str = ""
     streaming_path: str = ""
+    threads: dict[str, ThreadView] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Progress:
         progress = cls({})
+        if plan.format == "directive":
+            return progress
         if plan.format == "pipeline":
             for step in plan.body.steps:
                 store = step.capture.name if step.capture else ""
@@ -106,12 +130,16 @@ class Progress:
 
     def apply(self, event: Event) -> None:
         step = self.step_of(event.path)
+        # A document that is called tells of its own steps; they are part of the step that calls it.
+        own = step is not None and step.path == event.path
         match event.type:
-            case "step_started" if step:
+            case "step_started" if own and step:
                 step.status, step.message, step.fan = "running", "", None
                 step.started_at = event.at or None
                 self.streaming = ""
-            case "step_completed" if step:
+                if step.thread:
+                    step.label, step.title = event.label, str(event.data.get("title", ""))
+            case "step_completed" if own and step:
                 step.status = "completed"
                 step.output = _as_text(event.live.get("output", step.output or ""))
                 step.displayed = _as_text(event.live.get("displayed", step.output))
@@ -126,10 +154,10 @@ class Progress:
                 self.streaming = ""
             case "fan_item" if step and step.fan:
                 step.fan.ended(event)
-            case "step_skipped" if step:
+            case "step_skipped" if own and step:
                 step.status = "skipped"
                 step.skip_the_rest()
-            case "step_failed" if step:
+            case "step_failed" if own and step:
                 step.status, step.message = "failed", str(event.data.get("message", ""))
             case "question" if step:
                 step.status = "awaiting_input"
@@ -139,6 +167,8 @@ class Progress:
                 self.stores[str(event.live["name"])] = event.live["value"]
             case "warning":
                 self.warnings.append((event.label, str(event.data.get("message", ""))))
+            case "thread_started" | "thread_ended" | "tools_offered" | "hook_action" | "tool_called" | "tool_told":
+                self._thread(event)
             case "delta" if step is None or step.fan is None:
                 # Of several replies at once nobody could read a word.
                 if event.path != self.streaming_path:
@@ -154,6 +184,8 @@ class Progress:
         step = self.step_of(record.path)
         if step is None:
             return
+        if step.thread:
+            self._reply(step, record)
         step.elapsed += record.elapsed
         if record.usage:
             step.input_tokens += record.usage.input_tokens
@@ -162,12 +194,82 @@ class Progress:
             step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
 
     def step_of(self, path: str) -> StepView | None:
-        """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`."""
+        """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`. A turn that nobody has told of
+        yet is made."""
+        if (turn := turn_of(path)) and turn not in self.steps:
+            self._begin(turn)
         while path:
             if path in self.steps:
                 return self.steps[path]
             path = path.rpartition("/")[0]
         return None
+
+
+    def _begin(self, turn: str) -> None:
+        above = self._planned(turn)
+        if above is not None and above.fan:
+            return
+        depth = threads_above(turn) + (above.depth + 1 if above else 0)
+        self.steps[turn] = StepView(turn, f"turn {turn_number(turn)}", "", depth, thread=turn.rpartition("/")[0])
+        if depth:
+            self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
+
+    def _planned(self, path: str) -> StepView | None:
+        """The step of the plan that a thread runs in; None in the run of a directive."""
+        while path:
+            path = path.rpartition("/")[0]
+            step = self.steps.get(path)
+            if step is not None and not step.thread:
+                return step
+        return None
+
+    def _thread(self, event: Event) -> None:
+        path = event.path if event.type.startswith("thread_") else thread_of(event.path)
+        thread = self.threads.setdefault(path, ThreadView(path))
+        data = event.data
+        match event.type:
+            case "thread_started":
+                thread.id, thread.depth = str(data.get("thread", "")), _whole(data.get("depth"))
+            case "tools_offered":
+                thread.tools = tuple(str(one) for one in cast("list[Value]", data.get("tools") or []))
+            case "thread_ended":
+                thread.ended = data
+                self._settle(thread)
+            case "hook_action":
+                if event.path not in [one.path for one in thread.hooks]:
+                    given = cast("Mapping[str, Value]", data.get("params") or {})
+                    hook, on, item_id = (str(data.get(name, "")) for name in ("hook", "event", "item_id"))
+                    thread.hooks.append(HookView(event.path, hook, on, item_id, given))
+            case "tool_called" | "tool_told":
+                self._told(event)
+
+    def _told(self, event: Event) -> None:
+        turn = turn_of(event.path)
+        step, number = self.step_of(event.path), call_number(event.path, turn)
+        if step is None or not step.thread or number is None:
+            return
+        call = step.calls.setdefault(number, CallView())
+        call.tool = str(event.data.get("tool", ""))
+        if event.type == "tool_told":
+            call.result, call.kind = str(event.data.get("result", "")), str(event.data.get("kind", ""))
+
+    def _reply(self, step: StepView, record: EffectRecord) -> None:
+        found = wanted_in(record, step.path)
+        if found is None:
+            return
+        text, calls = found
+        step.output = step.displayed = text
+        for number, call in calls.items():
+            known = step.calls.setdefault(number, call)
+            known.name, known.arguments = call.name, call.arguments
+
+    def _settle(self, thread: ThreadView) -> None:
+        """The turn in which a thread ends is never said to be over."""
+        ended = thread.ended or {}
+        for step in self.steps.values():
+            if step.thread == thread.path and step.status == "running":
+                step.status = "completed" if ended.get("success") else "failed"
+                step.message = str(ended.get("error", ""))
 
 
 _COLLECT = re.compile(r"/(?:for_each|parallel)/collect\b")

@@ -30,6 +30,11 @@ class Status(StrEnum):
     EXPIRED = "expired"
     INTERRUPTED = "interrupted"
 
+    @property
+    def words(self) -> str:
+        """As it stands in a sentence for people: a run is …"""
+        return "waiting for an answer" if self is Status.AWAITING_INPUT else self.value
+
 
 WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
 FINAL = (Status.COMPLETED, Status.EXPIRED)

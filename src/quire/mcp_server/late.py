@@ -45,7 +45,7 @@ class Late:
             case Status.EXPIRED:
                 return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
             case Status.PAUSED | Status.CANCELLED | Status.INTERRUPTED:
-                how = f"it is {row.status}; to go on: quire resume {run}"
+                how = f"it is {row.status.words}; to go on: quire resume {run}"
                 return Envelope("cancelled", {"run_id": run, "error": how})
         return waiting(run, await self._runtime.store.questions(run))
 

@@ -172,7 +172,7 @@ class Host:
                     uri=f"{SCHEME}{row.id}",
                     name=row.id,
                     title=row.title,
-                    description=f"A run of {row.title}: {row.status}",
+                    description=f"A run of {row.title}: {row.status.words}",
                     mime_type="application/json",
                 )
                 for row in rows

@@ -29,7 +29,7 @@ from quire.plan.nodes import (
     UseTool,
     Work,
 )
-from quire.plan.uses import OWN_TOOLS
+from quire.plan.uses import OWN, OWN_TOOLS
 
 ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
 """The tools that an agent may come to use, by name or pattern; None where nobody knows."""
@@ -150,7 +150,9 @@ class _Counting:
                 # A text that comes out empty is not sent.
                 is_text = any(isinstance(part, str) and part.strip() for part in prompt.parts)
                 return Bounds(model_calls=Range(int(is_text), 1))
-            case UseTool():
+            case UseTool(connection=place, tool=tool):
+                if place == OWN and tool in self.documents:
+                    return self._call(Call(tool))
                 return Bounds(tool_calls=_ONCE)
             case Transform():
                 return Bounds()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from quire.plan.bounds import ToolsOf
 from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, Thread, UseTool
-from quire.plan.uses import OWN_TOOLS
+from quire.plan.uses import OWN, OWN_TOOLS
 
 
 class Vocabulary(Protocol):
@@ -60,13 +60,16 @@ def envelope(
     while waiting:
         name, here = waiting.pop(0)
         for _, step in here.steps():
-            for capability in _needed(step, vocabulary, tools_of):
+            runs = called(step)
+            follows = isinstance(step.work, UseTool) and runs and runs[0] in known
+            for capability in () if follows else _needed(step, vocabulary, tools_of):
                 found.setdefault(capability, {})[f"{name} {step.label}".strip()] = None
             if isinstance(step.work, Thread) and step.work.extends:
                 unknown[step.work.extends] = None
-            for callee in called(step):
+            for callee in runs:
                 if callee not in known:
-                    unknown[callee] = None
+                    # A tool of our own is no document that is missing.
+                    unknown.update({} if isinstance(step.work, UseTool) else {callee: None})
                 elif callee not in seen:
                     seen.add(callee)
                     waiting.append((callee, known[callee]))
@@ -75,8 +78,10 @@ def envelope(
 
 
 def called(step: Step) -> tuple[str, ...]:
-    """The documents that a step may call."""
+    """The documents that a step may call; what a playbook uses by name may be a tool all the same."""
     match step.work:
+        case UseTool(connection=place, tool=tool) if place == OWN and tool not in OWN_TOOLS:
+            return (tool,)
         case Call(document=document):
             return (document,)
         case Select(cases=cases, default=default):

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from quire.plan.nodes import Agent, Invoke, Plan, Think, Thread, UseTool
 
+OWN = "quire"
+"""The connection of Quire's own tools, by which a playbook runs other documents as well."""
+
 OWN_TOOLS = ("ask",)
 """Tools that the engine itself answers for."""
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.errors import BadInputs
 from quire.plan.nodes import Ask, Plan
+from quire.runtime.people import option_by_number
 
 
 def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
@@ -33,8 +34,9 @@ def _misfit(ask: Ask, answer: str) -> str:
     """Why a question will not take this answer; empty where it will, or where only the run can tell."""
     if any(True for option in ask.options for _ in option.references()):
         return ""
+    options = ["".join(map(str, option.parts)) for option in ask.options]
     try:
-        checked_answer(ask.kind, ["".join(map(str, option.parts)) for option in ask.options], answer)
+        checked_answer(ask.kind, options, option_by_number(ask.kind, options, answer))
     except WrongAnswer as wrong:
         return str(wrong)
     return ""

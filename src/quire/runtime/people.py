@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quire.engine.ask import unattended_answer
 from quire.engine.ports import People
@@ -35,5 +35,14 @@ class GivenAnswers:
     async def ask(self, question: Question, problem: str) -> str | None:
         for name in (question.path, question.label):
             if name in self._answers:
-                return self._answers.pop(name)
+                return option_by_number(question.kind, question.options, self._answers.pop(name))
         return await self._others.ask(question, problem)
+
+
+def option_by_number(kind: str, options: Sequence[str], text: str) -> str:
+    """What was given, or the option that it is the number of. An option that is itself a number wins."""
+    typed = text.strip()
+    if kind != "select" or typed in options or not (typed.isascii() and typed.isdigit()):
+        return text
+    number = int(typed) if len(typed) < 10 else 0
+    return options[number - 1] if 1 <= number <= len(options) else text

@@ -256,7 +256,7 @@ class Runtime:
         if not open_questions:
             row = await self.row(run)
             where = f" at step {label}" if label else ""
-            raise RunState(f"run {run} asks nothing{where} (it is {row.status})")
+            raise RunState(f"run {run} asks nothing{where} (it is {row.status.words})")
         if len(open_questions) > 1:
             labels = [question.label for question in open_questions]
             names = labels if len(set(labels)) == len(labels) else [question.path for question in open_questions]
@@ -395,7 +395,7 @@ class Runtime:
             return Batch(effects=(passed,), update=update)
         if overrides:
             raise RunState(
-                f"run {row.id} is {row.status} and does not stand at the end of a step: values can be set only there"
+                f"run {row.id} is {row.status.words} and does not stand at the end of a step: values can be set only there"
             )
         again = tuple(expanded(row.ended_by, [record.path for record in records]))
         if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):

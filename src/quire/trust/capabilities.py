@@ -140,9 +140,13 @@ class Grants:
         Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two
         that only overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
         """
-        mine = {pattern for pattern in self.patterns if any(_contains(other, pattern) for other in parent.patterns)}
-        theirs = {pattern for pattern in parent.patterns if any(_contains(other, pattern) for other in self.patterns)}
+        mine = {pattern for pattern in self.patterns if parent._include(pattern)}
+        theirs = {pattern for pattern in parent.patterns if self._include(pattern)}
         return Grants(frozenset(mine | theirs))
+
+    def _include(self, pattern: str) -> bool:
+        """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`."""
+        return self.covers(pattern) and (not pattern.endswith(".*") or self.covers(pattern[:-2]))
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
         """Whether a request by a document goes through, with what is always allowed and what a query needs."""
@@ -204,11 +208,6 @@ def _normal(pattern: str) -> str:
 
 def _matches(pattern: str, text: str) -> bool:
     return glob(pattern, text) or (pattern.endswith(".*") and glob(pattern[:-2], text))
-
-
-def _contains(outer: str, inner: str) -> bool:
-    """Whether all that `inner` matches is matched by `outer`; a `*` of the inner one is only met by a `*`."""
-    return _matches(outer, inner) and (not inner.endswith(".*") or _matches(outer, inner[:-2]))
 
 
 def glob(pattern: str, text: str) -> bool:

@@ -74,12 +74,20 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
         else:
             write_new(private, key.private_pem())
         # Last, because a key is there once its public half is.
-        write_new(public, note.toml())
+        _write_or_undo(public, note.toml(), private)
     except FileExistsError:
         raise CannotStart(
             f"there is a key named {key.name}; give the new one another name: quire keys new NAME"
         ) from None
     return note
+
+
+def _write_or_undo(public: Path, text: str, private: Path) -> None:
+    try:
+        write_new(public, text)
+    except (CannotStart, OSError):
+        private.unlink(missing_ok=True)
+        raise
 
 
 def _load(settings: UserSpace, note: KeyNote) -> SigningKey:

@@ -77,6 +77,12 @@ class TrustedKeys:
         return replace(self, keys={**self.keys, key.key_id: key})
 
 
+def meant(keys: Iterable[TrustedKey], word: str) -> list[TrustedKey]:
+    """The keys that a word names. An id is only ever an id: a name is given by others and may look like one."""
+    known = list(keys)
+    return [key for key in known if word == (key.key_id if KEY_ID.fullmatch(word) else key.name)]
+
+
 def revoked_ids(settings: UserSpace) -> frozenset[str]:
     """By the names of the files alone, so that no damage to their text brings a key back."""
     return frozenset(names_in(settings.user / "revoked", ".toml"))

@@ -11,6 +11,7 @@ from quire.workspace.items import ITEM_TYPES, Entry, Item, ItemType, SpaceName
 from quire.workspace.spaces import Spaces
 
 MAX_WORDS = 20
+MAX_READ = 50_000_000
 MAX_LIMIT = 100
 LIMIT = 10
 
@@ -41,7 +42,7 @@ class Scope:
         head, _, rest = text.strip().replace(".", "/").partition("/")
         fitting = next((one for one in ITEM_TYPES if head in (one, f"{one}s")), None)
         if fitting is None:
-            raise CannotStart(f'scope must name an item type ({", ".join(ITEM_TYPES)}), not "{text[:100]}"')
+            raise CannotStart(f'scope must name an item_type ({", ".join(ITEM_TYPES)}), not "{text[:100]}"')
         return cls(fitting, rest.removesuffix("*").strip("/"))
 
     def covers(self, entry: Entry) -> bool:
@@ -62,6 +63,7 @@ def search(
     """
     words = words_of(query)
     hits: list[Hit] = []
+    read = 0
     for entry in spaces.entries(scope.type, source):
         if not scope.covers(entry) or not may(entry):
             continue
@@ -69,6 +71,9 @@ def search(
             item = spaces.read(entry)
         except QuireError:
             continue  # Whoever asks for it by its id is told why.
+        read += len(item.text)
+        if read > MAX_READ:
+            raise CannotStart(f"there is too much to search in {scope.type}; narrow the scope to a category")
         if item.id != entry.id:
             continue  # A link: the item itself is in the list as well.
         score = score_of(item, words)

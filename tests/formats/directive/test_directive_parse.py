@@ -89,7 +89,10 @@ def test_conditions_of_hooks(tests: str, condition: Value) -> None:
 
 
 def test_several_actions_of_a_hook() -> None:
-    inner = '<fetch item_type="knowledge" item_id="k" /><execute item_type="tool" item_id="t"><param name="a">1</param></execute>'
+    inner = (
+        '<fetch item_type="knowledge" item_id="k" />'
+        '<execute item_type="tool" item_id="t"><param name="a">1</param></execute>'
+    )
     (hook,) = read(f'<hooks><hook id="h" event="error"><action>{inner}</action></hook></hooks>').partial.hooks
     assert [(one.primary, one.attribute("item_id"), one.parameters) for one in hook.actions] == [
         ("fetch", "k", ()),
@@ -110,7 +113,10 @@ def test_cost() -> None:
 
 
 def test_actions_inside_the_fence() -> None:
-    process = '<process><step><fetch scope="directive" query="q" /><execute item_id="t"><param name="a" value="b" /></execute></step></process>'
+    process = (
+        '<process><step><fetch scope="directive" query="q" />'
+        '<execute item_id="t"><param name="a" value="b" /></execute></step></process>'
+    )
     assert field("actions", root=process) == [
         {"primary": "fetch", "scope": "directive", "query": "q"},
         {"primary": "execute", "item_id": "t", "params": {"a": "b"}},
@@ -118,13 +124,20 @@ def test_actions_inside_the_fence() -> None:
 
 
 def test_outputs_in_all_forms() -> None:
-    outputs = '<outputs><output name="a" required="true" /><score>0 to 9</score><success>Yes</success><failure>No</failure></outputs>'
+    closing = "<success>Yes</success><failure>No</failure>"
+    outputs = f'<outputs><output name="a" required="true" /><score>0 to 9</score>{closing}</outputs>'
     directive = read(root=outputs).partial
     assert [(one.name, one.required, one.description) for one in directive.outputs] == [
         ("a", True, ""),
         ("score", False, "0 to 9"),
     ]
     assert (directive.success, directive.failure) == ("Yes", "No")
+
+
+def test_references_are_resolved_in_texts_and_in_attributes() -> None:
+    metadata = '<description>a &amp; b &lt; &#38;</description><model id="a &amp; b &#38;amp; &lt;" />'
+    assert field("description", metadata) == "a & b < &"
+    assert field("model", metadata) == {"id": "a & b &amp; <"}
 
 
 def test_the_description_of_metadata_wins() -> None:
@@ -141,7 +154,10 @@ def test_what_is_opaque_may_hold_anything() -> None:
 
 
 def test_comments_and_instructions_are_harmless() -> None:
-    text = '```xml\n<?xml version="1.0" encoding="latin-1"?>\n<!-- <directive name="x"> -- -->\n<directive rename="b" name="ä" version="1.0.0"><?php x ?></directive>\n```\n'
+    text = (
+        '```xml\n<?xml version="1.0" encoding="latin-1"?>\n<!-- <directive name="x"> -- -->\n'
+        '<directive rename="b" name="ä" version="1.0.0"><?php x ?></directive>\n```\n'
+    )
     reading = parse(Source.of(text))
     assert reading.directive is not None and reading.directive.name is not None
     assert reading.directive.name.text == "ä"

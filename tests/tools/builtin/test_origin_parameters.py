@@ -13,6 +13,7 @@ from quire.tools.builtin.pages import to_text
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell
 from quire.tools.builtin.specs import SPECS
+from quire.tools.sandbox import sandboxed
 from quire.trust.capabilities import Grants, canonical
 from quire.values import Value
 
@@ -114,16 +115,28 @@ async def test_grep_with_include(house: House) -> None:
 UNSANDBOXED = "shell=unsandboxed"
 
 
-async def test_bash_in_a_folder(house: House, tmp_path: Path) -> None:
+def why_no_sandbox() -> str:
+    try:
+        sandboxed(["true"], Path("/nowhere"))
+    except Denied as reason:
+        return str(reason)
+    return ""
+
+
+needs_sandbox = pytest.mark.skipif(bool(why_no_sandbox()), reason=why_no_sandbox() or "there is one")
+
+
+@pytest.mark.parametrize("allow", [pytest.param("shell", marks=needs_sandbox), UNSANDBOXED])
+async def test_bash_in_a_folder(house: House, tmp_path: Path, allow: str) -> None:
     house.write("sub dir/x.txt", "here")
-    assert await house.call("rye/bash", UNSANDBOXED, command="cat x.txt", working_dir="sub dir") == "here"
-    assert await house.call("rye/bash", UNSANDBOXED, command=["cat", "x.txt"], working_dir="./sub dir/") == "here"
-    assert await house.call("rye/bash", UNSANDBOXED, command="cat", stdin="in", working_dir="sub dir") == "in"
-    assert await house.call("rye/bash", UNSANDBOXED, command="pwd", working_dir=".") == str(house.folder)
+    assert await house.call("rye/bash", allow, command="cat x.txt", working_dir="sub dir") == "here"
+    assert await house.call("rye/bash", allow, command=["cat", "x.txt"], working_dir="./sub dir/") == "here"
+    assert await house.call("rye/bash", allow, command="cat", stdin="in", working_dir="sub dir") == "in"
+    assert await house.call("rye/bash", allow, command="pwd", working_dir=".") == str(house.folder)
     (house.folder / "out").symlink_to(tmp_path)
     for folder in ("..", "/", str(tmp_path), "none", "sub dir/x.txt", "out"):
         with pytest.raises(ToolFailed):
-            await house.call("rye/bash", UNSANDBOXED, command="echo ran > ran", working_dir=folder)
+            await house.call("rye/bash", allow, command="echo ran > ran", working_dir=folder)
     assert not (house.folder / "ran").exists() and not (tmp_path / "ran").exists()
 
 
@@ -149,8 +162,8 @@ text with <a href="/x">a link</a>.</p><ul><li>one<ul><li>inner</li></ul></li><li
         ({"format": "html"}, PAGE.decode()),
         (
             {"format": "markdown", "timeout": 5},
-            "# Head & line\n\nSome **bold** text with [a link](/x).\n\n- one\n  - inner\n- two\n\n1. first\n2. second\n\n"
-            "```\n  kept\n    as is\n```",
+            "# Head & line\n\nSome **bold** text with [a link](/x).\n\n- one\n  - inner\n- two\n\n1. first\n2. second"
+            "\n\n```\n  kept\n    as is\n```",
         ),
         (
             {"format": "text"},

@@ -30,6 +30,7 @@ class Shelf:
         self.project.mkdir()
         self.settings: Settings = load_settings(Workspace(self.project), {"QUIRE_HOME": str(self.user)})
         self.key = SigningKey.generate("default")
+        self.mode: TrustMode = "require"
         if key:
             keep(self.settings, self.key, NOW)
 
@@ -43,13 +44,11 @@ class Shelf:
             assert sign_file(signable(file, self.project), self.key, NOW) == []
         return file
 
-    async def call(
-        self, action: str, grants: str = "rye.*", *, mode: TrustMode = "require", **arguments: Value
-    ) -> dict[str, Value]:
+    async def call(self, action: str, grants: str = "rye.*", /, **arguments: Value) -> dict[str, Value]:
         """As the gate calls it: what the schema refuses fails the test. Grants are separated by spaces."""
         spec = ACTIONS[action]
         assert Arguments().problems(spec, arguments) == []
-        settings = replace(self.settings, trust=TrustSettings(mode))
+        settings = replace(self.settings, trust=TrustSettings(self.mode))
         connection = ItemsConnection(settings, Grants.of(grants.split()), run_id="run-1", now=lambda: NOW)
         answer = await connection.call(spec, dict(arguments), "effect-1")
         assert isinstance(answer, Mapping)

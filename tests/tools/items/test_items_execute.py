@@ -81,7 +81,7 @@ async def test_wrong_inputs_are_all_named(shelf: Shelf) -> None:
         ({"item_type": "pipeline", "thread": "fork"}, "fork is for directives"),
         ({"item_type": "directive", "thread": "remote:gpu"}, "no remote threads"),
         ({"item_type": "directive", "thread": "sideways"}, 'no thread mode "sideways"'),
-        ({"item_type": "directive", "async": True}, "async needs thread: fork"),
+        ({"item_type": "directive", "async": True}, "use thread: fork"),
         ({"item_type": "directive", "thread": "fork", "async": True, "dry_run": True}, "do not go together"),
         ({"item_type": "knowledge", "async": True}, "async is not for knowledge"),
     ],
@@ -90,6 +90,20 @@ async def test_impossible_ways(shelf: Shelf, arguments: dict[str, Value], words:
     assert words in str(impossible(arguments))
     answer = await shelf.call("execute", item_id="demo/x", **arguments)
     assert answer["status"] == "error" and words in str(answer["error"])
+
+
+async def test_dry_run_of_a_tool(shelf: Shelf) -> None:
+    async def check(tool: str, grants: str = "rye.*", /, **parameters: Value) -> dict[str, Value]:
+        return await shelf.call("execute", grants, item_type="tool", item_id=tool, dry_run=True, parameters=parameters)
+
+    good = await check("rye/file-system/fs_write", path="a", content="b")
+    assert (good["status"], good["item_id"]) == ("validation_passed", "rye/file-system/write")
+    assert not (shelf.project / "a").exists()
+    wrong = await check("rye/file-system/write", path="a")
+    assert wrong["status"] == "error" and '"content" is a required property' in str(wrong["error"])
+    assert "tool not found: rye/nope" in str((await check("rye/nope"))["error"])
+    with pytest.raises(Denied, match=r"rye.execute.tool.rye.bash"):
+        await check("shell", "rye.execute.tool.rye.file-system.*", command=":")
 
 
 @pytest.mark.parametrize(
@@ -121,5 +135,6 @@ async def test_refusals(shelf: Shelf) -> None:
     unsigned = await shelf.call("execute", item_type="directive", item_id="demo/x")
     assert unsigned["error_type"] == "integrity" and "your_directions" not in unsigned
     shelf.put(".ai/directives/demo/x.md", "# no fence\n", sign=False)
-    broken = await shelf.call("execute", item_type="directive", item_id="demo/x", mode="warn")
+    shelf.mode = "warn"
+    broken = await shelf.call("execute", item_type="directive", item_id="demo/x")
     assert "the directive demo/x cannot be read: line" in str(broken["error"])

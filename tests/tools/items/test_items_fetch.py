@@ -60,7 +60,7 @@ async def test_one_id_of_two_types_is_ambiguous(shelf: Shelf) -> None:
         ({"item_id": "a", "query": "b"}, "item_id or query, not both"),
         ({}, "item_id of one item, or a query"),
         ({"query": "b"}, "needs a scope"),
-        ({"query": "b", "scope": "widget"}, "scope must name an item type"),
+        ({"query": "b", "scope": "widget"}, "scope must name an item_type"),
         ({"query": "b", "scope": "tool", "item_type": "directive"}, "leave item_type out"),
         ({"item_type": "directive", "item_id": "demo/nope"}, "directive not found: demo/nope"),
         ({"item_type": "directive", "item_id": "demo/nope", "source": "user"}, "not in the user space"),
@@ -119,7 +119,8 @@ async def test_signatures(shelf: Shelf) -> None:
     answer = await shelf.call("fetch", item_type="knowledge", item_id="demo/k")
     assert answer["status"] == "error" and answer["error_type"] == "integrity"
     assert "unsigned" in str(answer["error"]) and "content" not in answer
-    warned = await shelf.call("fetch", item_type="knowledge", item_id="demo/k", mode="warn")
+    shelf.mode = "warn"
+    warned = await shelf.call("fetch", item_type="knowledge", item_id="demo/k")
     assert (warned["status"], warned["signature"]) == ("success", "unsigned")
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from tests.tools.items.shelf import Shelf, directive, knowledge
 
-from quire.errors import Denied
+from quire.errors import Denied, ToolFailed
+from quire.tools.items import sign
+from quire.trust.own import own_key
 from quire.values import Value
 
 BASH = "<execute><tool>rye.bash</tool></execute>"
@@ -63,20 +65,19 @@ async def test_what_is_not_valid_is_not_signed(shelf: Shelf) -> None:
         ({"item_type": "pipeline", "item_id": "p"}, "sign it by hand: quire sign PATH"),
         ({"item_type": "tool", "item_id": "rye/bash"}, "sign it by hand"),
         ({"item_type": "directive", "item_id": "none/*"}, "no directives fit none/*"),
-        ({"item_type": "directive", "item_id": "../*"}, "must not contain .."),
         ({"item_type": "directive", "item_id": "../x"}, "is not an item's id"),
     ],
 )
 async def test_what_is_wrong_is_answered(shelf: Shelf, arguments: dict[str, Value], words: str) -> None:
     shelf.put(".ai/directives/demo/d.md", directive("d"), sign=False)
-    if words == "must not contain ..":
-        from quire.errors import ToolFailed
-
-        with pytest.raises(ToolFailed, match=words):
-            await shelf.call("sign", **arguments)
-        return
     answer = await shelf.call("sign", **arguments)
     assert answer["status"] == "error" and words in str(answer["error"])
+
+
+async def test_a_pattern_does_not_lead_out(shelf: Shelf) -> None:
+    for pattern in ("../*", "/etc/*", "demo/../../*"):
+        with pytest.raises(ToolFailed, match="must be relative"):
+            await shelf.call("sign", item_type="directive", item_id=pattern)
 
 
 async def test_no_key_is_made(tmp_path: Path) -> None:
@@ -133,10 +134,24 @@ async def test_inherited_permissions_count(shelf: Shelf, inherited: str) -> None
     with pytest.raises(Denied, match=r"rye.execute.tool.rye.bash \(from demo/strong, which it extends\)"):
         await shelf.call("sign", "rye.sign.* rye.fetch.*", item_type="directive", item_id="demo/d")
     assert "rye:signed" not in file.read_text()
-    answer = await shelf.call(
-        "sign", f"{'rye.sign.*'} rye.execute.tool.rye.bash", item_type="directive", item_id="demo/d"
-    )
+    answer = await shelf.call("sign", "rye.sign.* rye.execute.tool.rye.bash", item_type="directive", item_id="demo/d")
     assert answer["status"] == "signed"
+
+
+@pytest.mark.parametrize("linked", [".ai", ".ai/directives"])
+async def test_an_item_outside_of_the_users_folder_is_left_to_the_user(
+    shelf: Shelf, tmp_path: Path, linked: str
+) -> None:
+    elsewhere = tmp_path / "dotfiles"
+    file = elsewhere / ("directives/demo/d.md" if linked == ".ai" else "demo/d.md")
+    file.parent.mkdir(parents=True)
+    file.write_text(directive("d"))
+    place = shelf.user / linked
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(elsewhere)
+    answer = await shelf.call("sign", item_type="directive", item_id="demo/d")
+    assert answer["status"] == "error" and "sign it by hand" in str(answer["error"])
+    assert "rye:signed" not in file.read_text()
 
 
 async def test_a_parent_that_nobody_knows_is_no_way_around(shelf: Shelf) -> None:
@@ -155,7 +170,7 @@ async def test_batch(shelf: Shelf) -> None:
     answer = await shelf.call("sign", "rye.sign.* rye.fetch.*", item_type="directive", item_id="demo/*")
     failed = {one["item_id"]: one["error"] for one in answer["failed"]}  # type: ignore[union-attr,index,call-overload]
     assert (answer["status"], answer["signed"], answer["total"]) == ("completed", ["demo/a"], 3)
-    assert failed["demo/b"] == "validation failed" and "rye.execute.tool.rye.bash" in failed["demo/c"]
+    assert failed["demo/b"] == "validation failed" and "rye.execute.tool.rye.bash" in str(failed["demo/c"])
     assert answer["summary"] == "signed 1 of 3, 2 failed" and answer["run"] == "run-1"
     everywhere = await shelf.call("sign", item_type="directive", item_id="e*")
     assert everywhere["signed"] == ["demo/deep/e"]
@@ -164,11 +179,7 @@ async def test_batch(shelf: Shelf) -> None:
 
 
 async def test_a_file_changed_in_between_is_left_alone(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quire.errors import ToolFailed
-    from quire.tools.items import sign
-
     file = shelf.put(".ai/directives/demo/d.md", directive("d"), sign=False)
-    own_key = sign.own_key
 
     def changed(settings: object) -> object:
         file.write_text(directive("d", BASH))

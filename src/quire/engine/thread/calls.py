@@ -49,8 +49,16 @@ class Calls:
         """Those that no connection has: the engine itself answers for them."""
         return [tool for tool in (FORKING, ORCHESTRATING) if self._grants.allows("execute", "tool", tool.id)]
 
-    def prepare(self, use: ToolUse, path: str, label: str, cost: Cost) -> Generator[Request, Any, Walk]:
-        """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here."""
+    def starts_a_thread(self, use: ToolUse) -> bool:
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        return tool == FORK or (tool == EXECUTE and _as_thread(use.arguments))
+
+    def prepare(
+        self, use: ToolUse, path: str, label: str, cost: Cost, sharing: int = 1
+    ) -> Generator[Request, Any, Walk]:
+        """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here.
+
+        `sharing` is among how many threads what is left of the budget is divided."""
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         try:
             tool, arguments = _meant(tool, use.arguments)
@@ -58,13 +66,13 @@ class Calls:
                 case "rye/agent/threads/thread_directive":
                     self._grants.require("execute", "tool", FORK)
                     yield Emit("tool_called", path, label, {"tool": tool})
-                    return (yield from self.children.fork(arguments, path, label, cost))
+                    return (yield from self.children.fork(arguments, path, label, cost, sharing))
                 case "rye/agent/threads/orchestrator":
                     self._grants.require("execute", "tool", ORCHESTRATE)
                     yield Emit("tool_called", path, label, {"tool": tool})
                     return guarded(tool, self.children.orchestrate(arguments, path, label))
                 case "rye/execute":
-                    return (yield from self._execute(arguments, path, label, cost))
+                    return (yield from self._execute(arguments, path, label, cost, sharing))
                 case "ask":
                     self._grants.require("execute", "tool", ASK)
                     return guarded(tool, _asked(arguments, path, label))
@@ -93,7 +101,7 @@ class Calls:
         return guarded(tool, call(), [f"{path}/tool"])
 
     def _execute(
-        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost
+        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
     ) -> Generator[Request, Any, Walk]:
         """`rye_execute` of anything but a tool."""
         item_type, item_id = str(arguments.get("item_type", "")), str(arguments.get("item_id", ""))
@@ -111,7 +119,7 @@ class Calls:
                 "async": aside,
                 "limit_overrides": overrides,
             }
-            return (yield from self.children.fork(asked, path, label, cost))
+            return (yield from self.children.fork(asked, path, label, cost, sharing))
         if item_type in ("pipeline", "playbook"):
             self._grants.require("execute", item_type, item_id)
             if item_type == "pipeline" and self.untrusted:

@@ -49,8 +49,12 @@ class Children:
     def running(self) -> list[str]:
         return [child.path for child in self._beside.values() if child.running]
 
-    def fork(self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost) -> Generator[Request, Any, Walk]:
-        """The tool `thread_directive`. Raises `StepFailed` where no thread can be started."""
+    def fork(
+        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
+    ) -> Generator[Request, Any, Walk]:
+        """The tool `thread_directive`; `sharing` threads are to be started in this turn, this one included.
+
+        Raises `StepFailed` where no thread can be started."""
         item_id, given = arguments.get("directive_id"), arguments.get("inputs")
         overrides = arguments.get("limit_overrides")
         if not isinstance(item_id, str) or not item_id:
@@ -59,8 +63,10 @@ class Children:
             raise StepFailed("inputs must be an object", kind="arguments")
         if not isinstance(overrides, Mapping | None):
             raise StepFailed("limit_overrides must be an object", kind="arguments")
-        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost)
-        if arguments.get("async") is not True:
+        aside = arguments.get("async") is True
+        share = 1.0 / (sharing + 1 if aside else sharing)  # one part stays with a parent that goes on meanwhile
+        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, share)
+        if not aside:
             return walk
         yield Spawn(f"{path}/thread", walk)
         name = f"{item_id}#{self.started}"
@@ -75,6 +81,7 @@ class Children:
         path: str,
         label: str,
         cost: Cost,
+        share: float = 1.0,
     ) -> Generator[Request, Any, Walk]:
         """The walk of a child, its part of the budget set aside. Raises `StepFailed`."""
         from quire.engine.thread.loop import follow
@@ -86,7 +93,7 @@ class Children:
         if text is None:
             raise StepFailed(f"there is no directive {item_id}", kind="unknown_item")
         try:
-            child = self._child(Bundle.of(text), given, overrides, path)
+            child = self._child(Bundle.of(text), given, overrides, path, share)
         except StepFailed:
             raise
         except QuireError as error:
@@ -127,7 +134,9 @@ class Children:
         known = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
         raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")
 
-    def _child(self, bundle: Bundle, given: Mapping[str, Value], overrides: Mapping[str, Value], path: str) -> Setup:
+    def _child(
+        self, bundle: Bundle, given: Mapping[str, Value], overrides: Mapping[str, Value], path: str, share: float
+    ) -> Setup:
         parent = self._setup
         composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
         own = [granted.capability for granted in composed.capabilities]
@@ -142,7 +151,7 @@ class Children:
         if risk.outcome == "block":
             raise StepFailed("; ".join(risk.messages), kind="denied")
         limits = resolve_limits(composed.limits_declared, overrides, parent.limits)
-        purse = Purse(math.inf if limits.spend is None else limits.spend, parent.purse)
+        purse = Purse(math.inf if limits.spend is None else limits.spend, parent.purse, share)
         if purse.limit <= 0:
             purse.close()
             raise StepFailed("nothing is left of the budget of the thread that starts it", kind="spend_exceeded")

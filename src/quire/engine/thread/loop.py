@@ -205,8 +205,11 @@ class _Following:
         handing_back = [use for use in uses if use.name == RETURN_TOOL]
         working = [use for use in uses if use.name != RETURN_TOOL]
         walks = []
+        sharing = sum(map(self.calls.starts_a_thread, working))
         for number, use in enumerate(working):
-            walks.append((yield from self.calls.prepare(use, f"{self._at}/tool[{number}]", self._label, self.cost)))
+            path = f"{self._at}/tool[{number}]"
+            walks.append((yield from self.calls.prepare(use, path, self._label, self.cost, max(1, sharing))))
+            sharing -= self.calls.starts_a_thread(use)
             self.cost = replace(self.cost, spawns=self.calls.children.started)
         if walks:
             outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
@@ -237,7 +240,8 @@ class _Following:
             self.cost = replace(self.cost, spend=self.cost.spend + self.calls.spent)
         self.calls.spent = 0.0
         self.messages.append(Message("tool", told["content"], answers=use.id))
-        yield Emit("tool_told", path, self._label, {"tool": told["tool"], "result": told["content"]}, kept=False)
+        said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
+        yield Emit("tool_told", path, self._label, said, kept=False)
         if told["kind"] == "denied":
             context = _error("permission_denied", told["content"], told["tool"])
         elif told["kind"]:

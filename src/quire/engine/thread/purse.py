@@ -10,10 +10,11 @@ class Purse:
     A price that nobody knows is not counted: the limit on tokens bounds such a thread.
     """
 
-    def __init__(self, limit: float, parent: Purse | None = None) -> None:
+    def __init__(self, limit: float, parent: Purse | None = None, share: float = 1.0) -> None:
+        """`share` is the part of what the parent has left that may be taken at most."""
         self._parent = parent
         self._held = 0.0
-        self.limit = limit if parent is None else max(0.0, min(limit, parent.left))
+        self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
         self.spent = 0.0
         if parent is not None:
             parent._held += self.limit

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from quire.formats.directive.syntax import Action, Directive
+from quire.formats.directive.words import PRIMARIES
 from quire.source import Span
 
 _CALL = re.compile(r"\brye_(execute|fetch|sign)\(([^`\n]{0,600}+)")
@@ -51,10 +52,13 @@ def matches(grant: str, needed: str) -> bool:
 
 
 def calls_of(directive: Directive) -> list[Call]:
-    found = [*_in_text(directive.body, directive.body_span.start)]
-    found += [_of_action(one) for one in directive.actions]
-    found += [_of_action(action) for hook in directive.hooks for action in hook.actions]
-    return found
+    """Those of the instructions: the text, and action elements inside the fence."""
+    return [*_in_text(directive.body, directive.body_span.start), *(_of_action(one) for one in directive.actions)]
+
+
+def calls_of_hooks(directive: Directive) -> list[Call]:
+    actions = (action for hook in directive.hooks for action in hook.actions)
+    return [_of_action(one) for one in actions if one.primary in PRIMARIES]
 
 
 def _in_text(text: str, base: int) -> Iterator[Call]:

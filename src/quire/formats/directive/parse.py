@@ -24,7 +24,8 @@ from quire.formats.directive.process import read_actions, readable
 from quire.formats.directive.reading import Reading
 from quire.formats.directive.signature import signature_line
 from quire.formats.directive.syntax import Directive, Extra, Section, Text
-from quire.formats.directive.xml import OPAQUE, Element, read_xml
+from quire.formats.directive.words import OPAQUE
+from quire.formats.directive.xml import Element, read_xml
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 _TEXTS = ("description", "category", "author")
@@ -120,9 +121,7 @@ class _RootReader:
             directive.description = read_text(description, found)
         rest = [one for one in root.children if one.tag not in ("metadata", "inputs", "outputs", "description")]
         directive.sections = tuple(self._section(one) for one in rest)
-        directive.actions = tuple(
-            action for one in root.children if one.tag != "metadata" for action in read_actions(one)
-        )
+        directive.actions = tuple(action for one in rest for action in read_actions(one))
         if root.own_text:
             message = "text right in <directive> is sent to nobody"
             found.report(warnings.IGNORED_TEXT, message, root.opening, "instructions go after the fence")

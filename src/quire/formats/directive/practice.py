@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from quire.diagnostics import Diagnostic
-from quire.formats.directive.calls import Call, calls_of
+from quire.formats.directive.calls import calls_of, calls_of_hooks
 from quire.formats.directive.codes import lints, notes
 from quire.formats.directive.fences import Fence, find_fence
 from quire.formats.directive.found import shown
@@ -32,9 +32,8 @@ _THINGS = frozenset(("handler", "manager", "helper", "helpers", "utils", "util",
 
 
 def practice(directive: Directive) -> Iterator[Diagnostic]:
-    calls = calls_of(directive)
     yield from _name(directive)
-    yield from _permissions(directive, calls)
+    yield from _permissions(directive)
     yield from _second_fence(directive)
     yield from _criteria(directive)
     yield from _sign_last(directive)
@@ -60,9 +59,11 @@ def _name(directive: Directive) -> Iterator[Diagnostic]:
         yield Diagnostic(notes.ACTION_NAME, message, directive.name.span, "", help)
 
 
-def _permissions(directive: Directive, calls: list[Call]) -> Iterator[Diagnostic]:
+def _permissions(directive: Directive) -> Iterator[Diagnostic]:
     """Grants that nothing uses, and calls that nothing covers."""
     grants = directive.permissions.grants if directive.permissions else ()
+    instructions = calls_of(directive)
+    calls = [*instructions, *calls_of_hooks(directive)]
     if not grants or len(grants) * len(calls) > _COMPARISONS:
         return
     for call in calls:
@@ -71,7 +72,7 @@ def _permissions(directive: Directive, calls: list[Call]) -> Iterator[Diagnostic
             yield Diagnostic(
                 lints.UNGRANTED, message, call.span, "", "grant it in <permissions>, or leave the call out"
             )
-    if not calls or len(grants) > _GRANTS:
+    if not instructions or len(grants) > _GRANTS:
         return
     text = " ".join([directive.body, *(section.text for section in directive.sections)]).lower()
     for grant in grants:

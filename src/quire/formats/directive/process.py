@@ -10,10 +10,11 @@ import textwrap
 
 from quire.formats.directive.hooks import read_action
 from quire.formats.directive.syntax import Action
-from quire.formats.directive.words import PRIMARIES
-from quire.formats.directive.xml import OPAQUE, Element
+from quire.formats.directive.words import OPAQUE, PRIMARIES
+from quire.formats.directive.xml import Element
 from quire.source import Source
 
+_INDENT = 200
 _FIRST = ("query", "scope", "item_type", "item_id")
 
 
@@ -24,8 +25,8 @@ def read_actions(element: Element) -> list[Action]:
 
 def readable(element: Element, source: Source) -> str:
     """The element as text. Its lines lose the indentation that they have in common."""
-    start = source.text.rfind("\n", 0, element.start) + 1
-    before = source.text[start : element.start]
+    column = source.position(element.start).column - 1
+    before = source.text[element.start - column : element.start] if column <= _INDENT else "x"
     text = _render(element, source)
     return textwrap.dedent((before if not before.strip() else "") + text).strip()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+OPAQUE: Final = ("template", "example", "raw")
 PRIMARIES: Final = ("execute", "fetch", "sign")
 ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
 TIERS: Final = ("safe", "write", "elevated", "unrestricted")

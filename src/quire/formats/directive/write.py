@@ -25,7 +25,7 @@ from quire.formats.directive.syntax import (
     Test,
     Text,
 )
-from quire.formats.directive.words import PRIMARIES
+from quire.formats.directive.words import OPAQUE, PRIMARIES
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
 
@@ -166,6 +166,8 @@ def _action(action: Action, *, nested: bool) -> Iterable[str]:
 
 
 def _parameter(tag: str, parameter: Parameter) -> str:
+    if parameter.keyed and parameter.name in OPAQUE and parameter.description:
+        return f"<{parameter.name}>{parameter.description}</{parameter.name}>"
     if parameter.keyed:
         return _element(parameter.name, parameter.description)
     given = [("name", parameter.name)] if parameter.name else []

@@ -14,12 +14,12 @@ from typing import Final, cast
 
 from quire.diagnostics import Diagnostic
 from quire.formats.directive.codes import errors as codes
+from quire.formats.directive.words import OPAQUE
 from quire.formats.directive.xml_errors import explain
 from quire.source import Source, Span
 
 MAX_FENCE: Final = 100_000
 MAX_DEPTH: Final = 64
-OPAQUE: Final = ("template", "example", "raw")
 
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<!|<(template|example|raw)(?=[\s>])[^<>]*+>")
@@ -158,7 +158,9 @@ class _Builder:
         start, name = self._next()
         rest = _REST.match(self._text, self._at)
         self._at = rest.end() if rest else len(self._text)
-        element = Element(name, dict(attributes), self._base + start, self._base + self._at)
+        # Without resolved entities libxml2 hands out every ampersand of an attribute as `&#38;`.
+        given = {key: value.replace("&#38;", "&") for key, value in attributes.items()}
+        element = Element(name, given, self._base + start, self._base + self._at)
         raw = self._text[start : self._at]
         names = [found[1] for found in _ATTRIBUTE.finditer(raw, len(name) + 1)]
         if any(":" in one or one == "xmlns" for one in (name, *names)):

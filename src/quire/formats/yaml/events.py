@@ -47,9 +47,9 @@ class Events:
         for _ in range(_MAX_RESTARTS):
             text = self._text[self._base :] if self._base else self._text
             loader, base = _LOADER(text), self._base
-            following = loader.get_event
+            pull = loader.get_event
             try:
-                while (event := following()) is not None:
+                while (event := pull()) is not None:
                     # The stubs allow for events without marks; a parser's always have them.
                     yield event, base + event.start_mark.index, base + event.end_mark.index  # type: ignore[union-attr]
                 return

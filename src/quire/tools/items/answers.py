@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from quire.trust.capabilities import Grants, Primary
 from quire.values import Value
 from quire.workspace import built_in
@@ -19,6 +17,10 @@ def item_type_of(value: Value) -> ItemType | None:
     return next((one for one in ITEM_TYPES if one == value), None)
 
 
+def unknown_type(value: Value) -> dict[str, Value]:
+    return error(f"unknown item type {value!r}; it is one of {', '.join(ITEM_TYPES)}")
+
+
 def space_of(value: Value) -> SpaceName | None:
     """None is all of them."""
     return next((one for one in SPACES if one == value), None)
@@ -31,11 +33,14 @@ def missing(grants: Grants, primary: Primary, item_type: ItemType, item_id: str,
     return error(f"{item_type} not found: {item_id} is not in {where}", item_type=item_type, item_id=item_id)
 
 
+def path_in_home(item: Item, settings: Settings) -> str | None:
+    """Its path from the folder that its space lies in; None for one that is elsewhere, by a link or a setting."""
+    homes = {"project": settings.workspace.folder, "user": settings.user, "system": built_in.FOLDER}
+    home = homes[item.space].resolve()
+    return item.path.relative_to(home).as_posix() if item.path.is_relative_to(home) else None
+
+
 def shown_path(item: Item, settings: Settings) -> str:
     """Where an item is, without telling how the machine is laid out."""
-    homes = ((settings.workspace.folder, ""), (settings.user, "user:"), (built_in.FOLDER, "built-in:"))
-    for home, prefix in homes:
-        real = home.resolve()
-        if item.path.is_relative_to(real):
-            return prefix + item.path.relative_to(real).as_posix()
-    return Path(item.path.name).as_posix()
+    prefixes = {"project": "", "user": "user:", "system": "built-in:"}
+    return prefixes[item.space] + (path_in_home(item, settings) or item.path.name)

@@ -102,7 +102,7 @@ class ItemsConnection:
         if action == "execute":
             from quire.tools.items.execute import Execute
 
-            return Execute(self.items, self._grants).run(arguments)
+            return Execute(self.items, self._grants, self._described).run(arguments)
         from quire.tools.items.sign import Sign
 
         return Sign(self.items, self._grants, self._to_sign, self._now, self._run_id).run(arguments, effect_id)

@@ -1,20 +1,21 @@
-"""Executing the items that are texts: the directions of a directive, the body of a knowledge item.
+"""Executing the items that are texts: the directions of a directive, the body of a knowledge item; and dry runs.
 
 Tools, pipelines, playbooks and directives in threads of their own are run by the engine, which asks `impossible` first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from quire.engine.thread.inputs import resolve_inputs
 from quire.errors import BadInputs, ToolFailed
 from quire.plan.nodes import Thread
 from quire.tools.items.answers import error, item_type_of, missing
+from quire.tools.registry import Arguments, ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value
-from quire.workspace.items import ItemType
+from quire.workspace.items import ITEM_TYPES, ItemType
 from quire.workspace.library import read_body, read_thread
 from quire.workspace.verified import VerifiedItems
 
@@ -27,7 +28,7 @@ def impossible(arguments: Mapping[str, Value]) -> str | None:
     """Why no item at all can be executed like this, or None."""
     item_type, mode = item_type_of(arguments.get("item_type")), mode_of(arguments)
     if item_type is None:
-        return f"there is no item type {arguments.get('item_type')!r}"
+        return f"unknown item type {arguments.get('item_type')!r}; it is one of {', '.join(ITEM_TYPES)}"
     if mode.startswith("remote"):
         return "there are no remote threads here; leave thread out, or use fork"
     if mode not in MODES:
@@ -41,7 +42,7 @@ def impossible(arguments: Mapping[str, Value]) -> str | None:
     if item_type == "knowledge":
         return "async is not for knowledge: its text is there at once"
     if item_type == "directive" and mode == "inline":
-        return "async needs thread: fork; the directions of a directive are there at once"
+        return "async is not for a directive inline: its directions are there at once; use thread: fork"
     return None
 
 
@@ -52,21 +53,26 @@ def mode_of(arguments: Mapping[str, Value]) -> str:
 
 def is_text(arguments: Mapping[str, Value]) -> bool:
     """Whether this is for `Execute`, and not for the engine."""
-    item_type = arguments.get("item_type")
+    item_type, dry_run = arguments.get("item_type"), arguments.get("dry_run") is True
     if item_type == "directive":
-        return mode_of(arguments) == "inline" or arguments.get("dry_run") is True
-    return item_type == "knowledge"
+        return dry_run or mode_of(arguments) == "inline"
+    return item_type == "knowledge" or (item_type == "tool" and dry_run)
 
 
 @dataclass(frozen=True, slots=True)
 class Execute:
+    """`tools` are those that can be described without starting anything."""
+
     items: VerifiedItems
     grants: Grants
+    tools: Callable[[str], ToolSpec | None]
 
     def run(self, arguments: Mapping[str, Value]) -> dict[str, Value]:
         item_id = str(arguments["item_id"])
         if problem := impossible(arguments):
             return error(problem, item_id=item_id)
+        if arguments["item_type"] == "tool" and is_text(arguments):
+            return self._check_tool(item_id, arguments)
         if not is_text(arguments):
             raise ToolFailed(f"a {arguments['item_type']} is executed by a thread, not from here", kind="dispatch")
         item_type: ItemType = "directive" if arguments["item_type"] == "directive" else "knowledge"
@@ -89,6 +95,17 @@ class Execute:
         if arguments.get("dry_run") is True:
             return {"status": "validation_passed", **head, "inputs": inputs}
         return {"status": "success", **head, "your_directions": directions(thread, inputs), "inputs": inputs}
+
+    def _check_tool(self, item_id: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
+        spec = self.tools(item_id)
+        if spec is None:
+            return missing(self.grants, "execute", "tool", item_id, None)
+        self.grants.require("execute", "tool", spec.id)
+        given = arguments.get("parameters")
+        inputs: dict[str, Value] = dict(given) if isinstance(given, Mapping) else {}
+        if problems := Arguments().problems(spec, inputs):
+            return error("\n".join(problems), item_id=spec.id, issues=list(problems))
+        return {"status": "validation_passed", "item_type": "tool", "item_id": spec.id, "inputs": inputs}
 
 
 def directions(thread: Thread, inputs: Mapping[str, Value]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from quire.errors import ToolFailed
 from quire.tools.builtin.files import Files
-from quire.tools.items.answers import error, item_type_of, missing, shown_path, space_of
+from quire.tools.items.answers import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value, encode
@@ -41,12 +41,14 @@ class Fetch:
         if query is None:
             return error("give the item_id of one item, or a query and the scope to search")
         if not arguments.get("scope"):
-            return error("a query needs a scope: the item type to search, such as directive or knowledge")
+            return error("a query needs a scope: the item_type to search, such as directive or knowledge")
         return self._by_query(str(query), arguments)
 
     def _by_id(self, item_id: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
         source = space_of(arguments.get("source"))
         item_type = item_type_of(arguments.get("item_type"))
+        if item_type is None and arguments.get("item_type") is not None:
+            return unknown_type(arguments["item_type"])
         if item_type is None:
             types = self._types(item_id, source)
             if len(types) > 1:

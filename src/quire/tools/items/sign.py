@@ -14,7 +14,7 @@ from quire.errors import Denied, QuireError, ToolFailed
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.patterns import Pattern
-from quire.tools.items.answers import error, item_type_of, missing, shown_path, space_of
+from quire.tools.items.answers import error, item_type_of, missing, path_in_home, shown_path, space_of, unknown_type
 from quire.trust.capabilities import Grants
 from quire.trust.own import own_key
 from quire.trust.signing import sign_text
@@ -40,9 +40,10 @@ class Sign:
 
     def run(self, arguments: Mapping[str, Value], effect_id: str) -> dict[str, Value]:
         item_type, item_id = item_type_of(arguments["item_type"]), str(arguments["item_id"])
-        if item_type is None or item_type not in FOLDERS:
-            what = arguments["item_type"]
-            return error(f"a run signs directives and knowledge, not a {what}; sign it by hand: quire sign PATH")
+        if item_type is None:
+            return unknown_type(arguments["item_type"])
+        if item_type not in FOLDERS:
+            return error(f"a run signs directives and knowledge, not a {item_type}; sign it by hand: quire sign PATH")
         source = space_of(arguments.get("source"))
         if source == "system":
             return _immutable(item_type, item_id)
@@ -91,7 +92,9 @@ class Sign:
             return _immutable(item.type, item.id)
         self.grants.require("sign", item.type, item.id)
         settings = self.items.spaces.settings
-        path = shown_path(item, settings)
+        path, in_home = shown_path(item, settings), path_in_home(item, settings)
+        if in_home is None:
+            return error(f"{item.id} does not lie in the {item.space}'s own folder; sign it by hand: quire sign PATH")
         file = as_signable(item, settings.workspace.folder)
         if found := issues(file, Source.of(item.stored, str(item.path))):
             return error("validation failed", item_id=item.id, issues=list(found), path=path)
@@ -102,7 +105,7 @@ class Sign:
         if len(text.encode()) > MAX_DOCUMENT_BYTES:
             return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
         # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
-        self.writer(item.space).swap(path.removeprefix("user:"), item.stored, text)
+        self.writer(item.space).swap(in_home, item.stored, text)
         return {
             "status": "signed",
             "item_type": item.type,

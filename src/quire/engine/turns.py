@@ -1,0 +1,104 @@
+"""Threads in what is known of a run: a turn is a step that no plan names, made when it begins.
+
+What a model wanted comes from the record of its reply, what it was told from the events of the thread; either may be
+known first, so both only fill in what the other has left open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from quire.engine.records import EffectRecord
+from quire.values import Value
+
+RETURN = "directive_return"
+_TURN = re.compile(r"(?:^|/)thread/turn\[(\d+)\]")
+_CALL = re.compile(r"/tool\[(\d+)\]")
+_REPLY = re.compile(r"/model(?:/retry\[\d+\])?")
+_NUMBERED = re.compile(r"\[(\d+)\]")
+
+
+@dataclass(slots=True)
+class CallView:
+    """One call of a tool. `result` is what the model was told, None before that; `kind` is empty for one that went
+    well, and `denied` for one that was not allowed."""
+
+    name: str = ""
+    arguments: Mapping[str, Value] = field(default_factory=dict)
+    tool: str = ""
+    result: str | None = None
+    kind: str = ""
+
+
+@dataclass(slots=True)
+class HookView:
+    """An action of a hook: where, on which event, and what with which parameters."""
+
+    path: str
+    hook: str
+    event: str
+    item_id: str
+    parameters: Mapping[str, Value]
+
+
+@dataclass(slots=True)
+class ThreadView:
+    """A thread that has begun. `ended` is how it ended, in the words of `Ending.as_value`."""
+
+    path: str
+    id: str = ""
+    depth: int = 0
+    tools: tuple[str, ...] = ()
+    hooks: list[HookView] = field(default_factory=list)
+    ended: Mapping[str, Value] | None = None
+
+
+def turn_of(path: str) -> str:
+    """The path of the innermost turn that a path is in; empty where it is in none."""
+    found = [match.end() for match in _TURN.finditer(path)]
+    return path[: found[-1]] if found else ""
+
+
+def turn_number(path: str) -> int:
+    return int(_TURN.findall(path)[-1])
+
+
+def threads_above(path: str) -> int:
+    """How many threads a turn is in, besides its own."""
+    return len(_TURN.findall(path)) - 1
+
+
+def thread_of(path: str) -> str:
+    """The path of the thread that a turn, a hook or an offer belongs to."""
+    before, _, _ = f"/{path}/".rpartition("/thread/")
+    return f"{before}/thread".lstrip("/")
+
+
+def in_order(path: str) -> tuple[tuple[str, int], ...]:
+    """Sorts paths as the document goes: numbers in brackets by their size."""
+    parts = []
+    for part in path.split("/"):
+        number = _NUMBERED.search(part)
+        parts.append((_NUMBERED.sub("", part), int(number[1]) if number else -1))
+    return tuple(parts)
+
+
+def call_number(path: str, turn: str) -> int | None:
+    """Which call of its turn a path belongs to, None for none."""
+    found = _CALL.match(path, len(turn))
+    return int(found[1]) if found else None
+
+
+def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:
+    """What the model of a turn said and which tools it wants, where the record is its reply.
+
+    Handing back is no call of a tool; its arguments are the outputs that the thread ends with."""
+    if record.kind != "model" or record.state != "ok" or not _REPLY.fullmatch(record.path, len(turn)):
+        return None
+    reply = cast("Mapping[str, Value]", record.value)
+    uses = cast("list[tuple[str, str, Mapping[str, Value]]]", reply.get("uses") or [])
+    working = [(name, given) for _, name, given in uses if name != RETURN]
+    return str(reply.get("text", "")), {number: CallView(*one) for number, one in enumerate(working)}
