@@ -105,7 +105,6 @@ def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], argum
     [
         (["nope/*.md"], "quire: nope/*.md matches nothing"),
         (["empty"], "quire: empty holds no documents"),
-        ([".ai/directives/d.md"], "quire: .ai/directives/d.md is a directive: Quire does not read that format yet"),
         (["c.txt"], "quire: c.txt is no document that Quire knows: playbooks end in .md"),
         (["latin.md"], "quire: latin.md is not UTF-8: byte 1 is 0xe4"),
         (["fifo.md"], "quire: fifo.md is not a regular file"),
@@ -113,7 +112,7 @@ def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], argum
     ],
 )
 def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
-    write(here, {".ai/directives/d.md": "# D\n", "c.txt": GOOD})
+    write(here, {"c.txt": GOOD})
     (here / "empty").mkdir()
     (here / "latin.md").write_bytes(b"\xe4")
     os.mkfifo(here / "fifo.md")

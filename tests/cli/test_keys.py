@@ -72,6 +72,12 @@ def test_import(invoke: Invoke, tmp_path: Path) -> None:
     file.write_text(key.private_pem())
     taken = invoke(command, "import", str(file), "old")
     assert (taken.exit_code, taken.stdout.strip()) == (0, key.key_id)
+    file.write_text(known_key(8).private_pem())
+    assert json.loads(invoke(command, "import", str(file), "new", "--json").stdout) == {
+        "name": "new",
+        "key_id": known_key(8).key_id,
+        "private": "file",
+    }
     assert invoke(command, "export", "old", "--private").stdout == key.private_pem()
     file.write_text(key.public.pem)
     refused = invoke(command, "import", str(file), "other")
@@ -96,4 +102,6 @@ def test_only_a_key_is_revoked(invoke: Invoke, key: str) -> None:
 
 
 def test_a_key_of_anybody_is_revoked_by_its_id(invoke: Invoke) -> None:
-    assert invoke(command, "revoke", known_key(9).key_id).exit_code == 0
+    key_id = known_key(9).key_id
+    assert json.loads(invoke(command, "revoke", key_id, "--json").stdout) == {"key_id": key_id, "revoked": True}
+    assert json.loads(invoke(command, "revoke", key_id, "--json").stdout) == {"key_id": key_id, "revoked": False}

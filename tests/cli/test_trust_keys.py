@@ -47,7 +47,7 @@ def test_a_key_from_a_file_and_back(invoke: Invoke, tmp_path: Path) -> None:
     assert invoke(verify, PAGE).exit_code == 0
     assert "already" in invoke(command, "add", str(file)).stderr
     assert invoke(command, "list").stdout.split() == [ADA.key_id, "trusted", "ada"]
-    assert invoke(command, "remove", "ada").exit_code == 0
+    assert json.loads(invoke(command, "remove", "ada", "--json").stdout) == {"key_id": ADA.key_id, "removed": True}
     assert invoke(verify, PAGE).exit_code == 6
     assert invoke(command, "remove", "ada").exit_code == 2
 

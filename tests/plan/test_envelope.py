@@ -6,6 +6,7 @@ import pytest
 from tests.plan.test_bounds import pipeline, playbook
 
 from quire.cli.foresight import Words
+from quire.plan.bounds import Range, bounds
 from quire.plan.envelope import Envelope, envelope
 from quire.plan.nodes import Permission, Plan, Sequence, Step, Thread
 
@@ -73,3 +74,12 @@ def test_of_a_thread() -> None:
     found = envelope(plan, WORDS)
     assert found.capabilities == ("rye.execute.tool.*", "rye.fetch.*") and found.unknown == ("base",)
     assert envelope(Plan("d", "directive", (), Sequence(())), WORDS) == Envelope()
+
+
+def test_a_playbook_that_runs_other_documents() -> None:
+    runs = playbook("## STEP 1: A\n\n@tool(quire, report, {})", "## STEP 2: B\n\n@tool(quire, file__read, {})")
+    callees = {"report": pipeline("shell: {command: ls}", "agent: {prompt: a, capabilities: {tools: []}}")}
+    found = envelope(runs, WORDS, callees)
+    assert found.capabilities == ("rye.execute.tool.rye.bash", f"{FILES}.read") and found.unknown == ()
+    counted = bounds(runs, callees)
+    assert (counted.tool_calls, counted.model_calls) == (Range(2, 2), Range(1, 1))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.errors import Denied
@@ -87,6 +87,7 @@ def test_narrowed_grants_never_exceed_either_side(child: list[str], parent: list
         assert theirs.covers(needed)
 
 
+@settings(deadline=None)
 @given(st.lists(patterns, max_size=6), st.text(st.sampled_from("ab."), max_size=6))
 def test_a_lookup_agrees_with_trying_every_pattern(written: list[str], tail: str) -> None:
     grants, needed = Grants.of(written), f"rye.execute.tool.{tail}"

@@ -208,7 +208,6 @@ def test_pipelines_and_playbooks_are_items_of_the_project(house: House) -> None:
     assert house.spaces.find("pipeline", "tally", "user") is None
     assert house.spaces.find("playbook", "none") is None
     assert [entry.id for entry in house.spaces.entries("playbook")] == ["sub/plan", "top"]
-    assert house.spaces.types("plan") == ["playbook"]
 
 
 def test_playbooks_of_one_name(house: House) -> None:

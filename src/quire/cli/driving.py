@@ -16,18 +16,20 @@ from quire.cli.asking import Terminal
 from quire.cli.ends import EXIT_FAILED, End, nobody_reads, print_output, result_line, tell, write_output
 from quire.cli.filled import filled
 from quire.cli.interrupts import Interrupts
+from quire.cli.origins import permissions_of
 from quire.cli.out import Target
 from quire.cli.scripts import with_script
 from quire.cli.trusting import somebody_is_here
 from quire.engine.drive import Drive, Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
+from quire.engine.thread.limits import resolve_limits
 from quire.errors import Fenced, QuireError, StoreError
 from quire.render.jsonl import JsonLines
 from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
 from quire.render.view import Talk, View
-from quire.runtime import Runtime
+from quire.runtime import Runtime, RunView
 from quire.values import Value
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
@@ -84,6 +86,7 @@ async def drive(
     known = await runtime.view(run)
     runtime = await with_script(runtime, known, script)
     progress = Progress.of(known.document.runnable())
+    progress.limits = _limits(known, manner.limits)
     for record in known.effects:
         if record.path not in known.row.ended_by:
             progress.add_effect(record)
@@ -136,8 +139,16 @@ async def drive(
     # The run has ended as it has, whether the store can be read again or not.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-    end = End(row, progress, questions, ended, interrupts.count > 0)
+    end = End(row, progress, questions, ended, interrupts.count > 0, permissions_of(known, runtime.settings))
     return _conclude(end, view, manner)
+
+
+def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Those that the outermost thread of the run is driven under."""
+    if known.thread is None:
+        return {}
+    given = {**known.pins.limits, **overrides}
+    return resolve_limits(known.thread.composed.limits_declared, given, None).as_value()
 
 
 class _Listener:

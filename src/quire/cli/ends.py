@@ -16,23 +16,29 @@ from quire.cli.out import Target, write
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
-from quire.render.text import one_line, output_text, visible
+from quire.engine.thread.interpret import PATH
+from quire.engine.thread.limits import DEFAULTS
+from quire.render.text import one_line, output_text, place, visible
+from quire.render.turns import denied_capability, element_for
 from quire.values import Value, as_texts
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
-_EXITS = {"limit": 5, "denied": 6}
+EXIT_LIMIT, EXIT_REFUSED = 5, 6
 _SHOWN_VALUE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once."""
+    """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once.
+
+    `permissions` is the file and the line where those of a directive are."""
 
     row: RunRow
     progress: Progress
     questions: Sequence[Question]
     ended: Ended | None
     interrupted: bool
+    permissions: str = ""
 
     @property
     def failed_at(self) -> str:
@@ -61,13 +67,25 @@ class End:
         return self.row.format == "pipeline"
 
     @property
+    def is_directive(self) -> bool:
+        return self.row.format == "directive"
+
+    @property
+    def thread(self) -> Mapping[str, Value]:
+        """How the thread of a directive ended, whether well or not; empty while it has not."""
+        outermost = self.progress.threads.get(PATH) if self.is_directive else None
+        over = self.status in (Status.COMPLETED, Status.FAILED)
+        return outermost.ended or {} if outermost and over else {}
+
+    @property
     def output(self) -> str:
-        """As it is written: a value of a pipeline that is no text is JSON."""
-        return output_text(self.result.get("output")) if self.is_pipeline else str(self.result.get("output", ""))
+        """As it is written: a value of a pipeline, or the outputs of a directive, that are no text are JSON."""
+        value = self.result.get("output", "")
+        return output_text(value) if self.is_pipeline or self.is_directive else str(value)
 
     @property
     def artifact_type(self) -> str:
-        if self.is_pipeline:
+        if self.is_pipeline or self.is_directive:
             return "text" if isinstance(self.result.get("output"), str) else "json"
         return str(self.result.get("artifact_type") or "")
 
@@ -77,11 +95,22 @@ class End:
             case Status.COMPLETED:
                 return 0
             case Status.FAILED:
-                kind = self.ended.failure.kind if self.ended and self.ended.failure else ""
-                return _EXITS.get(kind, EXIT_FAILED)
+                return _failed(self.ended.failure.kind if self.ended and self.ended.failure else "")
             case Status.PAUSED | Status.AWAITING_INPUT:
                 return INTERRUPTED if self.interrupted else EXIT_WAITING
         return INTERRUPTED if self.interrupted else EXIT_FAILED
+
+
+def _failed(kind: str) -> int:
+    if kind == "denied":
+        return EXIT_REFUSED
+    return EXIT_LIMIT if kind == "limit" or limit_of(kind) else EXIT_FAILED
+
+
+def limit_of(kind: str) -> str:
+    """The limit of a thread that a kind of failure is about; empty for any other failure."""
+    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
+    return name if name != kind and name in DEFAULTS else ""
 
 
 def result_line(end: End) -> dict[str, Value]:
@@ -114,13 +143,23 @@ def result_line(end: End) -> dict[str, Value]:
         if failure:
             error: dict[str, Value] = {"kind": failure.kind, "message": failure.message, "step": end.position}
             result["error"] = {**error, "path": end.failed_at}
+    if end.is_directive:
+        thread = end.thread
+        result |= {
+            "outputs": thread.get("outputs", {}),
+            "result": thread.get("result", ""),
+            "closing_message": thread.get("closing_message"),
+            "limit_type": thread.get("limit_type"),
+            "used": thread.get("cost"),
+        }
     return result
 
 
 def tell(end: End) -> None:
     """Says on stderr what a person needs to know next. A completed run speaks for itself."""
     run, position = end.row.id, end.position
-    where = f"step {position}" if position else "its start"
+    where = place(position) if position else "its start"
+    _tell_of_thread(end)
     match end.status:
         case Status.COMPLETED:
             return
@@ -129,7 +168,13 @@ def tell(end: End) -> None:
             message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
             deeper = end.is_pipeline and "/" in end.failed_at
             where = f"{where} ({end.failed_at})" if deeper else where
+            message = message.removesuffix("; resume with a higher limit")
             _say(f"failed at {where}: {message}" if position else f"failed: {message}")
+            if failure and (name := limit_of(failure.kind)):
+                _say(f"to go on: quire resume {run} --limit {name}={_more(end, name)}")
+                return
+            if failure and failure.kind == "denied" and end.is_directive:
+                return
             if failure and failure.kind == "denied":
                 # A resume has what the run had at its start, never more: it would be refused again.
                 _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
@@ -156,6 +201,32 @@ def tell(end: End) -> None:
             _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
         case _:
             _say(f"paused at {where}: quire resume {run}")
+
+
+def _tell_of_thread(end: End) -> None:
+    """What a directive was not allowed, and its closing message."""
+    denied = {
+        (step.title if step.depth else "", denied_capability(call.result or "")): None
+        for step in end.progress.steps.values()
+        for call in step.calls.values()
+        if call.kind == "denied"
+    }
+    over = end.is_directive and end.status in (Status.COMPLETED, Status.FAILED)
+    for child, capability in denied if over else ():
+        if child and capability:
+            _say(f"denied: {capability} is not granted to {one_line(child)}, or not to the thread that started it")
+        elif capability:
+            _say(f"denied: {capability} is not among the permissions at {end.permissions}")
+            _say(f"  to grant it, write {element_for(capability)} there and sign the file again: quire sign")
+    closing = end.thread.get("closing_message")
+    if isinstance(closing, str) and closing.strip():
+        _say(visible(closing.strip()))
+
+
+def _more(end: End, name: str) -> str:
+    """Twice the limit that was reached: a proposal."""
+    now = end.progress.limits.get(name)
+    return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
 
 
 def write_output(end: End, to: Target, quiet: bool) -> bool:

@@ -113,7 +113,8 @@ def export(name: str | None, pem: bool, private: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.argument("name", default=DEFAULT)
 @click.option("--keyring", is_flag=True, help="Keep it in the keyring of the system, not in a file.")
-def import_(file: Path, name: str, keyring: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
     """Take in a private Ed25519 key in PEM form, under a name. FILE stays where it is. WRITES."""
     from quire.trust.files import read_small
     from quire.trust.keys import SigningKey
@@ -121,6 +122,9 @@ def import_(file: Path, name: str, keyring: bool) -> None:
 
     key = SigningKey.of(name, read_small(file), str(file))
     note = keep(_home(), key, datetime.now(UTC), keyring=keyring)
+    if as_json:
+        click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
+        return
     click.echo(note.public.key_id)
     click.echo(f"took in the key {note.name}; delete {file} if nothing else needs it", err=True)
 
@@ -128,7 +132,8 @@ def import_(file: Path, name: str, keyring: bool) -> None:
 @command.command("revoke")
 @click.argument("key", metavar="NAME|KEYID")
 @click.option("--reason", default="", metavar="TEXT", help="Written down beside it.")
-def revoke(key: str, reason: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def revoke(key: str, reason: str, as_json: bool) -> None:
     """Never again accept what a key has signed: yours, or anybody's by its id. WRITES.
 
     This beats all trust in it and cannot be taken back. What it has signed needs another signature.
@@ -143,6 +148,9 @@ def revoke(key: str, reason: str) -> None:
     key_id = ids[0] if ids else key
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     fresh = trusted.revoke(home, key_id, {"revoked": stamp, "reason": reason})
+    if as_json:
+        click.echo(json.dumps({"key_id": key_id, "revoked": fresh}))
+        return
     click.echo(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already", err=True)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -29,6 +29,13 @@ _GOING = (Status.PENDING, Status.RUNNING)
 @click.option("--journal", is_flag=True, help="The recorded effects.")
 @click.option("--state", is_flag=True, help="The state of the execution as the playbook format defines it, as JSON.")
 @click.option("--prompt", metavar="STEP", help="What the model was told, or would be told, at a step.")
+@click.option(
+    "--transcript",
+    type=click.Choice(["md", "json"]),
+    is_flag=False,
+    flag_value="md",
+    help="All that the threads of a run said, called and were told.",
+)
 @click.option("--follow", is_flag=True, help="The events, as they come, until the run rests.")
 def command(
     run: str | None,
@@ -39,6 +46,7 @@ def command(
     journal: bool,
     state: bool,
     prompt: str | None,
+    transcript: str | None,
     follow: bool,
 ) -> None:
     """List runs, or look at one.
@@ -46,6 +54,7 @@ def command(
     RUN is an id, the beginning of one, or `last`. FREE: reads the store only.
     """
     sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
+    sides |= {"--transcript": transcript}
     asked = [name for name, given in sides.items() if given]
     if run is None:
         if asked:
@@ -57,7 +66,7 @@ def command(
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)} exclude each other")
     side = asked[0] if asked else ""
-    look(lambda runtime: _one(runtime, run, side, prompt or "", as_json))
+    look(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
 
 
 async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bool) -> None:
@@ -81,6 +90,8 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             await _print_journal(runtime, run, as_json)
         case "--follow":
             await _print_events(runtime, run, as_json)
+        case "--transcript":
+            await _print_transcript(runtime, run, as_json)
         case "--prompt":
             await _print_prompt(runtime, run, step, as_json)
         case "--state":
@@ -138,6 +149,17 @@ async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) ->
     print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
 
 
+async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.render.transcript import transcript_data, transcript_markdown
+    from quire.runtime.transcript import transcripts
+
+    view = await runtime.view(run)
+    found = transcripts(view)
+    if not found:
+        raise RunState(f"run {run} has no thread: a transcript is of directives (see --journal)")
+    put_json(transcript_data(view, found)) if as_json else put(transcript_markdown(view, found))
+
+
 async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
     import asyncio
 
@@ -160,7 +182,7 @@ async def follow_run(
     while True:
         # The row first: whatever it says has its events stored by then.
         row = await runtime.row(run)
-        for event in await runtime.store.events(run, seen):
+        for event in await _with_records(runtime, row, await runtime.store.events(run, seen)):
             show(event)
             seen = event.seq
         # One look is not enough for `interrupted`: the owner may have ended the run between row and lock.
@@ -171,6 +193,15 @@ async def follow_run(
             told = True
             click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
         await pause(POLL_SECONDS)
+
+
+async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
+    """What a thread says and calls is in the records of its effects; for other formats nobody looks there."""
+    if row.format == "directive" and any(event.type == "effect" for event in events):
+        records = {record.path: record for record in await runtime.store.effects(row.id)}
+        for event in events:
+            event.record = records.get(event.path) if event.type == "effect" else None
+    return events
 
 
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:

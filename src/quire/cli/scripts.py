@@ -13,7 +13,11 @@ from quire.runtime import Runtime, RunView
 
 PREFIX = "script:"
 # An event keeps the message of a failure and not its kind; its record may be superseded and gone.
-_NEVER_ASKED = re.compile(rf"the run has made the \d+ model calls that it may make|{NO_REPLY} .*", re.DOTALL)
+_NEVER_ASKED = re.compile(
+    rf"the run has made the \d+ model calls that it may make|{NO_REPLY} .*|limit reached: .*|the next call may cost .*"
+    r"|the price of this model is not known, so the spend limit .*",
+    re.DOTALL,
+)
 """What a recorded model call says that took no entry of the script."""
 
 

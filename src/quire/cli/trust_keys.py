@@ -53,7 +53,8 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 
 @click.command("remove")
 @click.argument("key", metavar="KEYID|NAME")
-def remove(key: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def remove(key: str, as_json: bool) -> None:
     """Take back the trust in a key of somebody else's. Your own are revoked: see quire keys revoke. WRITES."""
     from quire.trust.trusted import TrustedKeys, meant, remove_trust
 
@@ -66,6 +67,9 @@ def remove(key: str) -> None:
         raise CannotStart(f"{key} is your own key; if it must not count any more: quire keys revoke {key}")
     if not added or not remove_trust(home, added[0].key_id):
         raise CannotStart(f"no trusted key is {key}; see quire trust list")
+    if as_json:
+        click.echo(json.dumps({"key_id": added[0].key_id, "removed": True}))
+        return
     click.echo(f"{added[0].key_id} is not trusted any more", err=True)
 
 

@@ -112,7 +112,10 @@ class Drive:
     async def _end_by(self, error: BaseException) -> Ended:
         match error:
             case StepFailed():
-                return await self._fail(Failure.of(error), (error.path, *error.also) if error.path else ())
+                # What ended a fan is no failure of its own: nobody has to be told of it, and it goes at once.
+                aborts = self._ledger.journal.aborts(error.also)
+                paths = [error.path, *(path for path in error.also if path not in aborts)] if error.path else []
+                return await self._fail(Failure.of(error), tuple(paths), aborts)
             case LimitReached():
                 return await self._fail(Failure("limit", str(error)), ())
             case JournalMismatch():
@@ -124,14 +127,14 @@ class Drive:
                 return Ended(Status.CANCELLED, self._ledger.position)
         raise error
 
-    async def _fail(self, failure: Failure, ended_by: tuple[str, ...]) -> Ended:
+    async def _fail(self, failure: Failure, ended_by: tuple[str, ...], supersede: tuple[str, ...] = ()) -> Ended:
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )
         await self._walker.withdraw_all()
         ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
         update = RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by)
-        await self._ledger.close(update, self._report(ended))
+        await self._ledger.close(update, self._report(ended), supersede)
         return ended
 
     async def _park(self) -> Ended | None:

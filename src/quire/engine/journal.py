@@ -42,6 +42,11 @@ class Journal:
         record = self._records.get(abort_path(fan))
         return record.value if record is not None and isinstance(record.value, int) else None
 
+    def aborts(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those of the paths at which it stands what ended a fan."""
+        found = ((path, self._records.get(path)) for path in paths)
+        return tuple(path for path, record in found if record is not None and record.kind == "abort")
+
     def metered(self, paths: Iterable[str]) -> list[Meter]:
         """What the effects at these paths have used; nothing where there is no record."""
         return [_meter(self._records.get(path)) for path in paths]

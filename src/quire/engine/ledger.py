@@ -68,10 +68,10 @@ class Ledger:
         """Takes an effect out of the journal, so that it is performed again."""
         await self.open(Batch(supersede=(path,)))
 
-    async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = ()) -> None:
+    async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = (), supersede: tuple[str, ...] = ()) -> None:
         """The last write of a drive, which says how it ended, and tells whoever waits for that."""
         self.closed = True
-        await self.open(Batch(update=update, letters=letters))
+        await self.open(Batch(update=update, letters=letters, supersede=supersede))
 
     async def open(self, batch: Batch) -> None:
         """A write that is no effect's, such as the first of a drive."""

@@ -98,7 +98,7 @@ class Progress:
 
     Of a pipeline those at the top: what happens inside of a step counts for it. `stores` are what they have written.
     The turns of a thread are steps as well, below the step that runs the directive; those of threads that go on side by
-    side in a fan are not told of. `threads` are by path.
+    side in a fan are not told of. `threads` are by path; `limits` are those of the outermost one.
     """
 
     steps: dict[str, StepView]
@@ -108,6 +108,7 @@ class Progress:
     streaming: str = ""
     streaming_path: str = ""
     threads: dict[str, ThreadView] = field(default_factory=dict)
+    limits: Mapping[str, Value] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Progress:

@@ -88,6 +88,8 @@ def in_order(path: str) -> tuple[tuple[str, int], ...]:
 
 def call_number(path: str, turn: str) -> int | None:
     """Which call of its turn a path belongs to, None for none."""
+    if path == f"{turn}/return":
+        return -1
     found = _CALL.match(path, len(turn))
     return int(found[1]) if found else None
 
@@ -95,10 +97,12 @@ def call_number(path: str, turn: str) -> int | None:
 def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:
     """What the model of a turn said and which tools it wants, where the record is its reply.
 
-    Handing back is no call of a tool; its arguments are the outputs that the thread ends with."""
+    Handing back is no call of a tool: it has a number below 0."""
     if record.kind != "model" or record.state != "ok" or not _REPLY.fullmatch(record.path, len(turn)):
         return None
     reply = cast("Mapping[str, Value]", record.value)
     uses = cast("list[tuple[str, str, Mapping[str, Value]]]", reply.get("uses") or [])
-    working = [(name, given) for _, name, given in uses if name != RETURN]
-    return str(reply.get("text", "")), {number: CallView(*one) for number, one in enumerate(working)}
+    working = [CallView(name, given) for _, name, given in uses if name != RETURN]
+    handing_back = [CallView(name, given) for _, name, given in uses if name == RETURN]
+    calls = dict(enumerate(working)) | {-number: call for number, call in enumerate(handing_back, 1)}
+    return str(reply.get("text", "")), calls

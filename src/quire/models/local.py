@@ -51,6 +51,9 @@ class LocalModel:
     def name(self) -> str:
         return self._name
 
+    def estimate(self, call: ModelCall) -> float | None:
+        return 0.0
+
     async def complete(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
         if call.tools:
             return await self._choose(call, on_delta)

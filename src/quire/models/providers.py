@@ -24,6 +24,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import Model as ProviderModel
 from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
+from pydantic_ai.usage import RequestUsage
 
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
@@ -35,6 +36,8 @@ from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
+CHARACTERS_A_TOKEN = 3
+LONGEST_REPLY = 4096
 MAX_REPLY = 4_000_000
 """Characters; a reply beyond it is a server gone wrong."""
 
@@ -152,6 +155,22 @@ class HostedModel:
                 failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised out here so that the library's exception, which holds the request, is not its context.
         raise failure
+
+    def estimate(self, call: ModelCall) -> float | None:
+        """By the list price, at three characters a token, which is more than nearly all texts have."""
+        if self._price == "free":
+            return 0.0
+        if self._price != "listed":
+            return None
+        said = [call.system, *(message.content for message in call.messages)]
+        offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
+        tokens = (sum(map(len, said)) + offered) // CHARACTERS_A_TOKEN + 1
+        usage = RequestUsage(input_tokens=tokens, output_tokens=call.max_tokens or LONGEST_REPLY)
+        model = self._model
+        expected = ModelResponse(
+            parts=[], usage=usage, model_name=model.model_name, provider_name=model.system, provider_url=model.base_url
+        )
+        return self._usage(expected).cost
 
     def _settings(self, call: ModelCall) -> RequestSettings:
         settings = RequestSettings()

@@ -12,7 +12,9 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from quire.engine.progress import FanView, Progress, StepView
+from quire.engine.turns import RETURN
 from quire.render.text import fan_words, numbers, one_line, visible
+from quire.render.turns import answered, called, turn_title, used_of
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4
@@ -66,7 +68,7 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
     rows: list[Text] = []
     current, wanted = 0, _current(steps)
     for number, step in enumerate(steps):
-        rows += [step_line(step, width, moment), *failure_lines(step, FAILURE_ROWS, moment)]
+        rows += [step_line(step, width, moment), *failure_lines(step, FAILURE_ROWS, moment), *call_lines(step, moment)]
         # The failures of the step under way stay in the window with it.
         current = len(rows) - 1 if number == wanted else current
     lines = [*_window(rows, current, max(0, room - 1 - len(stream))), *stream]
@@ -78,6 +80,10 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
     lines: list[Text] = []
     for step in shown_steps(progress):
         lines += [step_line(step, width, moment), *failure_lines(step, SUMMARY_FAILURES, moment)]
+        lines += call_lines(step, moment)
+    if any(step.thread and not step.depth for step in progress.steps.values()):
+        lines.append(Text(_used(progress), style="dim"))
+        return [_fitting(line, width) for line in lines]
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)
@@ -99,7 +105,8 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     line.append(f" {one_line(step.label)} ", style="dim" if style == "dim" else "")
     fan = _BAR + 24 if step.fan and running else 24 if step.fan else 0
     room = width - 1 - line.cell_len - (cell_len(took) + 2 if took else 0) - fan
-    title = Text(one_line(step.title), style="dim" if style == "dim" else "bold" if running else "")
+    words = turn_title(step) if step.thread else one_line(step.title)
+    title = Text(words, style="dim" if style == "dim" else "bold" if running else "")
     title.truncate(max(room, 8), overflow="ellipsis")
     line.append_text(title)
     if step.fan and (step.fan.total or step.fan.failed):
@@ -137,9 +144,36 @@ def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
     return [*([Text(f"    … {hidden} more failed", style="dim")] if hidden else []), *lines]
 
 
+def call_lines(step: StepView, moment: Moment) -> list[Text]:
+    """The tools that the model of a turn has called, each with what came of it; what was not allowed in red."""
+    lines = []
+    for call in step.calls.values():
+        status = "failed" if call.kind else "running" if call.result is None else "completed"
+        if call.result is None and step.status != "running":
+            status = "completed" if call.name == RETURN else "paused"
+        result = answered(call)
+        line = Text("  " * (step.depth + 1))
+        line.append(_glyph(status, moment), style=_STYLES[status])
+        line.append(f" {one_line(called(call))}", style="red" if call.kind else "")
+        if result:
+            line.append(f" → {result}" if moment.unicode else f" -> {result}", style="red" if call.kind else "dim")
+        lines.append(line)
+    return lines
+
+
+def _used(progress: Progress, first: int | None = None) -> str:
+    """What a thread has used of its limits, or of the first of them, which are those that it comes to."""
+    parts = [f"{name} {much}" + (f" of {most}" if most else "") for name, much, most in used_of(progress)]
+    return " · ".join(parts[:first])
+
+
 def status_line(progress: Progress, moment: Moment) -> Text:
     if moment.note:
         return Text(moment.note, style="yellow")
+    if any(step.thread and not step.depth for step in progress.steps.values()):
+        return Text(f"{_used(progress, 3)} · Ctrl-C pauses", style="dim")
+    if not progress.steps:
+        return Text("starting · Ctrl-C pauses", style="dim")
     top = [step for step in progress.steps.values() if not step.depth]
     at = next((number for number, step in enumerate(top, 1) if step.status == "running"), None)
     parts = [f"step {at} of {len(top)}" if at else _steps(len(top)), totals(progress, moment.seconds)]

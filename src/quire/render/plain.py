@@ -10,7 +10,9 @@ from typing import TextIO
 
 from quire.engine.progress import Progress, StepView
 from quire.engine.records import Event
-from quire.render.text import duration, fan_words, one_line
+from quire.engine.turns import CallView, call_number, turn_of
+from quire.render.text import duration, fan_words, one_line, place
+from quire.render.turns import answered, called, hook_words, turn_title
 from quire.render.view import Talk, end_fan
 
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
@@ -34,13 +36,40 @@ class PlainView(Talk):
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
             self.say(f"  {event.label} {which} failed: {one_line(str(event.data.get('message', '')))}")
+        elif event.type in ("effect", "tool_told", "hook_action", "thread_ended"):
+            self._show_turn(event)
         elif step is not None and event.type == "step_started":
             self.pause()
             self._write(self._head(step))
             self._open = step.path
         elif step is not None and event.type in _ENDS:
             end_fan(step, event)
-            self._end(step, _ENDS[event.type])
+            if not step.thread:
+                self._end(step, _ENDS[event.type])
+
+    def _show_turn(self, event: Event) -> None:
+        """A thread as it goes on: what its model says and calls, and what it is told."""
+        step = self._progress.step_of(event.path)
+        if step is None or not step.thread:
+            return
+        indent = "  " * (step.depth + 1)
+        if event.type == "hook_action":
+            for hook in self._progress.threads[step.thread].hooks:
+                if hook.path == event.path:
+                    self.say(f"{indent}{one_line(hook_words(hook))}")
+        elif event.type == "tool_told":
+            number = call_number(event.path, turn_of(event.path))
+            call = step.calls.get(0 if number is None else number, CallView())
+            mark = "!" if call.kind else "<"
+            self.say(f"{indent}{mark} {one_line(call.tool or call.name)} {answered(call)}")
+        elif event.record is not None and event.record.kind == "model" and event.record.state == "ok":
+            if self._open != step.path:
+                self.pause()
+                self._write(self._head(step))
+            self._open = ""
+            self._write(f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})\n")
+            for call in step.calls.values():
+                self.say(f"{indent}> {one_line(called(call))}")
 
     def say(self, line: str) -> None:
         self.pause()
@@ -69,6 +98,8 @@ class PlainView(Talk):
         return step.elapsed + sum(inside)
 
     def _head(self, step: StepView) -> str:
+        if step.thread:
+            return f"{'  ' * step.depth}[{one_line(step.label)}]"
         number = f"{step.path}/{self._total}" if step.depth == 0 else step.label
         return f"{'  ' * step.depth}[{number}] {one_line(step.title) or step.label} …"
 
@@ -79,5 +110,5 @@ class PlainView(Talk):
 
 
 def warning_line(event: Event) -> str:
-    where = f"step {event.label}: " if event.label else ""
+    where = f"{place(event.label)}: " if event.label else ""
     return f"warning: {where}{one_line(str(event.data.get('message', '')))}"

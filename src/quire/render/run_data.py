@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow
+from quire.engine.turns import CallView
 from quire.runtime.view import RunView
 from quire.values import Value
 
@@ -48,6 +49,25 @@ def view_data(view: RunView) -> dict[str, Value]:
         "output": view.value if view.replay.finished else None,
         "artifact_type": view.artifact_type,
         **({"stores": dict(view.stores)} if is_pipeline else {}),
+        **(_thread(view) if view.thread else {}),
+    }
+
+
+def _thread(view: RunView) -> dict[str, Value]:
+    """What a run of a directive has besides."""
+    thread, ended = view.thread, view.ended
+    return {
+        "outputs": ended.get("outputs", {}),
+        "result": ended.get("result", ""),
+        "closing_message": ended.get("closing_message"),
+        "limit_type": ended.get("limit_type"),
+        "used": ended.get("cost"),
+        "limits": thread.limits.as_value() if thread else None,
+        "capabilities": list(thread.grants) if thread else [],
+        "threads": [
+            {"path": one.path, "directive": one.id, "depth": one.depth, "tools": list(one.tools), "ended": one.ended}
+            for one in view.replay.progress.threads.values()
+        ],
     }
 
 
@@ -87,7 +107,18 @@ def _step(step: StepView) -> Value:
         "input_tokens": step.input_tokens,
         "output_tokens": step.output_tokens,
         "cost": step.cost,
+        **({"thread": step.thread, "calls": [_call(call) for call in step.calls.values()]} if step.thread else {}),
         **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
+    }
+
+
+def _call(call: CallView) -> Value:
+    return {
+        "name": call.name,
+        "tool": call.tool,
+        "arguments": dict(call.arguments),
+        "result": call.result,
+        "error": call.kind or None,
     }
 
 

@@ -10,7 +10,8 @@ import click
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.render.tables import Style, age, short, status_colour, table, tokens
-from quire.render.text import duration, fan_words, money, one_line, visible
+from quire.render.text import duration, fan_words, money, one_line, place, visible
+from quire.render.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.runtime.view import RunView
 from quire.values import Value, as_texts
 
@@ -43,7 +44,13 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     if view.pins.inputs:
         yield from _paragraph("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
-    yield from _paragraph("steps", table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1)))
+    if used := used_of(view.replay.progress):
+        rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
+        yield from _paragraph("used", table(rows))
+    yield from _paragraph("turns" if view.thread else "steps", _steps(steps))
+    hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
+    if hooks:
+        yield from _paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
     failures = [line for step in steps if step.fan for line in _failures(step)]
     if failures:
         yield from _paragraph("items that failed", failures)
@@ -53,7 +60,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     if own:
         yield from _paragraph("named outputs", _values(own))
     warnings = [
-        f"{f'step {label}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings
+        f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings
     ]
     if warnings:
         yield from _paragraph("warnings", warnings)
@@ -62,6 +69,8 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     if view.questions:
         lines = [line for question in view.questions for line in question_lines(question, now)]
         yield from _paragraph("waiting for an answer", lines)
+    if view.closing:
+        yield from _paragraph("closing message", visible(view.closing).split("\n"))
     if view.replay.finished:
         yield from _paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
 
@@ -69,7 +78,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
 def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     yield click.style(one_line(row.title) or row.id, bold=True)
     cost = money(row.cost)
-    at = f" at step {one_line(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
+    at = f" at {place(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
     yield f"{'run':9} {row.id}"
     yield f"{'status':9} {_coloured(said(row.status), row.status)}{at}"
     facts = [
@@ -82,7 +91,7 @@ def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
-        where = f"step {_where(row)}: " if _where(row) else ""
+        where = f"{place(_where(row))}: " if _where(row) else ""
         facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
         if row.format == "pipeline" and row.ended_by:
             facts.append(("failed at", ", ".join(row.ended_by)))
@@ -109,7 +118,7 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 def question_lines(question: Question, now: float) -> list[str]:
     """A question, what may be answered, and until when."""
     at = f" at {one_line(question.path)}" if _is_nested(question) else ""
-    lines = [f"step {one_line(question.label)}{at} ({question.kind}): {one_line(question.prompt)}"]
+    lines = [f"{place(question.label)}{at} ({question.kind}): {one_line(question.prompt)}"]
     if question.options:
         lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
     if question.default is not None:
@@ -123,13 +132,26 @@ def question_lines(question: Question, now: float) -> list[str]:
 def event_line(event: Event) -> str:
     """One stored event for those who read along; empty for what only machines want."""
     data = event.data
-    step = f"step {one_line(event.label)}" if event.label else ""
+    step = place(event.label) if event.label else ""
     title = one_line(str(data.get("title", "")))
     match event.type:
         case "effect":
             took = duration(float(str(data.get("elapsed", 0))))
             used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
             what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
+            what.append(effect_words(event))
+        case "thread_started":
+            what = ["thread", str(data.get("thread", "")), "started"]
+        case "thread_ended":
+            how = "completed" if data.get("success") else "failed:"
+            what = ["thread", str(data.get("thread", "")), how, str(data.get("error", ""))]
+        case "tools_offered":
+            offered = data.get("tools")
+            what = ["may use", ", ".join(map(str, offered)) if isinstance(offered, list | tuple) and offered else "no tools"]
+        case "hook_action":
+            what = [f"hook {data.get('hook') or ''} on {data.get('event')}:", str(data.get("item_id", ""))]
+        case "tool_called":
+            what = ["starts", str(data.get("tool", ""))]
         case "question":
             what = ["asks:", str(data.get("prompt", ""))]
         case "warning":
@@ -182,11 +204,23 @@ def said(status: str) -> str:
     return status.replace("_", " ")
 
 
+def _steps(steps: Sequence[StepView]) -> list[str]:
+    """A row for each; under a turn the tools that it called."""
+    rows = table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1))
+    lines = []
+    for step, row in zip(steps, rows, strict=True):
+        lines.append(row)
+        for line, call in zip(call_lines(step, "  " * (step.depth + 2)), step.calls.values(), strict=True):
+            lines.append(click.style(line, fg="red") if call.kind else line)
+    return lines
+
+
 def _step(step: StepView) -> tuple[str, ...]:
     return (
         "  " * step.depth + step.label,
         said(step.status),
-        short(step.title, _TITLE) + (f"  {fan_words(step.fan)}" if step.fan else ""),
+        short(turn_title(step) if step.thread else step.title, _TITLE)
+        + (f"  {fan_words(step.fan)}" if step.fan else ""),
         duration(step.elapsed) if step.elapsed >= 0.05 else "",
         tokens(step.input_tokens, step.output_tokens),
         money(step.cost),

@@ -7,6 +7,7 @@ cursor, change the window's title or hide what stands beside it.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import textwrap
 from typing import TYPE_CHECKING
@@ -16,6 +17,14 @@ from quire.values import Value, clean
 
 if TYPE_CHECKING:
     from quire.engine.progress import FanView
+
+
+_TURN = re.compile(r"(?:^|.* )turn \d+")
+
+
+def place(label: str) -> str:
+    """Where something happens, in a sentence: `step 3`, `turn 3`."""
+    return one_line(label) if _TURN.fullmatch(label) else f"step {one_line(label)}"
 
 
 def visible(text: str) -> str:

@@ -105,7 +105,10 @@ class Directives:
 
     def walk(self, pins: Pins, setting: Setting) -> Walk:
         """The thread of a run from what the run pinned."""
-        setup = set_up(
+        return interpret_directive(self.setup(pins, setting))
+
+    def setup(self, pins: Pins, setting: Setting) -> Setup:
+        return set_up(
             setting.bundles[""],
             pins.inputs,
             PATH,
@@ -113,7 +116,6 @@ class Directives:
             granted=Grants.of(pins.grants),
             open_document=lambda text: open_document(text, setting),
         )
-        return interpret_directive(setup)
 
     def granted_now(self, pins: Pins, now: Grants) -> Grants:
         """What the run had at its start, less what reaches further than the user allows by now.

@@ -15,7 +15,7 @@ from quire.documents import Document
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
 from quire.engine.ports import People
-from quire.engine.records import Status
+from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, Refused
 from quire.formats.pipeline.gate import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
@@ -39,11 +39,16 @@ class Envelope:
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """Who launches. One that has read content from outside in its run, or has no profile, launches nothing."""
+    """Who launches. One that has read content from outside in its run, or has no profile, launches nothing.
+
+    `run_id` is what the run will be called, where that is settled: one that is there already is gone on with. `within`
+    is all that the run may do at most, where its launcher is a run itself."""
 
     recipient: str
     identity: str
     grants: Grants
+    run_id: str = ""
+    within: Grants | None = None
     untrusted: bool = False
     profile: bool = True
 
@@ -112,7 +117,13 @@ class Launching:
         """The same for a document that the caller has at hand, of any format."""
         try:
             launcher.check(document.runnable().title)
-            run = await self._runtime.start(document, given, replace(self._options, reply_to=launcher.recipient))
+            run = launcher.run_id
+            row = await self._runtime.store.get(run) if run else None
+            if row is None:
+                options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
+                run = await self._runtime.start(document, given, options, run_id=run)
+            elif row.status in FINAL:
+                return await self._ended(run)
         except QuireError as error:
             return Envelope("error", {"error": str(error)})
         if not wait:
@@ -120,6 +131,12 @@ class Launching:
             return Envelope("started", {"run_id": run})
         ended = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
         return envelope_of(run, ended)
+
+    async def _ended(self, run: str) -> Envelope:
+        """The same envelope again, of a run that has ended long ago."""
+        view = await self._runtime.view(run)
+        result = view.replay.result
+        return envelope_of(run, Ended(view.row.status, view.row.position, result, view.row.failure))
 
     async def settled(self) -> None:
         """Waits for the launches that nobody waits for."""

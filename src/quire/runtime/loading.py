@@ -8,7 +8,7 @@ from typing import cast
 
 from quire.engine.call_document import Opened
 from quire.engine.pipeline.setting import Setting
-from quire.engine.ports import Loader
+from quire.engine.ports import Loader, Store
 from quire.engine.requests import Load
 from quire.engine.thread.bundle import Bundle
 from quire.errors import QuireError, Refused, StepFailed
@@ -22,11 +22,16 @@ from quire.values import Value, decode, encode
 class ItemLoader:
     """Items of the workspace by their ids, verified when they are loaded; anything else is the prompts' business."""
 
+    store: Store
+    run: str
     prompts: Loader
     gathering: Callable[[], Gathering]
     callees: Callable[[], Callees]
 
     async def load(self, request: Load) -> str | None:
+        if request.scheme == "letters":
+            letters = await self.store.letters(self.run)
+            return encode([one.text for one in letters[int(request.where) :]])
         if request.scheme not in ("directive", "knowledge", "document"):
             return await self.prompts.load(request)
         try:

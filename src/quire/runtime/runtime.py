@@ -42,8 +42,9 @@ from quire.runtime.view import RunView
 from quire.source import Source
 from quire.store import DEFAULT_PATH, open_store
 from quire.tools.gate import Gate, open_gate
+from quire.tools.names import LAUNCHES
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.configuration import load_settings
@@ -64,7 +65,9 @@ LOCAL_CONTEXT_CHARACTERS = 12_000
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What a run is started with, besides its inputs. `answers` are by step label, `limits` are those of a thread."""
+    """What a run is started with, besides its inputs. `answers` are by step label, `limits` are those of a thread.
+
+    `within` is all that the run may do at most, where another run launches it."""
 
     model: str | None = None
     breakpoints: tuple[str, ...] = ()
@@ -74,6 +77,7 @@ class RunOptions:
     budget: float | None = None
     reply_to: str = ""
     limits: Mapping[str, Value] = field(default_factory=dict)
+    within: Grants | None = None
 
 
 class Runtime:
@@ -136,7 +140,13 @@ class Runtime:
         return choice
 
     async def start(
-        self, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None = None
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        choice: Choice | None = None,
+        *,
+        run_id: str = "",
     ) -> str:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
         plan = document.runnable()
@@ -148,6 +158,8 @@ class Runtime:
         if plan.format == "directive":
             started = self.directives.start(document, inputs, options.limits, granted, one_model=one_model)
             granted = started.grants
+        if options.within is not None:
+            granted = granted.narrow(options.within)
         values = _values(plan, inputs, started)
         check_labels(plan, options.breakpoints, options.answers)
         if "agents" in self.settings.requested and has_agents(plans):
@@ -186,7 +198,7 @@ class Runtime:
             encode(values)
         except InvalidValue as error:
             raise BadInputs([f"the inputs are not JSON: {error}"]) from None
-        run = new_run_id(self.clock.now())
+        run = run_id or new_run_id(self.clock.now())
         sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
         texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
         await self.store.create(
@@ -221,7 +233,7 @@ class Runtime:
             gate = self._gate(plans, self._grants(plan, pins), run)
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
-            loader = self._loader(pins, gate)
+            loader = self._loader(run, pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
             ports = Ports(
@@ -298,8 +310,10 @@ class Runtime:
         effects = await self.store.effects(run)
         questions = await self.store.questions(run)
         stands = row.ended_by if row.status is Status.PAUSED else ()
+        setting = await self._setting(pins)
+        thread = self.directives.setup(pins, setting) if plan.format == "directive" else None
         replayed = replay(
-            self._walk(plan, pins, await self._setting(pins)),
+            self._walk(plan, pins, setting),
             effects,
             Progress.of(plan),
             lambda boundary: boundary.path in stands or boundary.label in pins.breakpoints,
@@ -310,7 +324,10 @@ class Runtime:
                 step.status = str(Status.AWAITING_INPUT)
         for record in effects:
             replayed.progress.add_effect(record)
-        return RunView(row, pins, document, replayed, effects, questions)
+        if thread is not None:
+            replayed.progress.limits = thread.limits.as_value()
+        bundle = setting.bundles.get("")
+        return RunView(row, pins, document, replayed, effects, questions, thread, bundle)
 
     async def _pinned(self, row: RunRow) -> tuple[Pins, Document]:
         pins = Pins.of(row.pins)
@@ -395,7 +412,8 @@ class Runtime:
             return Batch(effects=(passed,), update=update)
         if overrides:
             raise RunState(
-                f"run {row.id} is {row.status.words} and does not stand at the end of a step: values can be set only there"
+                f"run {row.id} is {row.status.words} and does not stand at the end of a step: "
+                "values can be set only there"
             )
         again = tuple(expanded(row.ended_by, [record.path for record in records]))
         if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
@@ -417,8 +435,10 @@ class Runtime:
             lambda name: self.directives.gathering(one_model=one_model).gather(name),
         )
 
-    def _loader(self, pins: Pins, gate: Tools) -> ItemLoader:
+    def _loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:
         return ItemLoader(
+            self.store,
+            run,
             PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt),
             lambda: self.directives.gathering(one_model=pins.one_model),
             lambda: self.callees(one_model=pins.one_model),
@@ -437,7 +457,19 @@ class Runtime:
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
-        return open_gate(self.settings, grants, self._environ, run=run)
+        if not has_threads(plans):
+            return open_gate(self.settings, grants, self._environ, run=run)
+        return open_gate(self.settings, grants, self._environ, run=run, others=self._launching(run, grants))
+
+    def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
+        """The launch tools of a run's threads."""
+        from quire.runtime.known_tools import KnownTools
+        from quire.runtime.launch import Launching
+        from quire.runtime.launch_tools import LaunchConnection
+
+        known = KnownTools(self.settings, grants, self._environ)
+        launching = Launching(self, known, shell=known.shell)
+        return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
     async def _preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
         """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""

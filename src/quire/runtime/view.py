@@ -9,18 +9,24 @@ from dataclasses import dataclass
 from quire.documents import Document
 from quire.engine.records import EffectRecord, Question, RunRow, Status
 from quire.engine.replay import Replay
+from quire.engine.thread.bundle import Bundle
+from quire.engine.thread.setup import Setup
 from quire.runtime.pins import Pins
 from quire.values import Value
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
+    """`thread` is that of a directive as it started, `bundle` all that it is composed from."""
+
     row: RunRow
     pins: Pins
     document: Document
     replay: Replay
     effects: Sequence[EffectRecord]
     questions: Sequence[Question]
+    thread: Setup | None = None
+    bundle: Bundle | None = None
 
     @property
     def output(self) -> str:
@@ -30,13 +36,24 @@ class RunView:
 
     @property
     def value(self) -> Value:
-        """What the run gave; null, or empty text for a playbook, before it has ended."""
+        """What the run gave, for a directive its outputs; before it has ended empty text, or null for a pipeline."""
         return self._result().get("output", None if self.row.format == "pipeline" else "")
 
     @property
     def stores(self) -> Mapping[str, Value]:
         """The named stores of a pipeline as far as it has come: its inputs, and what its steps have written."""
         return {**self.pins.inputs, **self.replay.progress.stores} if self.row.format == "pipeline" else {}
+
+    @property
+    def ended(self) -> Mapping[str, Value]:
+        """How the thread of a directive ended, in the words of its `Ending`; empty while it has not."""
+        outermost = self.replay.progress.threads.get(self.thread.path) if self.thread else None
+        return (outermost.ended if outermost else None) or {}
+
+    @property
+    def closing(self) -> str:
+        """What the directive says at its end; empty where it says nothing."""
+        return str(self.ended.get("closing_message") or "")
 
     @property
     def artifact_type(self) -> str:

@@ -16,7 +16,7 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
-from quire.tools.names import ACTIONS, Names, Target, may_use
+from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
 from quire.trust.capabilities import Grants, flat_name, mcp_tool
@@ -165,7 +165,7 @@ class Gate:
             place, tool = await self._names.resolve(tool)
         connection = self._registry.connection(place)
         identity = connection.tool_id(tool)
-        if place != ACTIONS and not may_use(self._grants, identity):
+        if place not in SELF_CHECKING and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
         return connection, await self._registry.spec(place, tool)
 
@@ -208,9 +208,16 @@ def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def open_gate(
-    settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None, *, run: str = ""
+    settings: Settings,
+    grants: Grants,
+    environ: Mapping[str, str] | None = None,
+    *,
+    run: str = "",
+    others: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
 ) -> Gate:
-    """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`."""
+    """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`.
+
+    `others` are connections for certain grants that whoever opens the gate has."""
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.items.connection import ItemsConnection
     from quire.tools.mcp import McpConnection
@@ -226,7 +233,7 @@ def open_gate(
 
     def scoped(grants: Grants) -> dict[str, Connection]:
         built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
-        return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run)}
+        return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
     redactor = Redactor(find_secrets(environ, settings.servers.values()))
     return Gate(Registry({**connections, **scoped(grants)}), grants, redactor, scoped=scoped)

@@ -20,6 +20,11 @@ from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
 ACTIONS = ITEMS
 """The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which look at the grants of each item themselves."""
 
+LAUNCHES = "quire/launch"
+"""The connection of the launch tools, which look at the grant of each pipeline themselves: no server is called so."""
+
+SELF_CHECKING = (ACTIONS, LAUNCHES)
+
 Target: TypeAlias = tuple[str, str]
 """A connection and a tool at it."""
 
@@ -60,7 +65,7 @@ class Names:
         wanted = Grants.of([grant_for(pattern)])
         found: list[tuple[str, ToolSpec]] = []
         for place in self._registry.names():
-            if place == ACTIONS or not self._reaches(place):
+            if place in SELF_CHECKING or not self._reaches(place):
                 continue
             for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
                 name = tool if place in (BUILT_IN, RESERVED) else f"{place}__{tool}"
@@ -71,9 +76,9 @@ class Names:
 
     async def usable(self, place: str) -> list[ToolSpec]:
         """All tools at a connection that the run may use."""
-        if place == ACTIONS:
+        if place in SELF_CHECKING:
             specs = (await self._registry.connection(place).tools()).values()
-            return [spec for spec in specs if self._grants.has_any(spec.name)]
+            return [spec for spec in specs if self._grants.has_any("execute.pipeline" if place == LAUNCHES else spec.name)]
         if not self._reaches(place):
             return []
         found = sorted((await self._registry.connection(place).tools()).items())
@@ -125,7 +130,7 @@ class Names:
         ]
 
     def _servers(self) -> list[str]:
-        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED, ACTIONS)]
+        return [name for name in self._registry.names() if name not in (BUILT_IN, RESERVED, *SELF_CHECKING)]
 
     def _may(self, place: str, tool: str) -> bool:
         return self._registry.has(place) and may_use(self._grants, self._registry.connection(place).tool_id(tool))
@@ -142,7 +147,7 @@ class Names:
         names: dict[str, object] = dict(SPECS) if self._registry.has(BUILT_IN) else {}
         left_out: list[str] = []
         for place in self._registry.names():
-            if place in (BUILT_IN, ACTIONS):
+            if place in (BUILT_IN, *SELF_CHECKING):
                 continue
             if not self._may(place, name):
                 left_out.append(place)

@@ -85,7 +85,7 @@ def python_tool(name: str) -> str:
 def capability(primary: Primary, item_type: str, item_id: str) -> str:
     """What is needed to do this with that item; an empty id (a query) needs the type alone."""
     head = f"rye.{primary}.{item_type}"
-    return f"{head}.{canonical(item_id).replace('/', '.')}" if item_id else head
+    return f"{head}.{_identity(item_type, item_id).replace('/', '.')}" if item_id else head
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class Grants:
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
         """Whether a request by a document goes through, with what is always allowed and what a query needs."""
-        identity = canonical(item_id)
+        identity = _identity(item_type, item_id)
         if primary == "execute" and item_type == "tool" and _always(identity):
             return True
         if item_id:
@@ -193,6 +193,11 @@ def grant_for(name: str) -> str:
 
 def _bytes(text: str) -> str:
     return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
+
+
+def _identity(item_type: str, item_id: str) -> str:
+    """Only tools have other names: a knowledge item called `shell` is just that."""
+    return canonical(item_id) if item_type == "tool" else _ODD.sub(lambda found: _bytes(found.group()), item_id)
 
 
 def _always(item_id: str) -> bool:

@@ -57,11 +57,6 @@ class Item:
     text: str
     stored: str
 
-    @property
-    def label(self) -> str:
-        """How messages name it."""
-        return f"{self.type} {self.id}"
-
 
 def checked_id(item_id: str) -> tuple[str, ...]:
     """The parts of an id. Raises `Refused` for one that could mean anything but a file in a space."""

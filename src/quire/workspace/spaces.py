@@ -16,7 +16,7 @@ from pathlib import Path
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.source import MAX_DOCUMENT_BYTES, normalise
 from quire.workspace import built_in
-from quire.workspace.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName, checked_id
+from quire.workspace.items import FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.workspace.playbooks import load_playbooks
 from quire.workspace.settings import Settings
 
@@ -66,10 +66,6 @@ class Spaces:
             if found is not None:
                 return found
         return self._bare(item_type, item_id, source) if len(parts) == 1 else None
-
-    def types(self, item_id: str, source: SpaceName | None = None) -> list[ItemType]:
-        """The types that have an item of this id."""
-        return [one for one in ITEM_TYPES if self.find(one, item_id, source) is not None]
 
     def entries(self, item_type: ItemType, source: SpaceName | None = None) -> list[Entry]:
         """All items of a type without those that another one hides, in the order of spaces and ids."""

@@ -158,6 +158,11 @@ def test_what_is_missing(text: str, expected: list[str]) -> None:
     assert [code for code, _ in codes_in(text)] == expected
 
 
+def test_everything_is_said_at_once() -> None:
+    text = document('<permissions><load /><acknowledge /></permissions><limits turn="1" />', INPUTS, "{input:x}")
+    assert {"DR010", "DR011", "DR021", "DR108", "DR109", "DR201"} <= {code for code, _ in codes_in(text)}
+
+
 def test_findings_are_in_the_order_of_the_text() -> None:
     lines = [line for _, line in found(METADATA + '<limits turn="1" />', INPUTS, "{input:x}\n\n{input:y}")]
     assert lines == sorted(lines) and len(set(lines)) > 2

@@ -1,4 +1,4 @@
-"""The actions through the gate, as a thread makes them: what the built-in create_directive does, and what it must not."""
+"""The actions through the gate, as a thread makes them: what create_directive does, and what it must not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def opened(shelf: Shelf) -> Gate:
 
 
 async def call(gate: Gate, tool: str, **arguments: Value) -> dict[str, Value]:
-    answer = await gate.call(ToolRequest("thread/turn[1]/tool[0]", "1", "", tool, arguments), "effect-1")
+    place, name = ("rye", tool.removeprefix("rye_")) if tool.startswith("rye_") else ("", tool)
+    answer = await gate.call(ToolRequest("thread/turn[1]/tool[0]", "1", place, name, arguments), "effect-1")
     assert isinstance(answer, dict)
     return answer
 
@@ -56,22 +57,29 @@ async def test_no_more_than_the_run_may_do(shelf: Shelf) -> None:
         await call(gate, "rye/file-system/write", path=".ai/directives/demo/own_all.md", content=strong)
         with pytest.raises(Denied, match="may do what this run may not"):
             await call(gate, "rye_sign", item_type="directive", item_id="demo/own_all")
-        for tool, arguments in (
+        denied: list[tuple[str, dict[str, Value]]] = [
             ("rye/file-system/write", {"path": ".ai/knowledge/demo/k.md", "content": "x"}),
             ("rye/file-system/write", {"path": ".ai/config/capability_risk.yaml", "content": "x"}),
             ("rye/file-system/edit_lines", {"path": "a", "changes": [{"line_id": "a", "new_content": ""}]}),
             ("rye/bash", {"command": "id"}),
             ("rye_fetch", {"item_type": "knowledge", "item_id": "Identity"}),
-            ("rye_sign", {"item_type": "knowledge", "item_id": "rye/agent/core/*", "source": "project"}),
+            ("rye_fetch", {"query": "who", "scope": "knowledge"}),
+            ("rye_sign", {"item_type": "knowledge", "item_id": "demo/none"}),
             ("rye_execute", {"item_type": "directive", "item_id": "rye/agent/core/base"}),
-        ):
-            with pytest.raises((Denied, AssertionError)):
-                answer = await call(gate, tool, **arguments)  # type: ignore[arg-type]
-                assert answer["status"] != "error"
+        ]
+        for tool, arguments in denied:
+            with pytest.raises(Denied):
+                await call(gate, tool, **arguments)
 
 
 async def test_arguments_are_held_to_the_schema(shelf: Shelf) -> None:
     async with opened(shelf) as gate:
-        for arguments in ({"item_type": "widget", "item_id": "a"}, {"item_id": "a", "destination": "system"}, {"x": 1}):
+        wrong: list[dict[str, Value]] = [
+            {"item_type": "widget", "item_id": "a"},
+            {"item_id": "a", "destination": "system"},
+            {"item_id": "a", "limit": 0},
+            {"path": "/etc/passwd"},
+        ]
+        for arguments in wrong:
             with pytest.raises(ToolFailed, match="does not take these arguments"):
-                await call(gate, "rye/fetch", **arguments)  # type: ignore[arg-type]
+                await call(gate, "rye_fetch", **arguments)

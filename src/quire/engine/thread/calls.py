@@ -21,11 +21,15 @@ from quire.engine.thread.purse import Purse
 from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
+from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
 from quire.trust.capabilities import Grants, canonical, from_flat_name
 from quire.values import Value
 
 EXECUTE = "rye/execute"
 ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
+LAUNCHES = "quire/launch"
+"""Where the launch tools live."""
+
 OUTSIDE = ("rye/web/", "mcp/")
 """Where content comes from that nobody here has written: who has read it launches nothing."""
 
@@ -35,7 +39,8 @@ Steps = Generator[Request, Any, Any]
 class Calls:
     """The calls of one thread. `offered` are the ids of the tools by the names that the model was told.
 
-    `spent` is what documents that it called have cost and that the loop has not counted yet."""
+    `spent` is what documents that it called have cost and that the loop has not counted yet; `launched` is true once a
+    run may send it a letter."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -43,6 +48,7 @@ class Calls:
         self.children = Children(setup)
         self.untrusted = False
         self.spent = 0.0
+        self.launched = False
         self._grants = Grants.of(setup.grants)
 
     def own_tools(self) -> list[Offered]:
@@ -81,7 +87,35 @@ class Calls:
         except Refused as error:
             return at_once(failed(tool, StepFailed(str(error), kind="denied")))
         self.untrusted = self.untrusted or tool.startswith(OUTSIDE)
+        if _launches(tool):
+            return self._launch(tool, arguments, path, label)
         return self._dispatch(tool, arguments, path, label)
+
+    def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        """A registered pipeline that is waited for is part of this run; any other launch is a run of its own."""
+        given: Value = arguments
+        name = tool.removeprefix(LAUNCH_PREFIX)
+        if tool == "run_pipeline":
+            name, given = str(arguments.get("name", "")), arguments.get("input")
+        elif tool in LAUNCHING:
+            self.launched = True
+            return at_once(failed(tool, _floor())) if self.untrusted else self._dispatch(tool, arguments, path, label)
+
+        def call() -> Steps:
+            self._check_document("pipeline", name)
+            inputs = given if isinstance(given, Mapping) else {}
+            try:
+                output = yield from self._document(f"pipeline:{name}", inputs, path, label)
+            except StepFailed as error:
+                return {"status": "error", "data": {"error": error.message}}
+            return {"status": "ok", "data": {"output": output}}
+
+        return guarded(tool, call())
+
+    def _check_document(self, item_type: str, item_id: str) -> None:
+        self._grants.require("execute", item_type, item_id)
+        if item_type == "pipeline" and self.untrusted:
+            raise _floor()
 
     def run_directive(
         self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
@@ -95,7 +129,7 @@ class Calls:
 
         def call() -> Steps:
             action = ACTIONS.get(tool)
-            place, name = ("rye", action) if action else ("", tool)
+            place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
             return (yield ToolRequest(f"{path}/tool", label, place, name, arguments, grants=self.setup.grants))
 
         return guarded(tool, call(), [f"{path}/tool"])
@@ -121,10 +155,7 @@ class Calls:
             }
             return (yield from self.children.fork(asked, path, label, cost, sharing))
         if item_type in ("pipeline", "playbook"):
-            self._grants.require("execute", item_type, item_id)
-            if item_type == "pipeline" and self.untrusted:
-                why = "content from the network or from an MCP server was read in this run: it launches no pipeline"
-                raise StepFailed(why, kind="denied")
+            self._check_document(item_type, item_id)
             return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
         return self._dispatch(EXECUTE, arguments, path, label)
 
@@ -162,6 +193,15 @@ def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str,
     if arguments.get("dry_run") is True:
         return EXECUTE, arguments
     return named, parameters or {}
+
+
+def _launches(tool: str) -> bool:
+    return tool in LAUNCHING or tool.startswith(LAUNCH_PREFIX)
+
+
+def _floor() -> StepFailed:
+    why = "content from the network or from an MCP server was read in this thread: it launches no pipeline"
+    return StepFailed(why, kind="denied")
 
 
 def _as_thread(arguments: Mapping[str, Value]) -> bool:

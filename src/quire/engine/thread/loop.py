@@ -6,6 +6,7 @@ turn and repeats nothing. Whatever the loop counts comes from records, so it cou
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -17,6 +18,7 @@ from quire.engine.requests import (
     Fan,
     Halt,
     HumanRequest,
+    Load,
     Message,
     Meter,
     Metering,
@@ -70,6 +72,7 @@ class _Following:
         self.turn = 0
         self._nudges = 0
         self._same = 0
+        self._letters = 0
         self._last: tuple[object, ...] = ()
         self.calls = Calls(setup)
         self.hooks = Hooking(setup, self._hook_directive)
@@ -100,6 +103,8 @@ class _Following:
         self.turn += 1
         self.hooks.paths.clear()
         yield Emit("step_started", self._at, self._label, {"title": self.setup.id, "depth": self.setup.depth})
+        if self.calls.launched:
+            yield from self._take_letters()
         text, uses = yield from self._ask_model()
         self.messages.append(Message("assistant", text, tuple(uses)))
         if uses:
@@ -153,6 +158,13 @@ class _Following:
             yield from self._count(path, turns=1)
             uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses
+
+    def _take_letters(self) -> Steps:
+        """What came of pipelines that were launched and not waited for."""
+        text: str | None = yield Load(f"{self._at}/letters", self._label, "letters", str(self._letters))
+        for letter in json.loads(text) if text else []:
+            self._letters += 1
+            self.messages.append(Message("user", letter))
 
     def _request(self, path: str) -> ModelRequest:
         left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
@@ -295,7 +307,8 @@ class _Following:
     def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
         told = encode({"error": problem})
         self.messages.append(Message("tool", told, answers=use.id))
-        yield Emit("tool_told", f"{self._at}/return", self._label, {"tool": RETURN_TOOL, "result": told}, kept=False)
+        said: dict[str, Value] = {"tool": RETURN_TOOL, "result": told, "kind": "outputs"}
+        yield Emit("tool_told", f"{self._at}/return", self._label, said, kept=False)
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
         """A limit ends the thread, unless a person whom a hook asks gives it more."""

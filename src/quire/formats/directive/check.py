@@ -24,9 +24,9 @@ _SPLIT = re.compile(r"[^\w-]++")
 
 def check_reading(reading: Reading) -> tuple[Diagnostic, ...]:
     """The findings of a reading and those of all checks, in the order of the text."""
-    directive = reading.directive
-    if directive is None:
+    if not reading.whole:
         return reading.diagnostics
+    directive = reading.partial
     found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *practice(directive)]
     return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end)))
 
@@ -52,9 +52,7 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
 
 def errors_of(reading: Reading) -> tuple[Diagnostic, ...]:
     """The findings of a reading, with those that keep it from running."""
-    if reading.directive is None:
-        return reading.diagnostics
-    return (*reading.diagnostics, *fatal(reading.directive))
+    return (*reading.diagnostics, *fatal(reading.partial)) if reading.whole else reading.diagnostics
 
 
 def _names(what: str, declared: tuple[Parameter, ...]) -> Iterator[Diagnostic]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.directive.codes import errors
 from quire.formats.directive.syntax import Directive
 from quire.source import Source
+
+_READABLE = (errors.PERMISSION_TAG, errors.RISK)
 
 
 @dataclass(slots=True)
@@ -19,6 +22,11 @@ class Reading:
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity is severity)
+
+    @property
+    def whole(self) -> bool:
+        """Whether everything could be read, so that there is more to find: the errors are about what it says."""
+        return all(found.code in _READABLE for found in self.of(Severity.ERROR))
 
     @property
     def directive(self) -> Directive | None:

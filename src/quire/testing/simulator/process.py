@@ -116,6 +116,8 @@ class MortalStore:
     async def acquire(self, run: str) -> Lease:
         self._process.point("before acquire")
         lease = await self._store.acquire(run)
+        if self._witness.stale:
+            self._witness.sync(await self._store.effects(run))
         self._process.epoch = lease.epoch
         self._witness.acquired(self._process, lease)
         self._process.point("after acquire")

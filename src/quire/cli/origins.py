@@ -1,0 +1,46 @@
+"""Where the permissions of a directive are written: the file and the line that a refusal, or `can`, points to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import QuireError
+from quire.source import Source
+from quire.workspace.spaces import Spaces
+
+if TYPE_CHECKING:
+    from quire.engine.thread.bundle import Bundle
+    from quire.engine.thread.compose import Granted
+    from quire.runtime.view import RunView
+    from quire.workspace.settings import Settings
+
+
+def permissions_of(view: RunView, settings: Settings) -> str:
+    """`FILE:LINE` of the first permission that the thread of a run has; empty for other formats."""
+    if view.thread is None or view.bundle is None or not view.thread.composed.capabilities:
+        return ""
+    return origin_of(view.thread.composed.capabilities[0], view.bundle, settings)
+
+
+def origin_of(granted: Granted, bundle: Bundle, settings: Settings) -> str:
+    """`FILE:LINE` where a capability is granted, as the texts of the bundle have it."""
+    text = bundle.directives.get(granted.origin_id, "")
+    line = Source.of(text, "").position(granted.span.start).line
+    return f"{file_of(granted.origin_id, settings)}:{line}"
+
+
+def file_of(item_id: str, settings: Settings) -> str:
+    """The file of a directive as people would type it; its id where it is gone."""
+    try:
+        item = Spaces(settings).find("directive", item_id)
+    except QuireError:
+        item = None
+    return shown_path(item.path) if item else item_id
+
+
+def shown_path(path: Path) -> str:
+    """From the current folder where it is below that."""
+    whole, here = os.path.abspath(path), Path.cwd()  # noqa: PTH100  # links stay as they are
+    return str(Path(whole).relative_to(here)) if Path(whole).is_relative_to(here) else whole

@@ -1,0 +1,130 @@
+"""The turns of a thread in words: the tools that were called, what came of them, and what is left of the limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from quire.engine.progress import Progress, StepView
+from quire.engine.records import Event
+from quire.engine.turns import CallView, HookView, call_number, turn_of, wanted_in
+from quire.render.tables import short
+from quire.render.text import duration, one_line
+from quire.trust.capabilities import from_flat_name
+from quire.values import InvalidValue, Value, decode, encode
+
+ARGUMENT = 40
+RESULT = 100
+EVENT = 300
+_SHOWN_ARGUMENTS = 4
+_NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
+
+
+def called(call: CallView) -> str:
+    """The tool and its arguments in short: `rye/file-system/write path="a.txt" content="…"`."""
+    name, given = from_flat_name(call.name) if call.name else call.tool, call.arguments
+    item_id, parameters = given.get("item_id"), given.get("parameters")
+    if from_flat_name(call.name) == "rye/execute" and isinstance(item_id, str) and isinstance(parameters, Mapping):
+        name, given = item_id, parameters
+    return " ".join([name, *_arguments(given)])
+
+
+def answered(call: CallView, limit: int = RESULT) -> str:
+    """What came of a call in short; empty while nobody knows."""
+    if call.result is None:
+        return ""
+    if not call.kind:
+        return short(call.result, limit)
+    return f"{'denied' if call.kind == 'denied' else 'failed'}: {short(_error(call), limit)}"
+
+
+def denied_capability(told: str) -> str:
+    """The capability that a refusal names, from what the model was told of it; empty where it names none."""
+    found = _NEEDED.search(told)
+    return found[1].rstrip(".") if found else ""
+
+
+def element_for(capability: str) -> str:
+    """What grants a capability, as it is written into the `<permissions>` of a directive."""
+    _, primary, item_type, *rest = (*capability.split(".", 3), "", "")
+    return f"<{primary}><{item_type}>{rest[0] or '*'}</{item_type}></{primary}>"
+
+
+def call_lines(step: StepView, indent: str = "  ") -> Iterator[str]:
+    """Each call on a line with its result, for pages."""
+    for call in step.calls.values():
+        result = answered(call)
+        yield f"{indent}{one_line(called(call))}" + (f" → {result}" if result else "")
+
+
+def effect_words(event: Event) -> str:
+    """What the model of a turn said and called, or what a call gave, where the event has the record of it."""
+    turn, record = turn_of(event.path), event.record
+    if record is None or not turn or record.state != event.data.get("state"):
+        return ""
+    if record.kind == "tool":
+        return f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}" if record.state == "ok" else ""
+    found = wanted_in(record, turn)
+    if found is None:
+        return ""
+    text, calls = found
+    return short(" → ".join(filter(None, [text, ", ".join(map(called, calls.values()))])), EVENT)
+
+
+def hook_words(hook: HookView) -> str:
+    return " ".join([f"hook {hook.hook or hook.event} on {hook.event}: {hook.item_id}", *_arguments(hook.parameters)])
+
+
+def turn_title(step: StepView) -> str:
+    """What the model says in the turn, which tells more than the name of its directive."""
+    return short(step.output, 200) if step.output else ""
+
+
+def used_of(progress: Progress) -> list[tuple[str, str, str]]:
+    """What the outermost thread has used of each limit: the name, how much, of how much (empty: no limit)."""
+    own = [step for step in progress.steps.values() if step.thread and step.depth == 0]
+    if not own:
+        return []
+    steps = [step for step in progress.steps.values() if step.thread]
+    costs = [step.cost for step in steps]
+    spend = None if None in costs else sum(cost for cost in costs if cost is not None)
+    tokens = sum(step.input_tokens + step.output_tokens for step in own)
+    spawns = sum(thread.depth == 1 for thread in progress.threads.values())
+    turns = sum(step.output is not None for step in own)
+    limits = progress.limits
+    return [
+        ("turns", str(turns), _most(limits, "turns", turns)),
+        ("tokens", f"{tokens:,}", _most(limits, "tokens", tokens)),
+        ("spend", "unknown" if spend is None else f"${spend:.4f}", _most(limits, "spend")),
+        ("spawns", str(spawns), _most(limits, "spawns")),
+        ("time", duration(sum(step.elapsed for step in steps)), _most(limits, "duration_seconds")),
+    ]
+
+
+def _most(limits: Mapping[str, Value], name: str, used: int = 0) -> str:
+    """A resume may have had a higher limit than the run was started with."""
+    most = limits.get(name)
+    if not isinstance(most, int | float):
+        return ""
+    match name:
+        case "spend":
+            return f"${most:g}"
+        case "duration_seconds":
+            return duration(most)
+    return f"{most:,}" + (", raised since" if used > most and name == "turns" else "")
+
+
+def _arguments(given: Mapping[str, Value]) -> list[str]:
+    shown = [f"{name}={short(encode(value), ARGUMENT)}" for name, value in list(given.items())[:_SHOWN_ARGUMENTS]]
+    return [*shown, "…"] if len(given) > len(shown) else shown
+
+
+def _error(call: CallView) -> str:
+    """The message alone: the model gets it as JSON, people need not. What it advises is meant for other formats."""
+    try:
+        told = decode(call.result or "")
+    except InvalidValue:
+        return call.result or ""
+    message = told.get("error") if isinstance(told, Mapping) else None
+    text = message if isinstance(message, str) else call.result or ""
+    return text.removeprefix("permission denied: ").partition("; grant it with")[0] if call.kind == "denied" else text

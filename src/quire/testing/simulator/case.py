@@ -1,0 +1,123 @@
+"""One simulation as a value: what was drawn for the document, which faults, how fast things are."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tempfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.engine.records import EffectRecord
+from quire.testing.simulator.draw import Draw
+from quire.testing.simulator.faults import Fault, draw_faults
+from quire.testing.simulator.generate import FORMATS, draw_scenario
+from quire.testing.simulator.judge import judge
+from quire.testing.simulator.life import Life, Lived
+from quire.testing.simulator.loop import Stuck, VirtualLoop, run
+from quire.testing.simulator.parts import answer_to
+from quire.testing.simulator.process import Pace
+from quire.testing.simulator.scenario import Scenario
+from quire.testing.simulator.witness import Witness
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`choices` make the document; `pace` is the seed of how long things take."""
+
+    choices: tuple[int, ...]
+    faults: tuple[Fault, ...]
+    pace: int
+    attended: bool = False
+    slow: bool = False
+
+    @classmethod
+    def of_seed(cls, seed: int, formats: tuple[str, ...] = tuple(FORMATS)) -> Case:
+        document = Draw.seeded(f"document {seed}")
+        draw_scenario(document, formats)
+        rest = Draw.seeded(f"faults {seed}")
+        return cls(tuple(document.taken), draw_faults(rest), seed, rest.chance(25), rest.chance(30))
+
+    def scenario(self, formats: tuple[str, ...] = tuple(FORMATS)) -> Scenario:
+        return draw_scenario(Draw.given(self.choices), formats)
+
+    def encoded(self) -> str:
+        faults = [[fault.process, fault.kind, fault.at] for fault in self.faults]
+        plain = json.dumps([self.choices, faults, self.pace, self.attended, self.slow])
+        return base64.urlsafe_b64encode(zlib.compress(plain.encode())).decode()
+
+    @classmethod
+    def decoded(cls, text: str) -> Case:
+        choices, faults, pace, attended, slow = json.loads(zlib.decompress(base64.urlsafe_b64decode(text)))
+        return cls(tuple(choices), tuple(Fault(*fault) for fault in faults), pace, attended, slow)
+
+
+@dataclass(slots=True)
+class Verdict:
+    """`problems` is empty where all is well; `trace` says how each process ended."""
+
+    problems: list[str]
+    trace: list[str] = field(default_factory=list)
+    calm: Lived | None = None
+    lived: Lived | None = None
+
+
+def simulate(
+    scenario: Scenario, faults: tuple[Fault, ...], pace: int | str = 0, *, attended: bool = False, slow: bool = False
+) -> Verdict:
+    """Lives the scenario twice, without and with faults, and compares."""
+    with tempfile.TemporaryDirectory(prefix="quire-", ignore_cleanup_errors=True) as folder:
+        calm = live(scenario, Path(folder, "calm"), (), f"calm {pace}")
+        if calm.witness.problems:
+            return Verdict([f"without faults: {problem}" for problem in calm.witness.problems], calm.trace, calm)
+        return disturbed(scenario, calm, faults, pace, Path(folder, "lived"), attended=attended, slow=slow)
+
+
+def disturbed(
+    scenario: Scenario,
+    calm: Lived,
+    faults: tuple[Fault, ...],
+    pace: int | str,
+    folder: Path,
+    *,
+    attended: bool = False,
+    slow: bool = False,
+) -> Verdict:
+    """Lives it with faults, where how it goes without them is known."""
+    allowed: dict[str, int] = {}
+    for record in calm.records:
+        if _replied(record):
+            allowed[record.request] = allowed.get(record.request, 0) + 1
+    try:
+        lived = live(scenario, folder, faults, f"lived {pace}", allowed, attended=attended, slow=slow)
+    except Stuck as stuck:
+        return Verdict([str(stuck)], [], calm)
+    return Verdict(judge(scenario, calm, lived), lived.trace, calm, lived)
+
+
+def live(
+    scenario: Scenario,
+    folder: Path,
+    faults: tuple[Fault, ...],
+    pace: str,
+    allowed: dict[str, int] | None = None,
+    *,
+    attended: bool = False,
+    slow: bool = False,
+) -> Lived:
+    loop = VirtualLoop()
+    folder.mkdir(parents=True)
+    # Without a run to compare with, nobody knows how often a document may ask the same.
+    known = {} if allowed is None else allowed
+    witness = Witness(known, answer_to, scenario.max_parallel, counted=allowed is not None)
+    life = Life(scenario, folder, faults, loop, witness, Pace(pace, slow=slow), attended)
+    return run(loop, life.live())
+
+
+def _replied(record: EffectRecord) -> bool:
+    return record.kind == "model" and record.state == "ok"
+
+
+def check(case: Case, formats: tuple[str, ...] = tuple(FORMATS)) -> Verdict:
+    return simulate(case.scenario(formats), case.faults, case.pace, attended=case.attended, slow=case.slow)

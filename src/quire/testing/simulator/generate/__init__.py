@@ -1,0 +1,15 @@
+"""Documents of every format, made of decisions: any list of numbers is one."""
+
+from __future__ import annotations
+
+from quire.testing.simulator.draw import Draw
+from quire.testing.simulator.generate.directive import draw_directive
+from quire.testing.simulator.generate.pipeline import draw_pipeline
+from quire.testing.simulator.generate.playbook import draw_playbook
+from quire.testing.simulator.scenario import Scenario
+
+FORMATS = {"playbook": draw_playbook, "pipeline": draw_pipeline, "directive": draw_directive}
+
+
+def draw_scenario(draw: Draw, formats: tuple[str, ...] = tuple(FORMATS)) -> Scenario:
+    return FORMATS[formats[draw.below(len(formats))]](draw)
