@@ -79,13 +79,19 @@ TREE = {
     ".hidden/d.playbook.md": GOOD,
     ".venv/e.playbook.md": GOOD,
     "node_modules/f.playbook.md": GOOD,
+    ".ai/config/g.yaml": "pipeline: x\n",
+    ".ai/directives/demo/h.md": "# H\n",
+    ".ai/knowledge/i.yaml": "name: i\n",
+    ".ai/knowledge/j.txt": "j\n",
 }
 
 
 @pytest.mark.parametrize(
     ("arguments", "files"),
     [
-        (["."], 3),
+        (["."], 5),
+        ([".ai"], 2),
+        ([".ai/directives"], 1),
         (["deep"], 1),
         (["deep", "./deep/er/b.md", "deep"], 1),
         (["**/*.md"], 5),

@@ -11,6 +11,7 @@ from pathlib import Path
 from quire.errors import Unreadable
 from quire.source import read_source
 
+_SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
 _MAGIC = "*?["
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
@@ -66,13 +67,30 @@ def _skipped(name: str) -> bool:
     return name.startswith(".") or name in _SKIPPED
 
 
+def _entered(parent: str, name: str) -> bool:
+    """Hidden folders are passed by; of a space those with documents are entered."""
+    if Path(parent).name == ".ai":
+        return name in _SPACE_FOLDERS
+    return name == ".ai" or not _skipped(name)
+
+
+def _in_space(folder: Path) -> bool:
+    """Whether every file of a folder is a directive or knowledge."""
+    parts = folder.absolute().parts
+    return any(parts[at] == ".ai" and parts[at + 1] in _SPACE_FOLDERS for at in range(len(parts) - 1))
+
+
 def _search(folder: Path) -> Iterator[Wanted]:
     """Folders behind links are not entered, so no link can lead in a circle."""
     for here, folders, files in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not _skipped(name))
+        folders[:] = sorted(name for name in folders if _entered(here, name))
+        in_space = _in_space(Path(here))
         for name in sorted(files):
             path = Path(here, name)
-            if name.endswith(".playbook.md"):
+            if in_space:
+                if name.lower().endswith((".md", ".yaml")):
+                    yield Wanted(path, named=True)
+            elif name.endswith(".playbook.md"):
                 yield Wanted(path, named=True)
             elif name.lower().endswith(".md") and _has_steps(path):
                 yield Wanted(path, named=False)

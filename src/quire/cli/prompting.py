@@ -60,6 +60,8 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     plan = view.document.runnable()
     if plan.format == "pipeline":
         return _prompt_of_pipeline_run(view, named)
+    if plan.format == "directive":
+        return _prompt_of_turn(view, named)
     path, step = find_step(plan, named)
     asked = view.replay.asked.get(f"{path}/model")
     if isinstance(asked, ModelRequest):
@@ -75,6 +77,22 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     )
     note = f"step {step.label} has not asked its model in this run: what is not recorded has a stand-in in brackets"
     return replace(found, notes=(note, *found.notes))
+
+
+def _prompt_of_turn(view: RunView, named: str) -> Preview:
+    """A turn by its number, its label or its path."""
+    from quire.engine.preview import Preview
+    from quire.engine.requests import ModelRequest
+    from quire.engine.turns import turn_of
+    from quire.errors import CannotStart
+
+    asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
+    wanted = named.strip().removeprefix("turn ")
+    for path, request in reversed(asked.items()):
+        if named in (path, request.label, turn_of(path)) or turn_of(path) == f"thread/turn[{wanted}]":
+            return Preview(request)
+    turns = ", ".join(dict.fromkeys(request.label for request in asked.values())) or "none"
+    raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
 
 
 def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:

@@ -23,16 +23,23 @@ if TYPE_CHECKING:
 @click.command("show")
 @click.argument("file", metavar="FILE|NAME", callback=filled)
 @click.option("--graph", type=click.Choice(["mermaid", "svg"]), help="A flowchart instead of the outline.")
-@click.option("--prompt", metavar="STEP", help="What the model would be told at a step.")
+@click.option(
+    "--prompt",
+    metavar="[STEP]",
+    is_flag=False,
+    flag_value="",
+    help="What the model would be told at a step; of a directive, the first message.",
+)
 @click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
     """Show the outline of a document: its inputs, steps, tools and prompts, how much it can ask for at most, and what
-    it has to be allowed.
+    it has to be allowed. Of a directive: what it is composed from, its capabilities and their risks, limits, hooks and
+    signatures; an unsigned one is shown, not refused.
 
-    FILE may also be the name of a registered pipeline. With --prompt STEP: the exact messages that the model of that
-    step would get. What only a run can know has a stand-in in brackets, such as [output of step 1]. FREE: starts no
-    process and opens no connection.
+    FILE may also be the name of a registered pipeline, a playbook or a directive. With --prompt STEP: the exact messages
+    that the model of that step would get. What only a run can know has a stand-in in brackets, such as [output of step
+    1]. FREE: starts no process and opens no connection.
     """
     if graph and prompt is not None:
         raise click.UsageError("--graph and --prompt exclude each other")
@@ -45,7 +52,13 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         _print_errors(document)
         raise BadDocument(f"{document.name} cannot be shown: see what is wrong with it above")
     plan = document.plan
-    if prompt is not None:
+    if plan.format == "directive" and not graph:
+        from quire.cli.show_directive import show_directive
+
+        show_directive(document, inputs if prompt is not None else None, as_json)
+    elif prompt == "":
+        raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
+    elif prompt is not None:
         from quire.cli.inputs import given_inputs
         from quire.cli.prompting import print_prompt, prompt_of_document
         from quire.workspace.configuration import load_settings

@@ -75,7 +75,9 @@ class ModelRequest:
 
     `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
     is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
-    leaves to the agent, None where it says nothing. `bounds` say when the call may not be made.
+    leaves to the agent, None where it says nothing. `bounds` say when the call may not be made. `known` of the messages
+    stand in an earlier request of the same thread, and so do the system text and the tools: the journal has vouched for
+    them there, and a long conversation is not hashed again at each turn.
     """
 
     path: str
@@ -89,8 +91,11 @@ class ModelRequest:
     identity: str = ""
     allow: tuple[str, ...] | None = None
     bounds: Bounds | None = None
+    known: int = 0
 
     def content(self) -> Value:
+        if self.known:
+            return {"known": self.known, "messages": [message.as_value() for message in self.messages[self.known :]]}
         content: dict[str, Value] = {
             "system": self.system,
             "messages": [message.as_value() for message in self.messages],

@@ -147,7 +147,7 @@ def event_line(event: Event) -> str:
             what = ["thread", str(data.get("thread", "")), how, str(data.get("error", ""))]
         case "tools_offered":
             offered = data.get("tools")
-            what = ["may use", ", ".join(map(str, offered)) if isinstance(offered, list | tuple) and offered else "no tools"]
+            what = ["may use", ", ".join(map(str, offered)) if isinstance(offered, list | tuple) else ""]
         case "hook_action":
             what = [f"hook {data.get('hook') or ''} on {data.get('event')}:", str(data.get("item_id", ""))]
         case "tool_called":

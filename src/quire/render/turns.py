@@ -63,7 +63,8 @@ def effect_words(event: Event) -> str:
     if record is None or not turn or record.state != event.data.get("state"):
         return ""
     if record.kind == "tool":
-        return f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}" if record.state == "ok" else ""
+        given = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
+        return given if record.state == "ok" else ""
     found = wanted_in(record, turn)
     if found is None:
         return ""

@@ -82,12 +82,15 @@ class _Reading:
 
     def _unsent(self, path: str, number: int) -> Iterable[Message]:
         """The reply to the last request, and the results that no request after it has."""
-        step = self._view.replay.progress.steps.get(f"{path}/turn[{number}]")
-        if step is None or step.output is None:
+        turn = f"{path}/turn[{number}]"
+        replies = (wanted_in(record, turn) for record in self._view.effects if record.path.startswith(f"{turn}/model"))
+        reply = next(filter(None, replies), None)
+        if reply is None:
             return
-        numbered = step.calls.items()
-        yield Message("assistant", step.output, tuple(ToolUse(str(at), one.name, one.arguments) for at, one in numbered))
-        for at, call in numbered:
+        text, calls = reply
+        yield Message("assistant", text, tuple(ToolUse(str(at), one.name, one.arguments) for at, one in calls.items()))
+        step = self._view.replay.progress.steps.get(turn)
+        for at, call in step.calls.items() if step else ():
             if call.result is not None:
                 yield Message("tool", call.result, answers=str(at))
 

@@ -19,9 +19,9 @@ from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
-from quire.trust.capabilities import Grants, flat_name, mcp_tool
+from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
 from quire.values import Value
-from quire.workspace.grants import reaching
+from quire.workspace.grants import denied_tools, reaching
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
 
@@ -31,12 +31,14 @@ if TYPE_CHECKING:
 MAX_RESULT_BYTES = 1_000_000
 SHELL = "rye/bash"
 LONGEST_NAME = 64
+NOTHING = Grants()
 
 
 class Gate:
     """The `Tools` port. Close it when the run is over: it holds sessions with servers.
 
     `scoped` makes the connections that look at grants themselves, for those of a thread that has less than the run.
+    `denied` are tools that nobody may use, whatever is granted.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Gate:
         *,
         max_result: int = MAX_RESULT_BYTES,
         scoped: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
+        denied: Grants = NOTHING,
     ) -> None:
         self._registry = registry
         self._grants = grants
@@ -55,6 +58,7 @@ class Gate:
         self._arguments = Arguments()
         self._names = Names(registry, grants)
         self._scoped = scoped
+        self._denied = denied
         self._views: dict[frozenset[str], Gate] = {}
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
@@ -89,7 +93,8 @@ class Gate:
             specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
-        return [Offered(_short(flat_name(spec.id)), spec.description, spec.schema, spec.id) for spec in specs]
+        usable = (spec for spec in specs if not self._denies(spec.id))
+        return [Offered(_short(flat_name(spec.id)), spec.description, spec.schema, spec.id) for spec in usable]
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -134,7 +139,7 @@ class Gate:
         view = self._views.get(grants.patterns)
         if view is None:
             registry = self._registry.with_others(self._scoped(grants))
-            view = Gate(registry, grants, self._redactor, max_result=self._max_result)
+            view = Gate(registry, grants, self._redactor, max_result=self._max_result, denied=self._denied)
             self._views[grants.patterns] = view
         return view
 
@@ -167,11 +172,16 @@ class Gate:
         identity = connection.tool_id(tool)
         if place not in SELF_CHECKING and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
+        if self._denies(identity):
+            raise Denied(f"permission denied: {identity} is under [tools] deny in quire.toml, whatever else allows it")
         return connection, await self._registry.spec(place, tool)
+
+    def _denies(self, tool_id: str) -> bool:
+        return self._denied.covers(capability("execute", "tool", tool_id))
 
     async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
         if "*" in name:
-            return await self._names.matching(name)
+            return [found for found in await self._names.matching(name) if not self._denies(found[1].id)]
         try:
             return [(name, (await self._granted("", name))[1])]
         except Denied:
@@ -236,7 +246,8 @@ def open_gate(
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
     redactor = Redactor(find_secrets(environ, settings.servers.values()))
-    return Gate(Registry({**connections, **scoped(grants)}), grants, redactor, scoped=scoped)
+    registry = Registry({**connections, **scoped(grants)})
+    return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 
 
 def _documents(settings: Settings) -> list[str]:

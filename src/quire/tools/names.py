@@ -78,7 +78,8 @@ class Names:
         """All tools at a connection that the run may use."""
         if place in SELF_CHECKING:
             specs = (await self._registry.connection(place).tools()).values()
-            return [spec for spec in specs if self._grants.has_any("execute.pipeline" if place == LAUNCHES else spec.name)]
+            launches = place == LAUNCHES and self._grants.has_any("execute.pipeline")
+            return [spec for spec in specs if launches or (place == ACTIONS and self._grants.has_any(spec.name))]
         if not self._reaches(place):
             return []
         found = sorted((await self._registry.connection(place).tools()).items())

@@ -46,7 +46,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     if problems:
         raise BadConfiguration("\n".join(problems))
     merged = _settings(workspace, user, _merge(own, theirs), file, [])
-    granted = _settings(workspace, user, own, own_file, []).tools.allow
+    own_tools = _settings(workspace, user, own, own_file, []).tools
     requests = _settings(workspace, user, theirs, file, [])
     read = [path for path in (own_file, file, workspace.folder / MCP_FILE) if path.is_file()]
     return Settings(
@@ -54,7 +54,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         user=user,
         models=merged.models,
         tools=requests.tools,
-        granted=granted,
+        granted=own_tools.allow,
+        denied=(*own_tools.deny, *requests.tools.deny),
         runs=merged.runs,
         prompt_folders=_folders(workspace.folder, theirs, "prompts") + _folders(user, own, "prompts"),
         knowledge_folders=_folders(workspace.folder, theirs, "knowledge") + _folders(user, own, "knowledge"),
@@ -158,7 +159,7 @@ def _models(table: Table) -> ModelSettings:
 
 
 def _tools(table: Table) -> ToolSettings:
-    settings = ToolSettings(table.texts("allow"), table.texts("modules"))
+    settings = ToolSettings(table.texts("allow"), table.texts("modules"), table.texts("deny"))
     table.end()
     return settings
 

@@ -79,6 +79,11 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     return Grants.of(patterns)
 
 
+def denied_tools(settings: Settings) -> Grants:
+    """What `[tools] deny` takes away from everybody, whoever granted it."""
+    return Grants.of(one for name in settings.denied for one in _grants(settings, name))
+
+
 def is_everything(folder: Path) -> bool:
     """Whether a folder without limits of its own: the home folder, or one above it."""
     try:

@@ -21,10 +21,11 @@ TrustMode = Literal["require", "warn"]
 
 @dataclass(frozen=True, slots=True)
 class ToolSettings:
-    """`allow` is what the workspace's files request, not what anybody granted."""
+    """`allow` is what the workspace's files request, not what anybody granted; `deny` holds whoever says it."""
 
     allow: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +75,16 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`granted` are the `[tools] allow` of the user's space; `files` are those that were read."""
+    """`granted` are the `[tools] allow` of the user's space, `denied` the `[tools] deny` of both files.
+
+    `files` are those that were read."""
 
     workspace: Workspace
     user: Path
     models: ModelSettings
     tools: ToolSettings = ToolSettings()
     granted: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
     runs: RunSettings = RunSettings()
     prompt_folders: tuple[Path, ...] = ()
     knowledge_folders: tuple[Path, ...] = ()

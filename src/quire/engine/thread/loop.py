@@ -73,6 +73,7 @@ class _Following:
         self._nudges = 0
         self._same = 0
         self._letters = 0
+        self._known = 0
         self._last: tuple[object, ...] = ()
         self.calls = Calls(setup)
         self.hooks = Hooking(setup, self._hook_directive)
@@ -156,6 +157,7 @@ class _Following:
                     raise self._failed(error.message, error.kind) from None
                 continue
             yield from self._count(path, turns=1)
+            self._known = len(self.messages)
             uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses
 
@@ -182,6 +184,7 @@ class _Following:
             tools=self._offered,
             model=self.setup.model,
             bounds=bounds,
+            known=self._known,
         )
 
     def _count(self, path: str, *, turns: int = 0) -> Steps:

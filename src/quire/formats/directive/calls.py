@@ -23,6 +23,7 @@ _ALIASES = {
     "rye.file-system.fs_read": "rye.file-system.read",
     "rye.agent.threads.spawn_thread": "rye.agent.threads.thread_directive",
 }
+_STARTS = ("build_system_prompt", "thread_started")
 _ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
 
 
@@ -57,8 +58,13 @@ def calls_of(directive: Directive) -> list[Call]:
 
 
 def calls_of_hooks(directive: Directive) -> list[Call]:
-    actions = (action for hook in directive.hooks for action in hook.actions)
-    return [_of_action(one) for one in actions if one.primary in PRIMARIES]
+    """Those that need a permission: knowledge that a hook brings into the first prompt is loaded without one."""
+    actions = ((hook.event, action) for hook in directive.hooks for action in hook.actions)
+    return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
+
+
+def _brings(event: str, action: Action) -> bool:
+    return event in _STARTS and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
 
 
 def _in_text(text: str, base: int) -> Iterator[Call]:

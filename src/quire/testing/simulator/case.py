@@ -12,7 +12,7 @@ from pathlib import Path
 from quire.engine.records import EffectRecord
 from quire.testing.simulator.draw import Draw
 from quire.testing.simulator.faults import Fault, draw_faults
-from quire.testing.simulator.generate import FORMATS, draw_scenario
+from quire.testing.simulator.generate import draw_scenario
 from quire.testing.simulator.judge import judge
 from quire.testing.simulator.life import Life, Lived
 from quire.testing.simulator.loop import Stuck, VirtualLoop, run
@@ -33,14 +33,14 @@ class Case:
     slow: bool = False
 
     @classmethod
-    def of_seed(cls, seed: int, formats: tuple[str, ...] = tuple(FORMATS)) -> Case:
+    def of_seed(cls, seed: int, format: str = "") -> Case:
         document = Draw.seeded(f"document {seed}")
-        draw_scenario(document, formats)
+        draw_scenario(document, format)
         rest = Draw.seeded(f"faults {seed}")
         return cls(tuple(document.taken), draw_faults(rest), seed, rest.chance(25), rest.chance(30))
 
-    def scenario(self, formats: tuple[str, ...] = tuple(FORMATS)) -> Scenario:
-        return draw_scenario(Draw.given(self.choices), formats)
+    def scenario(self) -> Scenario:
+        return draw_scenario(Draw.given(self.choices))
 
     def encoded(self) -> str:
         faults = [[fault.process, fault.kind, fault.at] for fault in self.faults]
@@ -119,5 +119,5 @@ def _replied(record: EffectRecord) -> bool:
     return record.kind == "model" and record.state == "ok"
 
 
-def check(case: Case, formats: tuple[str, ...] = tuple(FORMATS)) -> Verdict:
-    return simulate(case.scenario(formats), case.faults, case.pace, attended=case.attended, slow=case.slow)
+def check(case: Case) -> Verdict:
+    return simulate(case.scenario(), case.faults, case.pace, attended=case.attended, slow=case.slow)

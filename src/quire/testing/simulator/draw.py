@@ -34,6 +34,11 @@ class Draw:
         self.taken.append(chosen)
         return chosen
 
+    def fixed(self, chosen: int) -> int:
+        """A decision that is taken already."""
+        self.taken.append(chosen)
+        return chosen
+
     def between(self, least: int, most: int) -> int:
         return least + self.below(most - least + 1)
 

@@ -46,6 +46,7 @@ class Lived:
     witness: Witness
     processes: list[Process]
     trace: list[str]
+    folder: Path
 
 
 class _Runtime(Runtime):
@@ -79,12 +80,14 @@ class Life:
     async def live(self) -> Lived:
         self.settings = self.scenario.settle(self.folder)
         self.clock = VirtualClock(self.loop)
+        self.reader = self._open()
         people = asyncio.create_task(self._people())
         try:
             await self._until_the_end()
         finally:
             people.cancel()
             await asyncio.gather(people, return_exceptions=True)
+            await self.reader.close()
         if people.done() and not people.cancelled() and (error := people.exception()) is not None:
             self.witness.blame(f"a person met {error!r}")
         for lost in self.loop.lost:
@@ -232,12 +235,8 @@ class Life:
         return open_store(self.folder / "quire.db", durability="process", now=self.clock.now)
 
     async def _status(self) -> Status:
-        inner = self._open()
-        try:
-            row = await inner.get(self.run) if self.run else None
-            return row.status if row else Status.PENDING
-        finally:
-            await inner.close()
+        row = await self.reader.get(self.run) if self.run else None
+        return row.status if row else Status.PENDING
 
     async def _look(self) -> Lived:
         if not self.run:
@@ -255,6 +254,6 @@ class Life:
             left = [one.path for one in await inner.questions(self.run)]
             if left and row.status in (Status.COMPLETED, Status.FAILED):
                 self.witness.blame(f"questions are left behind: {left}")
-            return Lived(row, value, records, events, self.witness, self.processes, self.trace)
+            return Lived(row, value, records, events, self.witness, self.processes, self.trace, self.folder)
         finally:
             await inner.close()

@@ -158,7 +158,8 @@ class SimulatedTools:
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         self._process.point(f"before {request.path}")
-        self._witness.tool_begins(self._process, request.path, effect_id)
+        writes = self.effect_class(request) == "write"
+        self._witness.tool_begins(self._process, request.path, effect_id, writes=writes)
         try:
             await self._pace.effect()
             self._process.point(f"after {request.path}")

@@ -152,7 +152,7 @@ class MortalStore:
     async def answer(self, run: str, path: str, hash: str, value: str) -> None:
         self._process.point("before answer")
         await self._store.answer(run, path, hash, value)
-        self._witness.answered(path)
+        self._witness.answered(path, hash)
         self._process.point("after answer")
 
     async def request_cancel(self, run: str) -> bool:

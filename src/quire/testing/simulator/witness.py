@@ -36,6 +36,7 @@ class Witness:
     tool_calls: Counter[str] = field(default_factory=Counter)
     """By path, which stands for the effect's id: that is made of the run and the path."""
     model_calls: Counter[str] = field(default_factory=Counter)
+    writing: set[str] = field(default_factory=set)
     ids: dict[str, str] = field(default_factory=dict)
     other_effects: int = 0
     records_written: int = 0
@@ -43,7 +44,7 @@ class Witness:
     stale: bool = False
     epoch: int = 0
     drives: int = 0
-    _answered: set[str] = field(default_factory=set)
+    _answered: dict[str, str] = field(default_factory=dict)
     _under_way: dict[tuple[int, str], Counter[int]] = field(default_factory=dict)
 
     def blame(self, problem: str) -> None:
@@ -71,12 +72,13 @@ class Witness:
         for path in batch.supersede:
             if self.live.pop(path, None) is not None:
                 self.superseded[path] += 1
-            self._answered.discard(path)
+            self._answered.pop(path, None)
         for record in batch.effects:
             self._recorded(record)
         for question in batch.questions:
             self._asked(question)
-        self._answered.difference_update(batch.withdraw)
+        for path in batch.withdraw:
+            self._answered.pop(path, None)
 
     def _recorded(self, record: EffectRecord) -> None:
         self.records_written += 1
@@ -95,19 +97,24 @@ class Witness:
 
     def _asked(self, question: Question) -> None:
         self.asked[question.path] = question
-        if question.path in self._answered and not self.stale:
-            self.blame(f"{question.path} was asked again after it had been answered")
+        # Putting the same question again changes nothing in a store that has an answer to it.
+        if self._answered.get(question.path, question.hash) != question.hash and not self.stale:
+            self.blame(f"{question.path} was asked again in other words after it had been answered")
         if question.path in self.live and not self.stale:
             self.blame(f"{question.path} was asked again after its answer had been recorded")
 
-    def answered(self, path: str) -> None:
-        self._answered.add(path)
+    def answered(self, path: str, hash: str) -> None:
+        if path in self._answered and not self.stale:
+            self.blame(f"{path} was answered twice")
+        self._answered[path] = hash
 
     def cancelled(self) -> None:
         """Everything that was asked is taken back, in the store's own transaction."""
         self._answered.clear()
 
-    def tool_begins(self, process: Process, path: str, effect_id: str) -> None:
+    def tool_begins(self, process: Process, path: str, effect_id: str, *, writes: bool) -> None:
+        if writes:
+            self.writing.add(path)
         if self.ids.setdefault(path, effect_id) != effect_id:
             self.blame(f"{path} was called under two effect ids")
         self.tool_calls[path] += 1

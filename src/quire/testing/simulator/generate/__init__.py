@@ -11,5 +11,7 @@ from quire.testing.simulator.scenario import Scenario
 FORMATS = {"playbook": draw_playbook, "pipeline": draw_pipeline, "directive": draw_directive}
 
 
-def draw_scenario(draw: Draw, formats: tuple[str, ...] = tuple(FORMATS)) -> Scenario:
-    return FORMATS[formats[draw.below(len(formats))]](draw)
+def draw_scenario(draw: Draw, format: str = "") -> Scenario:
+    names = list(FORMATS)
+    chosen = draw.fixed(names.index(format)) if format else draw.below(len(names))
+    return FORMATS[names[chosen]](draw)

@@ -132,7 +132,8 @@ class Pipelines:
     def _fold(self, depth: int, sees: tuple[str, ...], site: int) -> Built:
         inner = (*_lasting(sees), "item", "acc")
         items = [f"{site}-{number}" for number in range(self._draw.between(1, 3))]
-        return {"fold": {"items": items, "init": "pipe", "do": self._step(depth - 1, inner, "abort")}}
+        do = self._step(depth - 1, inner, "abort")
+        return {"fold": {"items": items, "init": "pipe", "do": do, "output": f"sum{site}"}}
 
     def _call(self, depth: int, sees: tuple[str, ...]) -> Built:
         name = f"callee{len(self.files)}"

@@ -1,0 +1,153 @@
+"""`quire can`: whether a document may do something, and why."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from quire.cli.looking import put_json
+from quire.errors import Denied, Refused
+from quire.trust.capabilities import Grants, capability, grant_for
+
+if TYPE_CHECKING:
+    from quire.documents import Document
+    from quire.runtime.survey import Survey
+    from quire.workspace.settings import Settings
+
+Action = Literal["execute", "fetch", "sign"]
+ACTIONS: tuple[Action, ...] = ("execute", "fetch", "sign")
+TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """`grant` is the one that covers it and `origin` where that is written; both are empty where nothing covers it."""
+
+    allowed: bool
+    why: str
+    grant: str = ""
+    origin: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@click.command("can")
+@click.argument("document", metavar="DOC")
+@click.argument("action", type=click.Choice(ACTIONS))
+@click.argument("item_type", metavar="TYPE", type=click.Choice(TYPES))
+@click.argument("item_id", metavar="[ID]", default="")
+@click.option("--allow", metavar="TOOL", multiple=True, help="As if this were granted to a playbook or a pipeline.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.pass_context
+def command(
+    context: click.Context,
+    document: str,
+    action: Action,
+    item_type: str,
+    item_id: str,
+    allow: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Say whether a document may do something: quire can deploy_staging execute tool rye/bash.
+
+    TYPE is tool, directive, knowledge, pipeline, playbook or prompt. A directive may do what its <permissions> grant; a
+    playbook or a pipeline what you grant to all of them. Without an ID: a search among all items of that type. FREE:
+    starts nothing. Exit 0 when it may, 6 when it may not.
+    """
+    from quire.cli.named import document_of
+    from quire.render.text import one_line
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.find import find_workspace
+
+    found = document_of(document)
+    plan = found.runnable()
+    settings = load_settings(find_workspace(Path.cwd()))
+    if plan.format == "directive":
+        if allow:
+            raise click.UsageError(
+                "--allow is for playbooks and pipelines: a directive is granted what it is signed with"
+            )
+        ruling = _directive(found, settings, action, item_type, item_id)
+    else:
+        ruling = _by_default(settings, allow, action, item_type, item_id)
+    if as_json:
+        put_json(
+            {
+                "document": found.name,
+                "capability": capability(action, item_type, item_id),
+                "allowed": ruling.allowed,
+                "covered_by": ruling.grant or None,
+                "from": ruling.origin or None,
+                "why": ruling.why,
+                "notes": list(ruling.notes),
+            }
+        )
+    else:
+        click.echo(f"{'allow' if ruling.allowed else 'deny'}: {one_line(ruling.why)}")
+        for note in ruling.notes:
+            click.echo(f"note: {one_line(note)}", err=True)
+    context.exit(0 if ruling.allowed else Refused.exit_code)
+
+
+def _directive(document: Document, settings: Settings, action: Action, item_type: str, item_id: str) -> Ruling:
+    from quire.cli.origins import shown_path
+    from quire.render.turns import element_for
+    from quire.runtime.survey import survey
+
+    seen = survey(settings, os.environ, document, {})
+    needed = capability(action, item_type, item_id)
+    notes = tuple(_notes(seen, settings))
+    if Grants().allows(action, item_type, item_id):
+        return Ruling(True, f"{needed} is always allowed to a thread", notes=notes)
+    for one in seen.capabilities:
+        if Grants.of([one.capability]).allows(action, item_type, item_id):
+            origin = f"{shown_path(Path(one.path))}:{one.line}"
+            if one.tier == "unrestricted" and not one.acknowledged:
+                why = f"{needed} is covered by {one.capability} at {origin}, but nobody has acknowledged that risk"
+                return Ruling(False, f"{why}, so the directive does not start", one.capability, origin, notes)
+            return Ruling(True, f"{needed} is covered by {one.capability} at {origin}", one.capability, origin, notes)
+    place = f"{document.name}, which has no permissions"
+    if seen.capabilities:
+        first = seen.capabilities[0]
+        place = f"the permissions at {shown_path(Path(first.path))}:{first.line}"
+    why = f"{needed} is not covered by {place}; to grant it, write {element_for(needed)} there and sign it: quire sign"
+    return Ruling(False, why, notes=notes)
+
+
+def _notes(seen: Survey, settings: Settings) -> list[str]:
+    """What keeps the directive from starting at all, whatever it may do then."""
+    if settings.trust.mode != "require":
+        return []
+    return [file.message for file in seen.files if file.message]
+
+
+def _by_default(settings: Settings, allow: tuple[str, ...], action: Action, item_type: str, item_id: str) -> Ruling:
+    from quire.workspace.grants import default_grants
+
+    grants = default_grants(settings, allow)
+    needed = capability(action, item_type, item_id)
+    for pattern in sorted(grants.patterns):
+        if Grants.of([pattern]).allows(action, item_type, item_id):
+            origin = _granted_by(pattern, settings, allow)
+            return Ruling(True, f"{needed} is covered by {pattern} ({origin})", pattern, origin)
+    try:
+        grants.require(action, item_type, item_id)
+    except Denied as error:
+        return Ruling(False, str(error).removeprefix("permission denied: "))
+    return Ruling(True, f"{needed} is always allowed")
+
+
+def _granted_by(pattern: str, settings: Settings, allow: tuple[str, ...]) -> str:
+    for names, whose in (
+        (allow, "--allow"),
+        (settings.granted, f"[tools] allow in {settings.user / 'quire.toml'}"),
+        (settings.tools.allow, "[tools] allow of the workspace, which you have agreed to"),
+    ):
+        if any(grant_for(name) == pattern for name in names):
+            return whose
+    if pattern.startswith(("rye.execute.tool.mcp.", "rye.fetch.prompt.mcp.", "rye.execute.tool.python.")):
+        return "the workspace, which you have agreed to"
+    return "on by default"

@@ -1,0 +1,47 @@
+"""`quire show` of a directive: its outline, or the exact messages of its first call."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.cli.inputs import given_inputs
+from quire.cli.looking import put_json, put_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quire.documents import Document
+
+
+def show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
+    """`prompt_inputs` are the values of `-i` where the messages are wanted, None for the outline."""
+    from quire.cli.foresight import foreseen
+    from quire.render.directive_outline import directive_data, directive_outline
+    from quire.render.foreseen import foreseen_data
+    from quire.runtime.survey import survey
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.find import find_workspace
+
+    settings = load_settings(find_workspace(Path.cwd()))
+    given = given_inputs(prompt_inputs or (), None)
+    seen = survey(settings, os.environ, document, given)
+    if prompt_inputs is None:
+        if as_json:
+            put_json(
+                {"document": document.name, **directive_data(seen), **foreseen_data(*foreseen(document.runnable()))}
+            )
+        else:
+            put_lines(directive_outline(seen))
+        return
+    from quire.cli.prompting import print_prompt
+    from quire.engine.preview import Preview
+    from quire.engine.requests import Message, ModelRequest
+
+    notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
+    notes += seen.composed.warnings
+    request = ModelRequest(
+        "thread/turn[1]/model", "turn 1", seen.composed.system, (Message("user", seen.composed.message),)
+    )
+    print_prompt(Preview(request, tuple(notes)), as_json)
