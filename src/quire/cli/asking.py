@@ -18,7 +18,7 @@ from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
-from quire.render.text import one_line, wrapped
+from quire.render.text import one_line, place, wrapped
 from quire.render.view import View
 from quire.runtime.people import option_by_number
 
@@ -87,7 +87,7 @@ class Terminal:
         before = [step for step in self._progress.steps.values() if step.status == "completed" and step.displayed]
         if before and before[-1].path not in self._shown:
             self._shown.add(before[-1].path)
-            heading = f"step {before[-1].label}: {one_line(before[-1].title)}"
+            heading = f"{place(before[-1].label)}: {one_line(before[-1].title)}"
             click.echo(f"\n{heading}\n{_beginning(before[-1].displayed)}", err=True)
         click.echo("\n" + question_text(question, by_path=bool(_ITEM.search(question.path))), err=True)
 
@@ -95,7 +95,7 @@ class Terminal:
 def question_text(question: Question, *, by_path: bool = False) -> str:
     """The question as people read it, without what it is answered with. The path tells items of one step apart."""
     title = question.path if by_path else one_line(question.title)
-    head = f"step {question.label}" + (f" ({title})" if title and title != question.prompt else "") + " asks:"
+    head = place(question.label) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
     lines = [wrapped(f"{head} {question.prompt.strip()}")]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)

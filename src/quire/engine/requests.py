@@ -117,8 +117,8 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may; they
-    are looked at anew on each drive, so they are no part of what is hashed.
+    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may, and
+    `declared` is where they are written down; they are looked at anew on each drive, so they are not hashed.
     """
 
     path: str
@@ -128,6 +128,7 @@ class ToolRequest:
     arguments: Mapping[str, Value]
     stdin: str | None = None
     grants: tuple[str, ...] | None = None
+    declared: str = ""
 
     def content(self) -> Value:
         content: dict[str, Value] = {

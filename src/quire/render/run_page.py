@@ -175,6 +175,8 @@ def _where(row: RunRow) -> str:
 
 def _is_nested(question: Question) -> bool:
     """Whether steps of one label can ask several times at once: each item of a list does."""
+    if question.path.startswith("thread/"):
+        return question.path.count("/thread/") > 0
     return "[" in question.path and not question.path.startswith(f"{question.label}/") and "/case[" not in question.path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from quire.engine.thread.bundle import Bundle
 from quire.engine.thread.hooks import injects, read_hooks_yaml
@@ -15,10 +14,9 @@ from quire.models.tiers import thread_model
 from quire.plan.nodes import Hook, Thread
 from quire.source import Source, read_source
 from quire.workspace.items import Item
+from quire.workspace.requests import HOOKS
 from quire.workspace.settings import Settings
 from quire.workspace.verified import VerifiedItems
-
-HOOKS = (".ai", "config", "agent", "hooks.yaml")
 
 
 class Gathering:
@@ -39,14 +37,15 @@ class Gathering:
             return None
         before = len(self._items.warnings)
         directives: dict[str, str] = {}
-        chain = self._chain(found, directives)
+        places: dict[str, str] = {}
+        chain = self._chain(found, directives, places)
         hooks, text, problems = self._hooks()
         knowledge = self._knowledge(chain, hooks)
         warnings = (*self._items.warnings[before:], *problems)
         model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
-        return Bundle(found.id, directives, knowledge, text, model, warnings)
+        return Bundle(found.id, directives, knowledge, text, model, warnings, places)
 
-    def _chain(self, leaf: Item, directives: dict[str, str]) -> list[Thread]:
+    def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
         """The directive and its ancestors. A chain that goes round, or breaks off, is told of when it is composed."""
         chain = []
         wanted, item = leaf.id, leaf
@@ -55,6 +54,7 @@ class Gathering:
             self.keys.update(key for key in [verified.verdict.key_id] if key)
             directives[wanted] = item.text
             chain.append(_read(item))
+            places[wanted] = self._place(item, chain[-1])
             wanted = chain[-1].extends.strip()
             if not wanted or wanted in directives:
                 return chain
@@ -62,6 +62,14 @@ class Gathering:
             if parent is None:
                 return chain
             item = parent
+
+    def _place(self, item: Item, read: Thread) -> str:
+        """Where the permissions of a directive stand, or would have to."""
+        folder, path = self._settings.workspace.folder.resolve(), item.path.resolve()
+        shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+        if not read.permissions:
+            return shown.as_posix()
+        return f"{shown.as_posix()}:{Source.of(item.text, '').position(read.permissions[0].span.start).line}"
 
     def _knowledge(self, chain: Iterable[Thread], hooks: Iterable[Hook]) -> dict[str, str]:
         threads = list(chain)
@@ -88,11 +96,11 @@ class Gathering:
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
         """The hooks of the project. The user has confirmed them together with all that the workspace asks for."""
-        file = self._settings.workspace.folder.joinpath(*HOOKS)
+        file = self._settings.workspace.folder / HOOKS
         if not file.is_file():
             return (), "", ()
         text = read_source(file).text
-        hooks, problems = read_hooks_yaml(text, str(Path(*HOOKS)))
+        hooks, problems = read_hooks_yaml(text, HOOKS)
         return hooks, text, tuple(problems)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire.documents import Document
@@ -78,9 +78,10 @@ class Directives:
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
         setup = set_up(bundle, given, PATH, overrides=limits)
-        check_risk(setup.composed, project_risk(self._settings.workspace.folder))
+        risks = check_risk(setup.composed, project_risk(self._settings.workspace.folder))
         if bundle.warnings:
             _require_granted(setup, granted)
+        bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
         return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 

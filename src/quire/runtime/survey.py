@@ -20,7 +20,7 @@ from quire.models.choose import DEFAULTS
 from quire.models.files import preferred_model
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Hook, Thread
-from quire.runtime.bundles import HOOKS, Gathering
+from quire.runtime.bundles import Gathering
 from quire.runtime.directives import Directives
 from quire.source import Source
 from quire.trust.risk import Tier, project_risk, tier_of
@@ -28,6 +28,7 @@ from quire.trust.signing import Outcome
 from quire.trust.trusted import TrustedKeys
 from quire.values import Value
 from quire.workspace.items import Item
+from quire.workspace.requests import HOOKS
 from quire.workspace.settings import Settings
 from quire.workspace.spaces import Spaces
 from quire.workspace.verified import VerifiedItems
@@ -201,7 +202,7 @@ class _Looking:
         for item_id, thread in reversed(self._chain):
             for hook in thread.hooks:
                 yield Placed(hook, *self._place(item_id, hook.span.start))
-        source = Source.of(self._bundle.hooks, "/".join(HOOKS))
+        source = Source.of(self._bundle.hooks, HOOKS)
         for hook in self._bundle.project_hooks():
             yield Placed(hook, source.name, source.position(hook.span.start).line)
 

@@ -59,7 +59,7 @@ class Gate:
         self._names = Names(registry, grants)
         self._scoped = scoped
         self._denied = denied
-        self._views: dict[frozenset[str], Gate] = {}
+        self._views: dict[tuple[str, frozenset[str]], Gate] = {}
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
         target = (request.connection, request.tool) if request.connection else self._names.known(request.tool)
@@ -68,7 +68,7 @@ class Gate:
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         try:
-            return await self._under(request.grants)._call(request, effect_id)
+            return await self._under(request.grants, request.declared)._call(request, effect_id)
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind, path=request.path) from None
 
@@ -130,17 +130,18 @@ class Gate:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _under(self, patterns: tuple[str, ...] | None) -> Gate:
+    def _under(self, patterns: tuple[str, ...] | None, declared: str = "") -> Gate:
         """The gate as a thread sees it: never wider than this one. How far tools reach is the user's word alone."""
         if patterns is None:
             return self
         narrow = Grants.of(patterns).narrow(self._grants)
-        grants = Grants(narrow.patterns | reaching(self._grants))
-        view = self._views.get(grants.patterns)
+        grants = Grants(narrow.patterns | reaching(self._grants), declared)
+        key = (declared, grants.patterns)
+        view = self._views.get(key)
         if view is None:
             registry = self._registry.with_others(self._scoped(grants))
             view = Gate(registry, grants, self._redactor, max_result=self._max_result, denied=self._denied)
-            self._views[grants.patterns] = view
+            self._views[key] = view
         return view
 
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:

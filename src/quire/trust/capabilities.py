@@ -90,9 +90,13 @@ def capability(primary: Primary, item_type: str, item_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What somebody may do. Build with `Grants.of`, which brings every way to write a grant to one form."""
+    """What somebody may do. Build with `Grants.of`, which brings every way to write a grant to one form.
+
+    `declared` is where they are written down, such as `.ai/directives/x.md:12`: a denial sends the reader there.
+    """
 
     patterns: frozenset[str] = frozenset()
+    declared: str = field(default="", compare=False)
     _exact: frozenset[str] = field(init=False, repr=False, compare=False)
     _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _globs: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -124,8 +128,8 @@ class Grants:
         set_once(self, "_searched", frozenset(".".join(parts[:3]) for parts in fetched if len(parts) == 4))
 
     @classmethod
-    def of(cls, patterns: Iterable[str]) -> Grants:
-        return cls(frozenset(_normal(pattern) for pattern in patterns))
+    def of(cls, patterns: Iterable[str], declared: str = "") -> Grants:
+        return cls(frozenset(_normal(pattern) for pattern in patterns), declared)
 
     def covers(self, needed: str) -> bool:
         if needed in self._exact or needed.startswith(self._prefixes):
@@ -142,7 +146,7 @@ class Grants:
         """
         mine = {pattern for pattern in self.patterns if parent._include(pattern)}
         theirs = {pattern for pattern in parent.patterns if self._include(pattern)}
-        return Grants(frozenset(mine | theirs))
+        return Grants(frozenset(mine | theirs), self.declared)
 
     def _include(self, pattern: str) -> bool:
         """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`."""
@@ -174,6 +178,11 @@ class Grants:
         why = f"{name} needs the capability {needed}"
         if not self.patterns:
             why += ", and there are no capabilities at all"
+        if self.declared:
+            raise Denied(
+                f"permission denied: {why}, which the permissions at {self.declared} do not cover; "
+                "add it there and sign the file again"
+            )
         name_to_allow = _FRIENDLY.get(item_id, item_id) if primary == "execute" and item_type == "tool" else needed
         raise Denied(
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "

@@ -17,6 +17,7 @@ from quire.values import Value, fingerprint
 from quire.workspace.mcp_config import McpServer
 from quire.workspace.settings import Settings
 
+HOOKS = ".ai/config/agent/hooks.yaml"
 _CODE = (".py", ".pyc", ".so", ".pyd")
 
 
@@ -71,10 +72,26 @@ def _requests(settings: Settings) -> Iterator[tuple[str, Value]]:
         where = f"{len(files)} file{'s' * (len(files) != 1)}" if files else "not in this folder"
         yield f"import the Python module {_shown(module)} ({where})", ["module", module, files]
     yield from _tables(settings)
+    yield from _hooks(settings.workspace.folder)
     for kind, folders in (("prompts", settings.prompt_folders), ("knowledge", settings.knowledge_folders)):
         for folder in folders:
             if not _inside(folder, settings.workspace.folder) and not _inside(folder, settings.user.resolve()):
                 yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
+
+
+def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
+    """Hooks of the project act in every directive that runs here, and nobody signs them."""
+    file = folder / HOOKS
+    if not file.is_file() and not file.is_symlink():
+        return
+    try:
+        stored = file.read_bytes()
+    except OSError as error:
+        # Not readable now, perhaps later: that is a change that asks again.
+        yield f"add the hooks of {HOOKS} to every directive (it cannot be read: {error.strerror})", ["hooks", None]
+        return
+    seen = hashlib.sha256(stored).hexdigest()
+    yield f"add the hooks of {HOOKS} to every directive (content {seen[:12]})", ["hooks", seen]
 
 
 def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:

@@ -25,7 +25,8 @@ class Bundle:
     not in it.
 
     `hooks` is the text of the project's own hooks, `model` what the directive's `<model>` stood for (empty: the
-    run's own). `warnings` are what was said when the items were verified.
+    run's own). `warnings` are what was said when the items were verified, `places` where the permissions of each
+    directive stand.
     """
 
     item_id: str
@@ -34,6 +35,7 @@ class Bundle:
     hooks: str = ""
     model: str = ""
     warnings: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
 
     def encoded(self) -> str:
         return encode(
@@ -44,6 +46,7 @@ class Bundle:
                 "hooks": self.hooks,
                 "model": self.model,
                 "warnings": list(self.warnings),
+                "places": dict(self.places),
             }
         )
 
@@ -57,6 +60,7 @@ class Bundle:
             str(stored["hooks"]),
             str(stored["model"]),
             tuple(cast("list[str]", stored["warnings"])),
+            cast("Mapping[str, str]", stored["places"]),
         )
 
     def project_hooks(self) -> tuple[Hook, ...]:

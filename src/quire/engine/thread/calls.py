@@ -49,7 +49,7 @@ class Calls:
         self.untrusted = False
         self.spent = 0.0
         self.launched = False
-        self._grants = Grants.of(setup.grants)
+        self._grants = Grants.of(setup.grants, setup.declared)
 
     def own_tools(self) -> list[Offered]:
         """Those that no connection has: the engine itself answers for them."""
@@ -130,7 +130,11 @@ class Calls:
         def call() -> Steps:
             action = ACTIONS.get(tool)
             place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
-            return (yield ToolRequest(f"{path}/tool", label, place, name, arguments, grants=self.setup.grants))
+            held = self.setup
+            request = ToolRequest(
+                f"{path}/tool", label, place, name, arguments, grants=held.grants, declared=held.declared
+            )
+            return (yield request)
 
         return guarded(tool, call(), [f"{path}/tool"])
 

@@ -16,7 +16,7 @@ from quire.engine.thread.bundle import Bundle, BundleResolver
 from quire.engine.thread.compose import compose
 from quire.engine.thread.limits import Cost, resolve_limits, spawn_refused
 from quire.engine.thread.purse import Purse
-from quire.engine.thread.setup import FORK, Setup
+from quire.engine.thread.setup import FORK, Setup, place_of
 from quire.engine.thread.told import at_once, went_well
 from quire.errors import QuireError, StepFailed
 from quire.trust.capabilities import Grants
@@ -164,6 +164,7 @@ class Children:
             purse=purse,
             model=bundle.model,
             depth=parent.depth + 1,
+            declared=place_of(bundle, composed),
             open_document=parent.open_document,
         )
 

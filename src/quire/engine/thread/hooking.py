@@ -78,7 +78,7 @@ class Hooking:
     def _dispatch(self, action: HookAction, item_id: str, filled: dict[str, Value], path: str, label: str) -> Steps:
         grants = self.setup.grants
         if action.item_type == "tool" and action.primary == "execute":
-            yield ToolRequest(f"{path}/tool", label, "", canonical(item_id), filled, grants=grants)
+            yield ToolRequest(f"{path}/tool", label, "", canonical(item_id), filled, None, grants, self.setup.declared)
             return None
         if not Grants.of(grants).allows(cast("Primary", action.primary), action.item_type, item_id):
             raise StepFailed(f"permission denied: {action.primary} {action.item_type} {item_id}", kind="denied")
@@ -92,7 +92,7 @@ class Hooking:
             self.notes.append(text)
             return None
         arguments = {"item_type": action.item_type, "item_id": item_id, **filled}
-        yield ToolRequest(f"{path}/tool", label, "rye", action.primary, arguments, grants=grants)
+        yield ToolRequest(f"{path}/tool", label, "rye", action.primary, arguments, None, grants, self.setup.declared)
         return None
 
 

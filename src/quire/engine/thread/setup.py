@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.thread.bundle import Bundle
 from quire.engine.thread.compose import Composed
 from quire.engine.thread.limits import Cost, Limits
 from quire.engine.thread.purse import Purse
@@ -26,7 +27,7 @@ class Setup:
     """One thread. `id` is its name for people and for its parent, `path` where its effects stand in the journal.
 
     `grants` are all that it may do, `model` the one that it asks (empty: the run's own). `depth` counts its parents.
-    `open_document` reads a document that was loaded for it.
+    `declared` is where its permissions stand; `open_document` reads a document that was loaded for it.
     """
 
     id: str
@@ -37,7 +38,14 @@ class Setup:
     purse: Purse
     model: str = ""
     depth: int = 0
+    declared: str = ""
     open_document: Callable[[str], Opened] | None = None
+
+
+def place_of(bundle: Bundle, composed: Composed) -> str:
+    """Where the permissions stand that a directive has: in its own file, or in an ancestor's."""
+    origin = composed.capabilities[0].origin_id if composed.capabilities else composed.item_id
+    return bundle.places.get(origin, origin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from quire.engine.thread.bundle import Bundle, BundleResolver
 from quire.engine.thread.compose import Composed, compose
 from quire.engine.thread.limits import resolve_limits
 from quire.engine.thread.purse import Purse
-from quire.engine.thread.setup import Setup
+from quire.engine.thread.setup import Setup, place_of
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import Grants
 from quire.trust.risk import NOTHING, ProjectRisk, assess
@@ -51,6 +51,7 @@ def set_up(
         limits=limits if math.isinf(purse.limit) else replace(limits, spend=purse.limit),
         purse=purse,
         model=bundle.model,
+        declared=place_of(bundle, composed),
         open_document=open_document,
     )
 

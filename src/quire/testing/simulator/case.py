@@ -9,7 +9,6 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quire.engine.records import EffectRecord
 from quire.testing.simulator.draw import Draw
 from quire.testing.simulator.faults import Fault, draw_faults
 from quire.testing.simulator.generate import draw_scenario
@@ -85,12 +84,8 @@ def disturbed(
     slow: bool = False,
 ) -> Verdict:
     """Lives it with faults, where how it goes without them is known."""
-    allowed: dict[str, int] = {}
-    for record in calm.records:
-        if _replied(record):
-            allowed[record.request] = allowed.get(record.request, 0) + 1
     try:
-        lived = live(scenario, folder, faults, f"lived {pace}", allowed, attended=attended, slow=slow)
+        lived = live(scenario, folder, faults, f"lived {pace}", attended=attended, slow=slow)
     except Stuck as stuck:
         return Verdict([str(stuck)], [], calm)
     return Verdict(judge(scenario, calm, lived), lived.trace, calm, lived)
@@ -101,22 +96,15 @@ def live(
     folder: Path,
     faults: tuple[Fault, ...],
     pace: str,
-    allowed: dict[str, int] | None = None,
     *,
     attended: bool = False,
     slow: bool = False,
 ) -> Lived:
     loop = VirtualLoop()
     folder.mkdir(parents=True)
-    # Without a run to compare with, nobody knows how often a document may ask the same.
-    known = {} if allowed is None else allowed
-    witness = Witness(known, answer_to, scenario.max_parallel, counted=allowed is not None)
+    witness = Witness(answer_to, scenario.max_parallel)
     life = Life(scenario, folder, faults, loop, witness, Pace(pace, slow=slow), attended)
     return run(loop, life.live())
-
-
-def _replied(record: EffectRecord) -> bool:
-    return record.kind == "model" and record.state == "ok"
 
 
 def check(case: Case) -> Verdict:

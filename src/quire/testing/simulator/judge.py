@@ -116,7 +116,7 @@ def _events(lived: Lived) -> Iterator[str]:
 def _counts(scenario: Scenario, lived: Lived) -> Iterator[str]:
     witness = lived.witness
     disturbed = sum(process.disturbed for process in lived.processes)
-    for path, times in witness.tool_calls.items():
+    for path, times in (witness.tool_calls + witness.model_calls).items():
         once = scenario.on_uncertain == "fail" and path in witness.writing
         most = 1 + witness.superseded[path] + (0 if once else disturbed)
         if times > most:

@@ -146,7 +146,7 @@ class Life:
                 document = load(self.settings.workspace.folder / self.scenario.document)
                 self.run = await runtime.start(document, self.scenario.inputs, RunOptions(allow=("*",)))
             present = Present(process, self.witness, self.pace) if self.attended else None
-            ended = await runtime.drive(self.run, people=present, began=begun.append)
+            ended = await runtime.drive(self.run, people=present, listen=process.hear, began=begun.append)
             return str(ended.status)
         finally:
             await inner.close()

@@ -15,7 +15,7 @@ from typing import Any
 
 from quire.engine.ports import EffectClass, Loader, ModelCall, ModelReply
 from quire.engine.records import Question, Usage
-from quire.engine.requests import Load, ModelRequest, Offered, ToolRequest, ToolUse, request_hash
+from quire.engine.requests import Load, Offered, ToolRequest, ToolUse
 from quire.errors import ModelFailed, ToolFailed
 from quire.testing.simulator.process import Pace, Process
 from quire.testing.simulator.witness import Witness
@@ -65,26 +65,19 @@ class SimulatedModel:
         return PRICE
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        request = wording(call)
-        self._process.point("before model")
-        self._witness.model_begins(self._process, request)
+        self._process.must_live()
+        on_delta("")
+        path = self._process.heard
+        self._process.point(f"before {path}")
+        self._witness.model_begins(self._process, path)
         await self._pace.effect()
-        self._process.point("after model")
+        self._process.point(f"after {path}")
         reply = self._reply(call, self._world)
         on_delta(reply.text)
         return reply
 
 
 Replies = Callable[[ModelCall, World], ModelReply]
-
-
-def wording(call: ModelCall) -> str:
-    """The hash that the journal keeps of the request behind a call, for runs that have one model."""
-    return request_hash(
-        ModelRequest(
-            "", "", call.system, call.messages, call.closing, call.schema, tools=call.tools, identity=call.identity
-        )
-    )
 
 
 def reply_to(call: ModelCall, world: World) -> ModelReply:
@@ -129,16 +122,19 @@ def _follow(call: ModelCall, first: str, usage: Usage) -> ModelReply:
 
 def settled(content: str) -> str:
     """A result without what it cost: how long things took is nobody's output."""
-
-    def without(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: without(part) for name, part in value.items() if name != "cost"}
-        return [without(part) for part in value] if isinstance(value, list) else value
-
     try:
-        return encode(without(json.loads(content)))
+        return encode(_without_cost(json.loads(content)))
     except ValueError:
         return content
+
+
+def _without_cost(value: Any) -> Any:
+    """Results of threads hold results as JSON in texts."""
+    if isinstance(value, dict):
+        return {name: _without_cost(part) for name, part in value.items() if name != "cost"}
+    if isinstance(value, str) and value.startswith("{"):
+        return settled(value)
+    return [_without_cost(part) for part in value] if isinstance(value, list) else value
 
 
 class SimulatedTools:

@@ -52,7 +52,13 @@ class Process:
         self.disturbed = False
         self.died_at = ""
         self.failing_write = failing_write
+        self.heard = ""
         self._dies_at = dies_at
+
+    def hear(self, event: Event) -> None:
+        """Listens to the drive: a model is not told its path, but what it says is told of with it."""
+        if event.type == "delta":
+            self.heard = event.path
 
     def point(self, where: str) -> None:
         if not self.dead:

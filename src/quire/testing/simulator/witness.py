@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from quire.engine.records import Batch, EffectRecord, Lease, Question
@@ -19,16 +19,14 @@ _ITEM = re.compile(r"/for_each\[(\d+)\]")
 
 @dataclass(slots=True)
 class Witness:
-    """`allowed` says how many model calls of one wording the document makes, where that is known.
+    """`expected_answer` is what a person says to a question; `max_parallel` bounds the items of each loop.
 
     `live` is the journal as it is now, `results` how often a result was written for each path. `stale` is true while a
     writer was cut off in the middle, so that only the file knows.
     """
 
-    allowed: Mapping[str, int] = field(default_factory=dict)
     expected_answer: Callable[[Question], str] | None = None
     max_parallel: int = 0
-    counted: bool = True
     live: dict[str, EffectRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     results: Counter[str] = field(default_factory=Counter)
@@ -141,13 +139,9 @@ class Witness:
         if record is not None and record.state != "intent" and self.owns(process) and not self.stale:
             self.blame(f"{path} was performed again although its result ({record.state}) is recorded")
 
-    def model_begins(self, process: Process, request: str) -> None:
-        """A model is not told the path: as many results of one wording as the document asks for are all there are."""
-        self.model_calls[request] += 1
-        have = sum(one.request == request and one.state == "ok" for one in self.live.values() if one.kind == "model")
-        many = self.counted and have >= self.allowed.get(request, 1)
-        if many and self.owns(process) and not self.stale:
-            self.blame(f"a model was asked again for one of {have} recorded replies ({request[:12]})")
+    def model_begins(self, process: Process, path: str) -> None:
+        self.model_calls[path] += 1
+        self._not_recorded(process, path)
 
     @property
     def performed(self) -> int:

@@ -92,8 +92,8 @@ class Pipelines:
         return f"{kind}{site}"
 
     def _ask(self, site: int, sees: tuple[str, ...]) -> Built:
-        texts = [name for name in sees if not name.endswith(("acc", ".v"))]
-        prompt = Expr(f"join(['site {site}', {', '.join(texts)}], ' ')")
+        texts = ", ".join([f"'site {site}'", *(name for name in sees if not name.endswith(("acc", ".v")))])
+        prompt = Expr(f"join([{texts}], ' ')")
         kind = self._draw.pick(["input", "confirm", "select"])
         options: Built = {"options": ["one", "two"]} if kind == "select" else {}
         return {"tool": {"name": "ask", "args": {"prompt": prompt, "type": kind, **options}}}

@@ -1,0 +1,88 @@
+"""`quire …` in a process of its own, as a user runs it, in a workspace with an empty user's space beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A workspace and who sits before it. No key of a provider is seen."""
+
+    folder: Path
+    home: Path
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        return {**kept, "QUIRE_HOME": str(self.home)}
+
+    def quire(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "quire", *arguments],
+            cwd=self.folder,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+
+    def fine(self, *arguments: str, timeout: float = 120) -> str:
+        """What the command prints; it must end with 0."""
+        done = self.quire(*arguments, timeout=timeout)
+        assert done.returncode == 0, done.stderr + done.stdout
+        return done.stdout
+
+    def sign(self) -> None:
+        """With a key that is made for it: everything below the workspace."""
+        self.fine("keys", "new")
+        self.fine("sign", ".")
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def script(self, *entries: Value, name: str = "script.json") -> str:
+        self.write(name, json.dumps(entries))
+        return name
+
+    def transcript(self, run: str = "last") -> list[dict[str, Any]]:
+        """The threads of a run."""
+        found = json.loads(self.fine("runs", run, "--transcript", "json"))
+        assert isinstance(found, list)
+        return found
+
+    def effects(self, run: str = "last") -> dict[str, float]:
+        """When each recorded effect was done, by its path."""
+        shown = json.loads(self.fine("runs", run, "--json"))
+        return {effect["path"]: effect["at"] for effect in shown["effects"] if effect["state"] == "ok"}
+
+
+def desk(folder: Path) -> Desk:
+    """A new, empty workspace in a folder."""
+    work = folder / "work"
+    work.mkdir()
+    (work / "quire.toml").write_text("")
+    return Desk(work, folder / "home")
+
+
+def calls(*uses: tuple[str, Value], text: str = "") -> Value:
+    """An entry of a script: the model calls tools."""
+    entry: dict[str, Value] = {"tool_calls": [{"name": name, "input": given} for name, given in uses]}
+    return {**entry, "text": text} if text else entry
+
+
+def give(**outputs: Value) -> Value:
+    return calls(("directive_return", outputs))
