@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.conformance import directive_pure
 from tests.conformance.directive_items import resolve
 from tests.conformance.directive_static import parse_directive, parse_knowledge, validate_directive
-from tests.conformance.directive_trust import check_permission, check_risk, check_signature
 from tests.conformance.directive_threads import run_thread, start_extends
+from tests.conformance.directive_trust import check_permission, check_risk, check_signature
 from tests.conformance.expr_cases import run_expr
 from tests.conformance.launch_cases import launch
 from tests.conformance.pipeline_cases import resume_pipeline, run_pipeline

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.conformance.directive_items import house
 
 from quire.documents import load
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Usage
-from quire.engine.requests import ToolUse
-from quire.engine.thread.setup import Setup
+from quire.engine.requests import Request, ToolUse, Walk
+from quire.engine.thread.calls import Calls
+from quire.engine.thread.children import Children
+from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
+from quire.engine.thread.told import at_once, went_well
 from quire.errors import ModelFailed, QuireError
 from quire.models.retry import Retrying
 from quire.runtime.runtime import RunOptions, Runtime
@@ -66,6 +70,14 @@ async def _run(settings: Settings, folder: Path, directive: str, given: dict[str
     async def sleep(seconds: float) -> None:
         delays.append(seconds)
 
+    def stubbed(tool: str) -> Callable[..., Walk]:
+        """Threads are tools of the engine's own: here they are stubs as all others are."""
+        return lambda *_: at_once(went_well(tool, (given.get("tools") or {}).get(tool, {"stub": True})))
+
+    def fork(*_: object) -> Generator[Request, Any, Walk]:
+        yield from ()
+        return stubbed(FORK)()
+
     store = open_store(folder / "quire.db", durability="process")
     runtime = Runtime(settings, store, model=Retrying(model, sleep=sleep), tools=gate)
     heard: list[Event] = []
@@ -78,7 +90,8 @@ async def _run(settings: Settings, folder: Path, directive: str, given: dict[str
             if event.type == "tool_called":
                 dispatched.append(str(event.data["tool"]))
 
-        await runtime.drive(run, listen=listen)
+        with mock.patch.object(Children, "fork", fork), mock.patch.object(Calls, "_look_after", stubbed(ORCHESTRATE)):
+            await runtime.drive(run, listen=listen)
         _, setup = runtime.directives.compose(document, given.get("inputs") or {})
         return _result(model, heard, dispatched, delays, setup)
     except QuireError as error:
@@ -113,8 +126,12 @@ def _result(
         "after_step_actions": [
             action.item_id for hook in setup.composed.hooks if hook.event == "after_step" for action in hook.actions
         ],
-        "warnings": [str(event.data["message"]) for event in heard if event.type == "warning"],
+        "warnings": [text for text in _warnings(heard) if "is unsigned" not in text],
     }
+
+
+def _warnings(heard: list[Event]) -> list[str]:
+    return [str(event.data["message"]) for event in heard if event.type == "warning"]
 
 
 class KitModel:

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from quire.errors import Denied
+from quire.tools.sandbox import sandboxed
 from quire.values import Value
 
 
@@ -59,9 +63,8 @@ class Desk:
         return name
 
     def transcript(self, run: str = "last") -> list[dict[str, Any]]:
-        """The threads of a run."""
-        found = json.loads(self.fine("runs", run, "--transcript", "json"))
-        assert isinstance(found, list)
+        """The outermost threads of a run."""
+        found: list[dict[str, Any]] = json.loads(self.fine("runs", run, "--transcript", "json"))["threads"]
         return found
 
     def effects(self, run: str = "last") -> dict[str, float]:
@@ -76,6 +79,14 @@ def desk(folder: Path) -> Desk:
     work.mkdir()
     (work / "quire.toml").write_text("")
     return Desk(work, folder / "home")
+
+
+def need_sandbox() -> None:
+    """Skips a test of the shell where there is no sandbox for it."""
+    try:
+        sandboxed(["true"], Path(__file__).parent)
+    except Denied as problem:
+        pytest.skip(str(problem))
 
 
 def calls(*uses: tuple[str, Value], text: str = "") -> Value:

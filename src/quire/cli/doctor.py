@@ -17,17 +17,20 @@ import click
 
 from quire import __version__
 from quire.cli.looking import put_lines
-from quire.errors import BadConfiguration
+from quire.errors import BadConfiguration, QuireError
 from quire.render.text import one_line
 from quire.workspace.find import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
+    from quire.workspace.items import ItemType
     from quire.workspace.mcp_config import McpServer
     from quire.workspace.settings import Settings
 
 State = Literal["ok", "missing", "problem"]
 
 EXTRAS = {"llm": "pydantic_ai", "local": "xllamacpp", "mcp": "mcp"}
+_KINDS: tuple[tuple[ItemType, str], ...] = (("directive", "directives"), ("knowledge", "knowledge items"))
+_LISTED = 8
 _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}
 
 
@@ -93,6 +96,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     yield _trust(settings)
     yield _store(settings)
     yield from _pipelines(settings)
+    yield from _directives(settings)
+    yield from _keys(settings)
     for name, provider in sorted(settings.models.providers.items()):
         if provider.api_key_env and not os.environ.get(provider.api_key_env):
             yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
@@ -100,6 +105,55 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             yield Finding(f"provider {name}", "ok", provider.base_url)
     for server in sorted(settings.servers.values(), key=lambda one: one.name):
         yield _server(server)
+
+
+def _directives(settings: Settings) -> Iterator[Finding]:
+    """Where directives and knowledge are looked for, how many there are, and which of them nobody could run."""
+    from quire.trust.trusted import TrustedKeys
+    from quire.workspace.items import SPACES
+    from quire.workspace.spaces import Spaces
+    from quire.workspace.verified import VerifiedItems
+
+    spaces = Spaces(settings)
+    try:
+        items = VerifiedItems(spaces, TrustedKeys.load(settings))
+        for space in SPACES:
+            counts = [f"{len(spaces.entries(kind, space))} {words}" for kind, words in _KINDS]
+            yield Finding(
+                f"space {space}", "ok", f"{', '.join(counts)} ({next(spaces.roots('directive', space)).folder})"
+            )
+        entries = [entry for kind, _ in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+        verdicts = [(entry, items.verdict(spaces.read(entry))) for entry in entries]
+    except QuireError as error:
+        yield Finding("directives", "problem", str(error))
+        return
+    refused = [f"{entry.type} {entry.id} ({verdict.outcome.value})" for entry, verdict in verdicts if not verdict.ok]
+    if refused:
+        what = "are used with a warning" if settings.trust.mode == "warn" else "do not run before they are: quire sign"
+        listed = ", ".join(refused[:_LISTED]) + (
+            f" and {len(refused) - _LISTED} more" if len(refused) > _LISTED else ""
+        )
+        yield Finding("signatures", "missing", f"{len(refused)} not signed by a key that you trust, {what}: {listed}")
+    elif verdicts:
+        yield Finding("signatures", "ok", f"all {len(verdicts)} are signed by keys that you trust")
+
+
+def _keys(settings: Settings) -> Iterator[Finding]:
+    from quire.trust.own import own_notes
+    from quire.trust.trusted import TrustedKeys
+
+    try:
+        own = [f"{note.name} ({note.public.key_id})" for note in own_notes(settings)]
+        trusted = TrustedKeys.load(settings)
+    except QuireError as error:
+        yield Finding("keys", "problem", str(error))
+        return
+    others = sum(trusted.find(key) is not None for key, one in trusted.keys.items() if one.origin != "own")
+    counted = f"; {others} of others are trusted, {len(trusted.revoked)} are revoked"
+    if own:
+        yield Finding("keys", "ok", ", ".join(own) + counted)
+    else:
+        yield Finding("keys", "missing", f"you have none to sign with: quire keys new{counted}")
 
 
 def _pipelines(settings: Settings) -> Iterator[Finding]:

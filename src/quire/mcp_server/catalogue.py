@@ -1,4 +1,5 @@
-"""The documents that are offered as tools: registered pipelines, playbooks in `playbooks/`, and those that were named.
+"""The documents that are offered as tools: registered pipelines, playbooks in `playbooks/`, signed directives, and
+those that were named.
 
 The list is read anew whenever somebody asks for it, and is whole or not changed at all: a file that cannot be read
 is reported and left out, and the others are there.
@@ -9,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire.documents import Document, read
+from quire.engine.thread.inputs import converted, kind_of
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
-from quire.plan.nodes import Input, Plan
+from quire.plan.nodes import Input, Parameter, Plan, Thread
 from quire.source import Source, read_source
 from quire.values import Value
 from quire.workspace.pipelines import FOLDER, Registered, Registry, load_registry, read_pipelines
@@ -83,7 +85,8 @@ class Catalogue:
         registry = load_registry(self._settings)
         problems = list(registry.problems)
         tools: dict[str, Offered] = {}
-        for offered in (*self._pipelines(registry), *self._documents(registry, problems)):
+        offers = (*self._pipelines(registry), *self._documents(registry, problems), *self._directives(problems))
+        for offered in offers:
             other = tools.get(offered.tool)
             if other is None:
                 tools[offered.tool] = offered
@@ -110,6 +113,30 @@ class Catalogue:
             except QuireError as error:
                 problems.append(str(error))
 
+    def _directives(self, problems: list[str]) -> Iterator[Offered]:
+        """Those of the project and of the user that are signed by a trusted key, with all that they are composed from.
+        Nobody who calls a tool is there to be warned, so it takes a signature whatever the workspace says."""
+        from quire.runtime.bundles import Gathering
+        from quire.workspace.spaces import Spaces
+        from quire.workspace.verified import VerifiedItems
+
+        spaces = Spaces(self._settings)
+        try:
+            entries = [one for one in spaces.entries("directive") if one.space != "system"]
+            items = replace(VerifiedItems.of(self._settings), mode="require")
+        except QuireError as error:
+            problems.append(str(error))
+            return
+        names = [entry.name for entry in entries]
+        for entry in entries:
+            try:
+                item = spaces.read(entry)
+                Gathering(self._settings, items, {}, model=False).gather("", item)
+                name = entry.name if names.count(entry.name) == 1 else entry.id
+                yield _directive(name, read(Source.of(item.text, str(entry.path))))
+            except QuireError as error:
+                problems.append(str(error))
+
     def _playbooks(self) -> list[Path]:
         return sorted((self._settings.workspace.folder / PLAYBOOKS).glob(f"*{SUFFIX}"))
 
@@ -118,6 +145,8 @@ class Catalogue:
         yield from (folder / entry.path for entry in self._settings.pipelines.values())
         yield from (folder / FOLDER).glob("*.yaml")
         yield from self._playbooks()
+        yield from (folder / ".ai" / "directives").rglob("*.md")
+        yield from (self._settings.user / ".ai" / "directives").rglob("*.md")
 
 
 def document_of(registered: Registered) -> Document:
@@ -152,6 +181,35 @@ def _playbook(path: Path, source: Source) -> Offered:
     description = plan.description or f"Runs the playbook {plan.title}."
     tool = tool_name("playbook", stem)
     return Offered(tool, plan.title, description, document, _declared(plan), _required(plan))
+
+
+def _directive(name: str, document: Document) -> Offered:
+    plan = document.runnable()
+    (thread,) = [step.work for step in plan.body.steps if isinstance(step.work, Thread)]
+    required = tuple(one.name for one in thread.inputs if one.required and one.default is None)
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {one.name: _parameter(one) for one in thread.inputs},
+        # One that declares no inputs takes whatever it is given.
+        "additionalProperties": not thread.inputs,
+    }
+    if required:
+        schema["required"] = list(required)
+    description = thread.description or f"Runs the directive {thread.name}."
+    return Offered(tool_name("directive", name), thread.name, description, document, schema, required)
+
+
+def _parameter(one: Parameter) -> dict[str, Value]:
+    kind = kind_of(one.type)
+    found: dict[str, Value] = {"type": kind} if kind else {}
+    if one.description:
+        found["description"] = one.description
+    if one.default is not None:
+        try:
+            found["default"] = converted(one.type, one.default)
+        except ValueError:
+            found["default"] = one.default
+    return found
 
 
 def _declared(plan: Plan) -> dict[str, Value]:

@@ -17,7 +17,7 @@ from quire.engine.requests import Emit, Load, Offered, Request, ToolRequest, Too
 from quire.engine.thread.children import Children
 from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
-from quire.engine.thread.purse import Purse
+from quire.engine.thread.purse import SharedPurse
 from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
@@ -76,7 +76,7 @@ class Calls:
                 case "rye/agent/threads/orchestrator":
                     self._grants.require("execute", "tool", ORCHESTRATE)
                     yield Emit("tool_called", path, label, {"tool": tool})
-                    return guarded(tool, self.children.orchestrate(arguments, path, label))
+                    return self._look_after(arguments, path, label)
                 case "rye/execute":
                     return (yield from self._execute(arguments, path, label, cost, sharing))
                 case "ask":
@@ -90,6 +90,9 @@ class Calls:
         if _launches(tool):
             return self._launch(tool, arguments, path, label)
         return self._dispatch(tool, arguments, path, label)
+
+    def _look_after(self, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        return guarded(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
         """A registered pipeline that is waited for is part of this run; any other launch is a run of its own."""
@@ -170,14 +173,13 @@ class Calls:
         if self.setup.open_document is None:
             raise StepFailed("no document can be called here", kind="call")
         opened = self.setup.open_document(text)
-        grants, purse = self.setup.grants, Purse(self.setup.purse.left, self.setup.purse)
+        grants, purse = self.setup.grants, SharedPurse(self.setup.purse)
         setting = replace(opened.setting, grants=grants, purse=purse, limits=self.setup.limits)
         try:
             walk = call_document(opened.name, given, f"{path}/", path, setting)
             return (yield from confined(walk, grants, purse))
         finally:
             self.spent += purse.spent
-            purse.close()
 
 
 def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:

@@ -152,15 +152,12 @@ class Children:
             raise StepFailed("; ".join(risk.messages), kind="denied")
         limits = resolve_limits(composed.limits_declared, overrides, parent.limits)
         purse = Purse(math.inf if limits.spend is None else limits.spend, parent.purse, share)
-        if purse.limit <= 0:
-            purse.close()
-            raise StepFailed("nothing is left of the budget of the thread that starts it", kind="spend_exceeded")
         return Setup(
             id=bundle.item_id,
             path=f"{path}/thread",
             composed=composed,
             grants=tuple(sorted(grants.patterns)),
-            limits=limits if math.isinf(purse.limit) else replace(limits, spend=purse.limit),
+            limits=limits,
             purse=purse,
             model=bundle.model,
             depth=parent.depth + 1,

@@ -81,8 +81,9 @@ class Cost:
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "tokens": self.tokens,
-            "spend": self.spend,
-            "elapsed_seconds": self.elapsed_seconds,
+            # Rounded, since what is added up side by side is added up in any order.
+            "spend": None if self.spend is None else round(self.spend, 9),
+            "elapsed_seconds": round(self.elapsed_seconds, 6),
             "spawns": self.spawns,
         }
 

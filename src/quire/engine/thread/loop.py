@@ -111,7 +111,7 @@ class _Following:
         if uses:
             yield from self._use_tools(uses, text)
         else:
-            self._said(text)
+            yield from self._said(text)
         yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
         overrides: Mapping[str, str] = yield Boundary(f"{self._at}/break", self._label)
         if overrides:
@@ -170,7 +170,7 @@ class _Following:
 
     def _request(self, path: str) -> ModelRequest:
         left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
-        event = exceeded(self.limits, self.cost)
+        event = exceeded(self.limits, self.cost) or self._purse_empty()
         bounds = Bounds(
             reached=(event.limit_code, event.message) if event else None,
             spend=None if self.limits.spend is None else self.setup.purse.left,
@@ -187,6 +187,14 @@ class _Following:
             known=self._known,
         )
 
+    def _purse_empty(self) -> LimitEvent | None:
+        """Nothing is left of what was set aside for this thread. How much that was depends on the moment in which it
+        was started, so it is nothing but a reason to refuse a call: what a hook or a model sees are the limits."""
+        purse = self.setup.purse
+        if self.limits.spend is None or self.cost.spend is None or purse.left > 0:
+            return None
+        return LimitEvent("spend_exceeded", purse.spent, purse.limit)
+
     def _count(self, path: str, *, turns: int = 0) -> Steps:
         meters: list[Meter] = yield Metering((path,))
         for meter in meters:
@@ -197,7 +205,7 @@ class _Following:
         self.cost = self.cost.plus(used)
         self.setup.purse.pay(meter.cost)
 
-    def _said(self, text: str) -> None:
+    def _said(self, text: str) -> Steps:
         """Text without a tool call: a nudge where more is owed, else the end."""
         outputs = self.composed.outputs
         if self._nudges < NUDGES and (self.turn == 1 or outputs):
@@ -207,6 +215,9 @@ class _Following:
         missing = owed(outputs, {})
         if missing:
             raise self._failed(f"the thread ended without its required outputs: {', '.join(missing)}", "outputs", text)
+        if outputs:
+            message = f"the thread ended with text, and without {', '.join(output.name for output in outputs)}"
+            yield Emit("warning", self._at, self._label, {"message": message})
         raise _Ended(Ending(True, text))
 
     def _nudge(self) -> str:

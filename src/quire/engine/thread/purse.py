@@ -17,7 +17,7 @@ class Purse:
         self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
         self.spent = 0.0
         if parent is not None:
-            parent._held += self.limit
+            parent._hold(self.limit)
 
     @property
     def left(self) -> float:
@@ -31,12 +31,38 @@ class Purse:
         more = limit - self.limit
         if self._parent is not None:
             more = min(more, max(0.0, self._parent.left))
-            self._parent._held += more
+            self._parent._hold(more)
         self.limit += more
 
     def close(self) -> None:
         """Gives back what is left. What was spent, the parent has spent."""
         if self._parent is not None:
-            self._parent._held -= self.limit
-            self._parent.spent += self.spent
+            self._parent._hold(-self.limit)
+            self._parent.pay(self.spent)
             self._parent = None
+
+    def _hold(self, amount: float) -> None:
+        self._held += amount
+
+
+class SharedPurse(Purse):
+    """A purse without money of its own, for a document that a thread calls: what is paid from it is paid from the
+    thread's. Several of them can be open side by side. `spent` is what went through this one."""
+
+    def __init__(self, owner: Purse) -> None:
+        super().__init__(owner.limit)
+        self._owner = owner
+
+    @property
+    def left(self) -> float:
+        return self._owner.left
+
+    def pay(self, cost: float | None) -> None:
+        super().pay(cost)
+        self._owner.pay(cost)
+
+    def raise_to(self, limit: float) -> None:
+        self._owner.raise_to(limit)
+
+    def _hold(self, amount: float) -> None:
+        self._owner._hold(amount)

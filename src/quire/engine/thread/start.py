@@ -48,7 +48,7 @@ def set_up(
         path=path,
         composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
         grants=tuple(sorted(grants.patterns)),
-        limits=limits if math.isinf(purse.limit) else replace(limits, spend=purse.limit),
+        limits=limits,
         purse=purse,
         model=bundle.model,
         declared=place_of(bundle, composed),
