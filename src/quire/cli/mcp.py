@@ -49,8 +49,9 @@ def command(
     """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
 
     Registered pipelines, the playbooks in playbooks/, directives that are signed by a key that you trust, and each DOC
-    become tools. Questions of a run are asked through the client; what nobody answers waits for `quire answer`. With --http the URL and the token that a client needs are
-    said on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else.
+    become tools. Questions of a run are asked through the client; what nobody answers waits for `quire answer`. With
+    --http the URL and the token that a client needs are said on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries
+    the protocol and nothing else.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")

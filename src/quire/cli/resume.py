@@ -59,7 +59,7 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
         if row.status is Status.COMPLETED:
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:
-            raise RunState(f"run {run} has expired: start it anew")
+            raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
         if manner.limits and row.format != "directive":
             raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
         if overrides and row.format == "playbook":

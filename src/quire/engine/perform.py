@@ -24,7 +24,7 @@ from quire.engine.requests import (
     request_hash,
 )
 from quire.errors import ModelFailed, Refused, StepFailed
-from quire.values import InvalidValue, Value, clean, copy
+from quire.values import InvalidValue, Value, clean, copy, encode
 
 MAX_REPLY_CHARACTERS = 4_000_000
 THREAD_TRIES = 3
@@ -123,6 +123,9 @@ class Performer:
                 value["uses"] = copy([[use.id, use.name, use.arguments] for use in reply.uses])
             except InvalidValue as error:
                 raise ModelFailed(f"{reply.model} gave a tool what is no JSON: {error}", kind="bad_reply") from None
+            if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
+                message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
+                raise ModelFailed(message, kind="bad_reply")
         return value, reply.usage, reply.delays
 
     def question(self, request: HumanRequest, expiry: float | None) -> Question:
@@ -170,9 +173,9 @@ class Performer:
             request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
         )
 
-    def refused(self, request: ModelRequest, message: str, kind: str = REFUSED) -> EffectRecord:
-        now = self._ports.clock.now()
-        return EffectRecord(request.path, "model", "failed", request_hash(request), now, failure=Failure(kind, message))
+    def refused(self, request: ModelRequest | Load, message: str, kind: str = REFUSED) -> EffectRecord:
+        now, failure = self._ports.clock.now(), Failure(kind, message)
+        return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 
     def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
         """The refusal of a call that its thread has no turns, tokens, time or money left for."""

@@ -159,12 +159,17 @@ class HumanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """A text that is named when the step runs. The answer is the text, or None where there is none."""
+    """A text that is named when the step runs. The answer is the text, or None where there is none.
+
+    `refuse` is a limit that leaves no room for it, a kind and what to say: limits are those of now, so a load that is
+    recorded is never refused, and one that is refused is recorded as a failure.
+    """
 
     path: str
     label: str
     scheme: str
     where: str
+    refuse: tuple[str, str] | None = None
 
     def content(self) -> Value:
         return {"scheme": self.scheme, "where": self.where}

@@ -27,6 +27,7 @@ from quire.engine.requests import (
     Halt,
     HumanRequest,
     Join,
+    Load,
     Metering,
     ModelRequest,
     Outcome,
@@ -148,6 +149,8 @@ class Walker:
                 self._check_budget()
                 if (refused := self._refused(request)) is not None:
                     return await self._finish(refused)
+            case Load(refuse=refuse) if refuse is not None:
+                return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Join():
                 return await self._finish(await self._join(request, branch))
             case Halt():

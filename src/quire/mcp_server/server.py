@@ -33,8 +33,8 @@ from quire.runtime.launch import Envelope
 NAME = "quire"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
-    "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result tells how "
-    "it stands, pipeline_inbox lists what has come in."
+    "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
+    "tells how it stands, pipeline_inbox lists what has come in."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0

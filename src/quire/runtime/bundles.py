@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from quire.engine.thread.bundle import Bundle
 from quire.engine.thread.hooks import injects, read_hooks_yaml
-from quire.errors import BadDocument
+from quire.errors import BadDocument, Refused
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.lower import thread
 from quire.formats.directive.parse import parse
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Hook, Thread
 from quire.source import Source, read_source
-from quire.workspace.items import Item
+from quire.workspace.items import Item, ItemType
 from quire.workspace.requests import HOOKS
 from quire.workspace.settings import Settings
 from quire.workspace.verified import VerifiedItems
@@ -32,7 +32,7 @@ class Gathering:
     def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
         """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
         cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
-        found = leaf or self._items.spaces.find("directive", item_id)
+        found = leaf or self._find("directive", item_id)
         if found is None:
             return None
         before = len(self._items.warnings)
@@ -58,7 +58,7 @@ class Gathering:
             wanted = chain[-1].extends.strip()
             if not wanted or wanted in directives:
                 return chain
-            parent = self._items.spaces.find("directive", wanted)
+            parent = self._find("directive", wanted)
             if parent is None:
                 return chain
             item = parent
@@ -85,14 +85,22 @@ class Gathering:
 
     def knowledge(self, item_id: str) -> str | None:
         """The body of one item. Raises `Refused`."""
-        verified = self._items.find("knowledge", item_id)
-        if verified is None:
+        item = self._find("knowledge", item_id)
+        if item is None:
             return None
+        verified = self._items.require(item)
         self.keys.update(key for key in [verified.verdict.key_id] if key)
         read = read_knowledge(Source.of(verified.item.text, verified.item.path.name))
         if read.errors:
             raise BadDocument(f"the knowledge {item_id} cannot be read: {read.errors[0].message}")
         return read.body
+
+    def _find(self, item_type: ItemType, item_id: str) -> Item | None:
+        """Raises `Refused` for a link: it would put one signed file in the place of another, which moving it cannot."""
+        item = self._items.spaces.find(item_type, item_id)
+        if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
+            raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there, and sign it")
+        return item
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
         """The hooks of the project. The user has confirmed them together with all that the workspace asks for."""

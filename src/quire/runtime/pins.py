@@ -19,7 +19,9 @@ class Pins:
     `profiles` the identities that its agents can have. `model` is empty where no step asks one. Whoever is
     named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`. `bundle` is the
     sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
-    the run's own model, whatever its directive says; `limits` are the user's own for the outermost thread.
+    the run's own model, whatever its directive says; `limits` are the user's own for the outermost thread. `origin`
+    says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
+    a model that is asked in place of every other: requests go on naming those that they named.
     """
 
     document: str
@@ -43,6 +45,9 @@ class Pins:
     keys: tuple[str, ...] = ()
     one_model: bool = False
     limits: Mapping[str, Value] = field(default_factory=dict)
+    origin: Mapping[str, Value] = field(default_factory=dict)
+    imported: Mapping[str, Value] = field(default_factory=dict)
+    instead: str = ""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from quire.diagnostics import nearest
 from quire.documents import Document, read
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.drive import Drive, Ended
@@ -225,6 +226,8 @@ class Runtime:
         """
         row = await self.row(run)
         pins, document = await self._pinned(row)
+        if pins.imported:
+            raise RunState(f"run {run} is imported, to be looked at: `quire fork {run} --from STEP` makes one that goes on")
         pins = replace(pins, limits={**pins.limits, **(limits or {})})
         plan = document.runnable()
         setting = await self._setting(pins)
@@ -236,9 +239,9 @@ class Runtime:
             loader = self._loader(run, pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
-            ports = Ports(
-                self.store, self._open(pins.model), gate, loader, answering, self.clock, other_model=self._open
-            )
+            model = self._open(pins.instead or pins.model)
+            other = (lambda spec: model) if pins.instead else self._open
+            ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run)
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
@@ -291,7 +294,8 @@ class Runtime:
             return newest[0].id
         found = await self.store.find(prefix)
         if not found:
-            raise NoSuchRun(f"there is no run {prefix}")
+            close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
+            raise NoSuchRun(f"there is no run {prefix}" + (f": did you mean {close}?" if close else ""))
         if len(found) > 1 and prefix not in found:
             raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
         return prefix if prefix in found else found[0]
@@ -305,17 +309,25 @@ class Runtime:
     async def view(self, run: str) -> RunView:
         """All that can be said about a run, from its journal alone."""
         row = await self.row(run)
+        return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
+
+    async def view_of(
+        self,
+        row: RunRow,
+        effects: Sequence[EffectRecord],
+        questions: Sequence[Question] = (),
+        progress: Callable[[Plan], Progress] = Progress.of,
+    ) -> RunView:
+        """The same for a run that has these records. `progress` makes what listens to the replay."""
         pins, document = await self._pinned(row)
         plan = document.runnable()
-        effects = await self.store.effects(run)
-        questions = await self.store.questions(run)
         stands = row.ended_by if row.status is Status.PAUSED else ()
         setting = await self._setting(pins)
         thread = self.directives.setup(pins, setting) if plan.format == "directive" else None
         replayed = replay(
             self._walk(plan, pins, setting),
             effects,
-            Progress.of(plan),
+            progress(plan),
             lambda boundary: boundary.path in stands or boundary.label in pins.breakpoints,
         )
         for question in questions:

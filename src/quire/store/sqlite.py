@@ -11,10 +11,9 @@ the whole loop, for `busy_timeout` seconds at most.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -35,8 +34,9 @@ from quire.engine.records import (
     Written,
 )
 from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
-from quire.store import rows, statements
+from quire.store import archive, rows, statements
 from quire.store.database import Database, Durability, explain
+from quire.store.keeping import History, Pruned
 from quire.store.locks import OwnerLocks
 from quire.store.rows import Tail
 from quire.store.writer import Held, Write, Writer, append, fenced
@@ -67,19 +67,9 @@ class SqliteStore:
         self._held: dict[str, Held] = {}
 
     async def create(self, run: NewRun) -> None:
-        blobs = rows.Blobs()
-        pins = blobs.put(encode(run.pins))
-        for digest, text in run.texts.items():
-            if hashlib.sha256(text.encode()).hexdigest() != digest:
-                raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
-            blobs.rows.append((digest, text))
-        columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
+        pins, blobs = archive.pinned_cells(run)
         with self._database.transaction() as connection:
-            if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
-                raise StoreError(f"{self.path} has a run {run.id} already")
-            connection.executemany(statements.PUT_BLOB, blobs.rows)
-            number = connection.execute(statements.NEW_RUN, columns).lastrowid
-            connection.execute(statements.NEW_PINS, (number, *pins))
+            archive.insert_run(connection, self.path, run, pins, blobs)
 
     async def get(self, run: str) -> RunRow | None:
         found = self._database.rows(statements.ONE_RUN, (run,))
@@ -198,6 +188,27 @@ class SqliteStore:
         with contextlib.suppress(RunState, StoreError):
             if self._database.rows(statements.CANCEL_ASKED, (lease.run,)) and self._take_lock(lease.run):
                 self._cancel_and_drop(lease.run)
+
+    async def restore(self, run: NewRun, history: History) -> None:
+        archive.restore(self._database, run, history)
+
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+        if not self._database.exists():
+            return Pruned()
+        wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses)
+        found = [(run, number) for run, number in self._database.rows(archive.ENDED_BEFORE, wanted)]
+        # Somebody may be about to drive a run that has failed: whoever holds its lock comes first.
+        taken = {run for run, _ in found if self._take_lock(run)}
+        try:
+            still = [(run, number) for run, number in self._database.rows(archive.ENDED_BEFORE, wanted) if run in taken]
+            pruned = archive.prune(self._database, still, dry_run=dry_run)
+        finally:
+            for run in taken:
+                self._locks.drop(run)
+        return pruned if dry_run or not vacuum else replace(pruned, given_back=archive.vacuum(self._database))
+
+    async def backup(self, to: Path) -> int:
+        return archive.backup(self._database, to)
 
     async def close(self) -> None:
         self._writer.flush()

@@ -10,11 +10,11 @@ from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from quire.engine.call_document import call_document
+from quire.engine.call_document import Opened, call_document
 from quire.engine.confine import confined
 from quire.engine.pipeline.invoke import ASK, question
 from quire.engine.requests import Emit, Load, Offered, Request, ToolRequest, ToolUse, Walk
-from quire.engine.thread.children import Children
+from quire.engine.thread.children import About, Children
 from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
 from quire.engine.thread.purse import SharedPurse
@@ -22,7 +22,8 @@ from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
-from quire.trust.capabilities import Grants, canonical, from_flat_name
+from quire.plan.uses import has_agents, prompt_schemes, tool_calls
+from quire.trust.capabilities import Grants, Primary, canonical, capability, from_flat_name
 from quire.values import Value
 
 EXECUTE = "rye/execute"
@@ -30,6 +31,8 @@ ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
 LAUNCHES = "quire/launch"
 """Where the launch tools live."""
 
+SHELL = "rye/bash"
+HERE = ("rye/", "python/")
 OUTSIDE = ("rye/web/", "mcp/")
 """Where content comes from that nobody here has written: who has read it launches nothing."""
 
@@ -46,9 +49,10 @@ class Calls:
         self.setup = setup
         self.offered: dict[str, str] = {}
         self.children = Children(setup)
-        self.untrusted = False
+        self.untrusted = setup.untrusted
         self.spent = 0.0
         self.launched = False
+        self._brought = False
         self._grants = Grants.of(setup.grants, setup.declared)
 
     def own_tools(self) -> list[Offered]:
@@ -72,7 +76,7 @@ class Calls:
                 case "rye/agent/threads/thread_directive":
                     self._grants.require("execute", "tool", FORK)
                     yield Emit("tool_called", path, label, {"tool": tool})
-                    return (yield from self.children.fork(arguments, path, label, cost, sharing))
+                    return (yield from self.children.fork(arguments, path, label, cost, sharing, self._about()))
                 case "rye/agent/threads/orchestrator":
                     self._grants.require("execute", "tool", ORCHESTRATE)
                     yield Emit("tool_called", path, label, {"tool": tool})
@@ -86,7 +90,7 @@ class Calls:
             return at_once(failed(tool, error))
         except Refused as error:
             return at_once(failed(tool, StepFailed(str(error), kind="denied")))
-        self.untrusted = self.untrusted or tool.startswith(OUTSIDE)
+        self.untrusted = self.untrusted or self._comes_from_outside(tool)
         if _launches(tool):
             return self._launch(tool, arguments, path, label)
         return self._dispatch(tool, arguments, path, label)
@@ -115,6 +119,41 @@ class Calls:
 
         return guarded(tool, call())
 
+    def _comes_from_outside(self, tool: str) -> bool:
+        """Whether what a tool gives may be anybody's words. The name may be another one of an MCP server's tool."""
+        if tool == SHELL:
+            return self._grants.covers(capability("execute", "tool", "rye/web"))
+        here = tool == ASK or tool.startswith(HERE) or _launches(tool)
+        return tool.startswith(OUTSIDE) or not here
+
+    def _brings(self, opened: Opened) -> bool:
+        """Whether content from outside may be in what a document gives."""
+        plans = opened.setting.documents.values()
+        if opened.setting.bundles or has_agents(plans) or any("mcp" in prompt_schemes(plan) for plan in plans):
+            return True
+        named = [canonical(tool) for place, tool in tool_calls(plans) if place in ("", "quire")]
+        served = any(place not in ("", "quire", "python") for place, _ in tool_calls(plans))
+        return served or any(self._comes_from_outside(tool) for tool in named if tool not in opened.setting.documents)
+
+    def hear(self, outside: bool) -> None:
+        """Results have come in: with content from outside, or without."""
+        self.untrusted = self.untrusted or outside or self._brought or self.children.outside
+
+    def _about(self, item_type: str = "") -> About:
+        """`item_type` is what a grant is needed for, of the item that an id turns out to mean."""
+
+        def check(item_id: str) -> None:
+            if item_type:
+                self._require("execute", item_type, item_id)
+
+        return About(check, self.untrusted)
+
+    def _require(self, primary: Primary, item_type: str, item_id: str) -> None:
+        try:
+            self._grants.require(primary, item_type, item_id)
+        except Refused as error:
+            raise StepFailed(str(error), kind="denied") from None
+
     def _check_document(self, item_type: str, item_id: str) -> None:
         self._grants.require("execute", item_type, item_id)
         if item_type == "pipeline" and self.untrusted:
@@ -124,7 +163,7 @@ class Calls:
         self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
     ) -> Generator[Request, Any, Told]:
         """A child that is waited for; how it went. Raises `StepFailed` where there can be none."""
-        walk = yield from self.children.thread(item_id, given, {}, path, label, cost)
+        walk = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
         return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
 
     def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
@@ -160,7 +199,7 @@ class Calls:
                 "async": aside,
                 "limit_overrides": overrides,
             }
-            return (yield from self.children.fork(asked, path, label, cost, sharing))
+            return (yield from self.children.fork(asked, path, label, cost, sharing, self._about(item_type)))
         if item_type in ("pipeline", "playbook"):
             self._check_document(item_type, item_id)
             return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
@@ -173,6 +212,9 @@ class Calls:
         if self.setup.open_document is None:
             raise StepFailed("no document can be called here", kind="call")
         opened = self.setup.open_document(text)
+        others = [plan.format for plan in opened.setting.documents.values()]
+        if self.untrusted and (which.startswith("pipeline:") or set(others) != {"playbook"}):
+            raise _floor()
         grants, purse = self.setup.grants, SharedPurse(self.setup.purse)
         setting = replace(opened.setting, grants=grants, purse=purse, limits=self.setup.limits)
         try:
@@ -180,6 +222,7 @@ class Calls:
             return (yield from confined(walk, grants, purse))
         finally:
             self.spent += purse.spent
+            self._brought = self._brought or self._brings(opened)
 
 
 def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:

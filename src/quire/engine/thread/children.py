@@ -7,7 +7,7 @@ capabilities, not its limits, not its money, which is set aside for it before it
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -24,6 +24,8 @@ from quire.trust.risk import assess
 from quire.values import Value
 
 WAIT_SECONDS = 600.0
+LONGEST_WAIT = 10**9
+"""More than any thread has; a model may write numbers that no clock can count to."""
 
 Steps = Generator[Request, Any, Any]
 
@@ -37,12 +39,24 @@ class Child:
     counted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a thread says of a child that it starts: whether it may (asked with the id of what was really found), and
+    whether it has read content from outside itself."""
+
+    check: Callable[[str], None] = lambda item_id: None
+    untrusted: bool = False
+
+
 class Children:
-    """`started` counts all of them, waited for or not; `unpaid` are the costs of those that were just seen to end."""
+    """`started` counts all of them, waited for or not; `unpaid` are the costs of those that were just seen to end.
+
+    `outside` is true once one of these has read content from outside."""
 
     def __init__(self, setup: Setup) -> None:
         self.started = 0
         self.unpaid: list[Mapping[str, Value]] = []
+        self.outside = False
         self._setup = setup
         self._beside: dict[str, Child] = {}
 
@@ -50,7 +64,13 @@ class Children:
         return [child.path for child in self._beside.values() if child.running]
 
     def fork(
-        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
+        self,
+        arguments: Mapping[str, Value],
+        path: str,
+        label: str,
+        cost: Cost,
+        sharing: int,
+        about: About,
     ) -> Generator[Request, Any, Walk]:
         """The tool `thread_directive`; `sharing` threads are to be started in this turn, this one included.
 
@@ -65,7 +85,7 @@ class Children:
             raise StepFailed("limit_overrides must be an object", kind="arguments")
         aside = arguments.get("async") is True
         share = 1.0 / (sharing + 1 if aside else sharing)  # one part stays with a parent that goes on meanwhile
-        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, share)
+        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
         if not aside:
             return walk
         yield Spawn(f"{path}/thread", walk)
@@ -81,19 +101,20 @@ class Children:
         path: str,
         label: str,
         cost: Cost,
+        about: About,
         share: float = 1.0,
     ) -> Generator[Request, Any, Walk]:
         """The walk of a child, its part of the budget set aside. Raises `StepFailed`."""
         from quire.engine.thread.loop import follow
 
-        refused = spawn_refused(self._setup.limits, replace(cost, spawns=self.started))
-        if refused is not None:
-            raise StepFailed(refused.message, kind=refused.limit_code)
-        text: str | None = yield Load(f"{path}/load", label, "directive", item_id)
+        refuse = self._no_room(cost, share)
+        text: str | None = yield Load(f"{path}/load", label, "directive", item_id, refuse)
         if text is None:
             raise StepFailed(f"there is no directive {item_id}", kind="unknown_item")
         try:
-            child = self._child(Bundle.of(text), given, overrides, path, share)
+            bundle = Bundle.of(text)
+            about.check(bundle.item_id)
+            child = replace(self._child(bundle, given, overrides, path, share), untrusted=about.untrusted)
         except StepFailed:
             raise
         except QuireError as error:
@@ -104,9 +125,20 @@ class Children:
             ending = yield from follow(child)
             told = went_well(item_id, ending.as_value())
             told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
+            told["outside"] = ending.outside
             return cast("Value", told)
 
         return walk()
+
+    def _no_room(self, cost: Cost, share: float) -> tuple[str, str] | None:
+        """The limit that leaves no room for another thread, if one does."""
+        limits, purse = self._setup.limits, self._setup.purse
+        reached = spawn_refused(limits, replace(cost, spawns=self.started))
+        if reached is not None:
+            return reached.limit_code, reached.message
+        if limits.spend is not None and purse.left * share <= 0:
+            return "spend_exceeded", "nothing is left of the budget of the thread that starts it"
+        return None
 
     def orchestrate(self, arguments: Mapping[str, Value], path: str, label: str) -> Steps:
         """The tool `orchestrator`: looks after the children that go on beside this thread."""
@@ -116,7 +148,7 @@ class Children:
         match operation:
             case "wait_threads":
                 asked = arguments.get("timeout")
-                seconds = float(asked) if isinstance(asked, int | float) else WAIT_SECONDS
+                seconds = float(min(asked, LONGEST_WAIT)) if isinstance(asked, int | float) else WAIT_SECONDS
                 found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
                 return self._results(names, found)
             case "get_status" | "aggregate_results":
@@ -189,6 +221,7 @@ class Children:
         match state["state"]:
             case "done":
                 told = cast("Mapping[str, Any]", state["value"])
+                self.outside = self.outside or told["outside"]
                 if not child.counted:
                     child.counted = True
                     self.unpaid.append(told["cost"])

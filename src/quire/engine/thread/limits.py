@@ -26,7 +26,7 @@ DEFAULTS: Mapping[str, Value] = {
 }
 ALIASES: Mapping[str, str] = {"max_turns": "turns", "max_tokens": "tokens"}
 _WHOLE = ("turns", "tokens", "spawns", "depth")
-_MOST = 10**15
+MOST = 10**15
 _N = TypeVar("_N", int, float)
 
 
@@ -44,8 +44,9 @@ class Limits:
         return {name: getattr(self, name) for name in DEFAULTS}
 
     def raised(self, name: str, value: float) -> Limits:
-        """With one of them as a person has set it."""
-        return replace(self, **{name: int(value) if name in _WHOLE else value})  # type: ignore[arg-type]
+        """With one of them as a person has set it, never lower than it is."""
+        more = max(getattr(self, name) or 0, value)
+        return replace(self, **{name: int(more) if name in _WHOLE else more})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +219,8 @@ def _amount(name: str, value: Value) -> Value:
     if value is None:
         return None
     amount = converted("integer" if name in _WHOLE else "number", value)
-    if not isinstance(amount, int | float) or not 0 <= amount <= _MOST:
-        raise ValueError(f"{shown(value)} is not between 0 and {_MOST:,}")
+    if not isinstance(amount, int | float) or not 0 <= amount <= MOST:
+        raise ValueError(f"{shown(value)} is not between 0 and {MOST:,}")
     return float(amount) if name == "spend" else amount
 
 

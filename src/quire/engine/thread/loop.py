@@ -31,10 +31,10 @@ from quire.engine.requests import (
 )
 from quire.engine.thread.calls import Calls
 from quire.engine.thread.hooking import Decided, Hooking
-from quire.engine.thread.limits import Cost, LimitEvent, exceeded
+from quire.engine.thread.limits import MOST, Cost, LimitEvent, exceeded
 from quire.engine.thread.returns import RETURN_TOOL, owed, return_tool, returned
 from quire.engine.thread.setup import Ending, Setup
-from quire.engine.thread.told import Told
+from quire.engine.thread.told import Told, at_once, failed
 from quire.errors import StepFailed
 from quire.values import Value, encode
 
@@ -47,6 +47,9 @@ SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 """After how many turns with the same calls and the same results the model is told, and is stopped."""
 
 PARALLEL = 8
+MOST_CALLS = 200
+"""Calls of one turn that are made; a model that wants more of them at once is told so."""
+
 _LIMITS = ("turns_exceeded", "tokens_exceeded", "spend_exceeded", "spend_unknown", "duration_seconds_exceeded")
 
 Steps = Generator[Request, Any, Any]
@@ -85,14 +88,17 @@ class _Following:
             yield Emit("warning", f"{self.setup.path}/start", "", {"message": warning})
         try:
             yield from self._offer()
-            yield from self._fire("thread_started", f"{self.setup.path}/start")
+            decided = yield from self._fire("thread_started", f"{self.setup.path}/start")
+            yield from self._heed(decided, None, f"{self.setup.path}/start")
+            if decided is not None and decided.what in ("fail", "abort"):
+                raise self._stopped(decided.message or "a hook kept the thread from starting", "hook")
             while True:
                 yield from self._one_turn()
         except _Ended as ended:
             ending = ended.ending
         yield from self._stop_children()
         closing = self.composed.success if ending.success else self.composed.failure
-        ending = replace(ending, closing=closing or None, cost=self.cost)
+        ending = replace(ending, closing=closing or None, cost=self.cost, outside=self.calls.untrusted)
         context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
         if ending.success:
             yield from self._fire("after_complete", f"{self.setup.path}/end", context)
@@ -139,16 +145,16 @@ class _Following:
 
     def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
         """The reply, however often it takes."""
-        failures = 0
+        failures = again = 0
         while True:
-            path = f"{self._at}/model" + (f"/retry[{failures}]" if failures else "")
+            path = f"{self._at}/model" + (f"/retry[{again}]" if again else "")
+            again += 1
             try:
                 reply: Mapping[str, Value] = yield self._request(path)
             except StepFailed as error:
                 yield from self._count(path)
                 if error.kind in _LIMITS:
                     yield from self._limit_reached(error, path)
-                    failures += 1
                     continue
                 failures += 1
                 decided = yield from self._fire("error", path, _error(error.kind, error.message, ""))
@@ -234,6 +240,9 @@ class _Following:
         sharing = sum(map(self.calls.starts_a_thread, working))
         for number, use in enumerate(working):
             path = f"{self._at}/tool[{number}]"
+            if number >= MOST_CALLS:
+                walks.append(at_once(failed(use.name, _too_many(len(working)))))
+                continue
             walks.append((yield from self.calls.prepare(use, path, self._label, self.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
             self.cost = replace(self.cost, spawns=self.calls.children.started)
@@ -262,6 +271,7 @@ class _Following:
             if cost is not None:
                 self._child_cost(cost)
         self.calls.children.unpaid.clear()
+        self.calls.hear(told["outside"])
         if self.calls.spent and self.cost.spend is not None:
             self.cost = replace(self.cost, spend=self.cost.spend + self.calls.spent)
         self.calls.spent = 0.0
@@ -299,7 +309,7 @@ class _Following:
             raise self._failed(f"the model made the same calls {self._same} turns in a row", "repeated")
         if self._same >= SAME_TURNS_TOLD:
             note = f"You have made exactly this call {self._same} times in a row, with the same result each time."
-            self.messages.append(Message("user", note))
+            self.hooks.notes.append(note)
 
     def _hand_back(self, use: ToolUse, said: str) -> Steps:
         read = returned(self.composed.outputs, use.arguments)
@@ -339,11 +349,8 @@ class _Following:
         self.hooks.paths.append(f"{path}/ask")
         prompt = f"{self.setup.id}: {decided.message or error.message} A higher limit for {name}, or no to end it?"
         answer: str = yield HumanRequest(f"{path}/ask", self._label, f"limit of {name}", "input", prompt)
-        try:
-            raised = float(answer)
-        except ValueError:
-            raise ending from None
-        if not raised > float(event.current_max):
+        raised = _number(answer)
+        if raised is None:
             raise ending
         self.limits = self.limits.raised(name, raised)
         if name == "spend":
@@ -369,7 +376,7 @@ class _Following:
             "thread_id": self.setup.id,
             "turn": self.turn,
             "cost": self.cost.as_value(),
-            "limits": self.limits.as_value(),
+            "limits": dict(self.composed.limits_declared),
             "inputs": dict(self.composed.inputs),
             **(more or {}),
         }
@@ -380,6 +387,7 @@ class _Following:
         self.cost = replace(self.cost, spawns=self.calls.children.started)
         if told["cost"] is not None:
             self._child_cost(told["cost"])
+        self.calls.hear(told["outside"])
         return told["ended"]
 
     def _stop_children(self) -> Steps:
@@ -394,6 +402,20 @@ class _Following:
     def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
         """An ending that a hook or a person wanted: when the run is resumed, they are asked anew, and nobody else."""
         return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
+
+
+def _too_many(calls: int) -> StepFailed:
+    message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
+    return StepFailed(message, kind="too_many_calls")
+
+
+def _number(answer: str) -> float | None:
+    """The limit that a person gives: None for any answer that is none."""
+    try:
+        number = float(answer)
+    except ValueError:
+        return None
+    return number if 0 < number <= MOST else None
 
 
 def _error(kind: str, message: str, resource: str) -> dict[str, Value]:

@@ -27,7 +27,8 @@ class Setup:
     """One thread. `id` is its name for people and for its parent, `path` where its effects stand in the journal.
 
     `grants` are all that it may do, `model` the one that it asks (empty: the run's own). `depth` counts its parents.
-    `declared` is where its permissions stand; `open_document` reads a document that was loaded for it.
+    `declared` is where its permissions stand; `open_document` reads a document that was loaded for it. `untrusted` is
+    true where who starts it has read content from outside.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Setup:
     model: str = ""
     depth: int = 0
     declared: str = ""
+    untrusted: bool = False
     open_document: Callable[[str], Opened] | None = None
 
 
@@ -52,7 +54,8 @@ def place_of(bundle: Bundle, composed: Composed) -> str:
 class Ending:
     """How a thread ended. `kind` is a stable word for why it failed, `limit` the code of the limit that it reached.
 
-    `blame` are the effects that a resume performs again where this ended the run.
+    `blame` are the effects that a resume performs again where this ended the run. `outside` is true where the thread
+    has read content that nobody here has written.
     """
 
     success: bool
@@ -64,6 +67,7 @@ class Ending:
     closing: str | None = None
     cost: Cost = NOTHING
     blame: tuple[str, ...] = ()
+    outside: bool = False
 
     def failure(self, path: str) -> StepFailed:
         """As it ends a run, or a step that called the thread."""

@@ -12,11 +12,15 @@ from quire.values import Value, encode
 LONGEST_RESULT = 60_000
 """Characters of a result that the model gets."""
 
+LONGEST_ERROR = 8_000
+"""The same of what went wrong: a message may quote what the model has written, however long that is."""
+
 
 class Told(TypedDict):
     """`content` is for the model. `kind` is empty for a call that went well.
 
-    `paths` are the effects that it took, `cost` what a child thread used, `ended` how that one ended.
+    `paths` are the effects that it took, `cost` what a child thread used, `ended` how that one ended. `outside` is true
+    where content from outside has gone into it.
     """
 
     content: str
@@ -25,18 +29,22 @@ class Told(TypedDict):
     paths: list[str]
     cost: Mapping[str, Value] | None
     ended: Mapping[str, Value]
+    outside: bool
 
 
 def went_well(tool: str, result: Value, paths: list[str] | None = None) -> Told:
     content = encode(result)
     if len(content) > LONGEST_RESULT:
         content = f"{content[:LONGEST_RESULT]}\n[cut: {len(content):,} characters in all]"
-    return Told(content=content, tool=tool, kind="", paths=paths or [], cost=None, ended={})
+    return Told(content=content, tool=tool, kind="", paths=paths or [], cost=None, ended={}, outside=False)
 
 
 def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told:
-    content = encode({"error": error.message})
-    return Told(content=content, tool=tool, kind=error.kind, paths=paths or [], cost=None, ended={})
+    message = error.message
+    if len(message) > LONGEST_ERROR:
+        message = f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
+    content = encode({"error": message})
+    return Told(content=content, tool=tool, kind=error.kind, paths=paths or [], cost=None, ended={}, outside=False)
 
 
 def at_once(told: Told) -> Walk:

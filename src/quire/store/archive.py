@@ -1,0 +1,218 @@
+"""Whole runs in the SQLite file: taking one in, removing old ones, copying the file."""
+
+# What is put together here are constants of this package, never values.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+
+from quire.engine.records import Batch, EffectRecord, Event, NewRun
+from quire.errors import StoreError
+from quire.store import rows, statements
+from quire.store.database import Database, explain
+from quire.store.keeping import History, Pruned
+from quire.store.rows import Encoded, Tail
+from quire.store.writer import Held, append
+from quire.values import clean, encode
+
+# A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+ENDED_BEFORE = """
+    SELECT id, n FROM runs
+    WHERE (status IN (SELECT value FROM json_each(?1)) AND updated_at < ?2)
+        OR (?3 AND status IN ('paused', 'awaiting_input') AND expires_at < ?2)
+    ORDER BY n
+"""
+_PINS = "SELECT coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)) FROM pins p"
+_REFERRED = """
+    SELECT blob FROM journal WHERE blob IS NOT NULL
+    UNION SELECT events_blob FROM journal WHERE events_blob IS NOT NULL
+    UNION SELECT blob FROM pins WHERE blob IS NOT NULL
+    UNION SELECT sha256 FROM temp.pinned
+"""
+# A letter to a run that is still there is counted by its thread, so its place among the others must not change.
+_STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT id FROM runs)"
+
+
+def insert_run(connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs) -> int:
+    """The row of a new run, what it pins and the texts that those name. Raises `StoreError` where the id is taken."""
+    columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
+    if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
+        raise StoreError(f"{path} has a run {run.id} already")
+    connection.executemany(statements.PUT_BLOB, blobs.rows)
+    number = connection.execute(statements.NEW_RUN, columns).lastrowid
+    connection.execute(statements.NEW_PINS, (number, *pins))
+    return int(number or 0)
+
+
+def pinned_cells(run: NewRun) -> tuple[rows.Cells, rows.Blobs]:
+    blobs = rows.Blobs()
+    pins = blobs.put(encode(run.pins))
+    for digest, text in run.texts.items():
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
+        blobs.rows.append((digest, text))
+    return pins, blobs
+
+
+def restore(database: Database, run: NewRun, history: History) -> None:
+    pins, blobs = pinned_cells(run)
+    batches = [rows.encode_batch(run.id, batch) for batch in _batches(history)]
+    update = history.update
+    status = rows.encode_batch(run.id, Batch(update=update)).status
+    with database.transaction() as connection:
+        number = insert_run(connection, database.path, run, pins, blobs)
+        totals = (history.input_tokens, history.output_tokens, history.cost)
+        held = Held(run.id, 0, number, Tail(rows.places(number)[0], update.position or "", *totals))
+        for batch in batches:
+            connection.executemany(statements.PUT_BLOB, batch.blobs)
+            append(connection, held, _unpaid(batch), history.updated_at)
+        if status is not None:
+            connection.execute(statements.SET_STATUS, (*status, history.updated_at, run.id))
+
+
+def _unpaid(batch: Encoded) -> Encoded:
+    batch.used = ()
+    return batch
+
+
+def _batches(history: History) -> Iterator[Batch]:
+    """Each effect with the events up to its own, as a drive would have written them.
+
+    One that was performed again has two events and one record, which goes with the last of them."""
+    records = {record.path: record for record in history.effects}
+    last = {event.path: event.seq for event in history.events if event.type == "effect"}
+    waiting: list[Event] = []
+    for event in sorted(history.events, key=lambda one: one.seq):
+        record = records.get(event.path) if event.type == "effect" and last[event.path] == event.seq else None
+        if record is None:
+            waiting.append(event)
+            continue
+        del records[event.path]
+        yield Batch((record,), (*waiting, _told_by(event, record)))
+        waiting.clear()
+    if waiting:
+        yield Batch(events=tuple(waiting))
+    for record in records.values():
+        yield Batch((record,))
+
+
+def _told_by(event: Event, record: EffectRecord) -> Event:
+    return Event(
+        event.type, event.run, record.ended_at, event.seq, event.path, event.label, record.told(), {}, False, record
+    )
+
+
+def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:
+    """Removes these runs, by id and number. A dry run does it all and takes it back."""
+    found = Pruned()
+    with contextlib.suppress(_TakeBack), database.transaction() as connection:
+        room = _free(connection)
+        texts = _count(connection, "SELECT count(*) FROM blobs")
+        effects = sum(_remove(connection, run, number) for run, number in runs)
+        _drop_texts(connection)
+        left = _count(connection, "SELECT count(*) FROM blobs")
+        size = _free(connection) - room
+        found = Pruned(tuple(run for run, _ in runs), effects, texts - left, size)
+        if dry_run:
+            raise _TakeBack
+    return found
+
+
+class _TakeBack(Exception):
+    """Rolls the transaction back."""
+
+
+def _remove(connection: sqlite3.Connection, run: str, number: int) -> int:
+    places = rows.places(number)
+    effects = _count(connection, "SELECT count(*) FROM journal WHERE id BETWEEN ? AND ? AND path IS NOT NULL", places)
+    connection.execute("DELETE FROM journal WHERE id BETWEEN ? AND ?", places)
+    connection.execute("DELETE FROM pins WHERE run = ?", (number,))
+    connection.execute("DELETE FROM questions WHERE run = ?", (run,))
+    connection.execute("DELETE FROM runs WHERE n = ?", (number,))
+    connection.execute("DELETE FROM letters WHERE recipient = ?", (run,))
+    connection.execute(_STRAY_LETTERS, (run,))
+    return effects
+
+
+def _drop_texts(connection: sqlite3.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE IF NOT EXISTS pinned (sha256 TEXT PRIMARY KEY)")
+    connection.execute("DELETE FROM temp.pinned")
+    for (pins,) in connection.execute(_PINS).fetchall():
+        named = [(digest,) for digest in _HASH.findall(pins)]
+        connection.executemany("INSERT OR IGNORE INTO temp.pinned VALUES (?)", named)
+    connection.execute(f"DELETE FROM blobs WHERE sha256 NOT IN ({_REFERRED})")
+    connection.execute("DELETE FROM temp.pinned")
+
+
+def _free(connection: sqlite3.Connection) -> int:
+    return _count(connection, "PRAGMA freelist_count") * _count(connection, "PRAGMA page_size")
+
+
+def _count(connection: sqlite3.Connection, sql: str, parameters: Collection[int] = ()) -> int:
+    value: int = connection.execute(sql, tuple(parameters)).fetchone()[0]
+    return value
+
+
+def vacuum(database: Database) -> int:
+    """Gives what is free in the file back to the disk; how many bytes that were."""
+    connection, path = database.connection(), database.path
+    try:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        before = path.stat().st_size
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return before - path.stat().st_size
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+
+
+def backup(database: Database, to: Path) -> int:
+    """Copies by SQLite's own means, which sees one moment of the file; the name appears when the copy is whole."""
+    if not database.exists():
+        raise StoreError(f"there is nothing to copy: {database.path} is not there")
+    if to.exists():
+        raise StoreError(f"{to} is there already: name a file that is not")
+    source = database.connection()
+    beside = to.with_name(f".{to.name}.{secrets.token_hex(4)}")
+    try:
+        copy = sqlite3.connect(beside, isolation_level=None)
+        try:
+            source.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE").fetchone()
+            (sound,) = copy.execute("PRAGMA quick_check(1)").fetchone()
+        finally:
+            copy.close()
+        if sound != "ok":
+            raise StoreError(f"the copy of {database.path} is damaged: {sound}")
+        _sync(beside)
+        with to.open("xb"):  # takes the name, unless somebody has taken it meanwhile
+            pass
+        beside.replace(to)
+        return to.stat().st_size
+    except sqlite3.Error as error:
+        raise explain(error, to) from error
+    except FileExistsError:
+        raise StoreError(f"{to} is there already: name a file that is not") from None
+    except OSError as error:
+        raise explain(error, to) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+def _sync(file: Path) -> None:
+    descriptor = os.open(file, os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
