@@ -47,7 +47,13 @@ class Diagnostic:
         return self.code.severity
 
 
+LONGEST_SLIP = 200
+"""Comparing takes time; what is longer than any name is no slip of one."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The declared name that `name` is probably a slip of, if one is close enough."""
+    if len(name) > LONGEST_SLIP:
+        return None
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
     return found[0] if found else None

@@ -84,6 +84,17 @@ NODE: dict[str, Value] = {
 }
 
 
+def test_a_field_that_stands_in_for_others_makes_two_ways() -> None:
+    """A model that may fill `path` and `files` fills both, and the tool refuses the call."""
+    schema = {**fields(path={"type": "string"}, files={"type": "array"}), "if": {"required": ["files"]}}
+    usual, other = shaped({**schema, "else": {"required": ["path"]}}, texts=9)["anyOf"]  # type: ignore[misc,index]
+    assert (list(usual["properties"]), usual["required"]) == (["path"], ["path"])
+    assert (list(other["properties"]), other["required"]) == (["files"], ["files"])
+    assert usual["additionalProperties"] is False
+    # Where a reference points into the schema, its places must stay where they are.
+    assert "anyOf" not in shaped({**schema, "else": {"required": ["path"]}, "$defs": {"a": {"$ref": "#"}}}, texts=9)
+
+
 def test_references_follow_the_schema_to_its_place() -> None:
     text = encode(choice([Offered("a", "", {}), Offered("b", "", NODE)], NODE, texts=300))
     for place in ("tool1", "answer"):

@@ -298,10 +298,11 @@ def test_no_wildcard_reaches_further(house: House) -> None:
 
 
 def test_a_server_cannot_take_the_name_of_a_built_in_tool(house: House) -> None:
-    house.write(".mcp.json", '{"mcpServers": {"quire": {"command": "x"}}}')
-    with pytest.raises(BadConfiguration, match="stands for the built-in tools"):
-        load_settings(Workspace(house.folder), house.environ)
-    house.write(".mcp.json", '{"mcpServers": {"file": {"command": "x"}, "rye": {"command": "x"}}}')
+    for name, what in [("quire", "the built-in tools"), ("rye", "directives and knowledge")]:
+        house.write(".mcp.json", f'{{"mcpServers": {{"{name}": {{"command": "x"}}}}}}')
+        with pytest.raises(BadConfiguration, match=f"stands for {what}"):
+            load_settings(Workspace(house.folder), house.environ)
+    house.write(".mcp.json", '{"mcpServers": {"file": {"command": "x"}}}')
     settings = load_settings(Workspace(house.folder), house.environ)
     for allow, granted in [("shell", "rye.bash"), ("rye/bash", "rye.bash"), ("http__get", "rye.web.fetch")]:
         grants = default_grants(settings, [allow])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from tests.store.postgres_server import PostgresServer, shared_server
 
 from quire.engine.ports import Store
 from quire.store import open_store
@@ -53,9 +54,31 @@ class SqliteShelf:
             await store.close()
 
 
-@pytest.fixture(params=["sqlite"])
+class PostgresShelf:
+    def __init__(self, server: PostgresServer) -> None:
+        self.clock = Clock()
+        self._server = server
+        self.schema = server.new_schema()
+        self.url = server.url(schema=self.schema)
+        self._opened: list[Store] = []
+
+    def open(self) -> Store:
+        store = open_store(self.url, now=self.clock, durability="process")
+        self._opened.append(store)
+        return store
+
+    def lose_owner(self, run: str) -> None:
+        self._server.end_owner(self.schema, run)
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+        self._server.drop_schema(self.schema)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
 async def shelf(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Shelf]:
-    shelf = SqliteShelf(tmp_path)
+    shelf: Shelf = SqliteShelf(tmp_path) if request.param == "sqlite" else PostgresShelf(shared_server())
     yield shelf
     await shelf.close()
 

@@ -61,6 +61,7 @@ def command(
     from quire.render.text import one_line
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
+    from quire.workspace.grants import denied_tools
 
     found = document_of(document)
     plan = found.runnable()
@@ -73,6 +74,9 @@ def command(
         ruling = _directive(found, settings, action, item_type, item_id)
     else:
         ruling = _by_default(settings, allow, action, item_type, item_id)
+    if ruling.allowed and denied_tools(settings).covers(capability(action, item_type, item_id)):
+        taken = "[tools] deny in your own quire.toml, or in that of the workspace, takes it away from everybody"
+        ruling = Ruling(False, f"{ruling.why}, but {taken}", ruling.grant, ruling.origin, ruling.notes)
     if as_json:
         put_json(
             {

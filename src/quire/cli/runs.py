@@ -9,6 +9,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.looking import look, put, put_json, put_lines
+from quire.cli.runs_group import Listing, RunsGroup
 from quire.engine.records import Status
 from quire.errors import JournalMismatch, RunState
 
@@ -20,7 +21,7 @@ POLL_SECONDS = 0.3
 _GOING = (Status.PENDING, Status.RUNNING)
 
 
-@click.command("runs")
+@click.command("runs", cls=Listing)
 @click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run)
 @click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
@@ -37,7 +38,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
     help="All that the threads of a run said, called and were told.",
 )
 @click.option("--follow", is_flag=True, help="The events, as they come, until the run rests.")
-def command(
+def listing(
     run: str | None,
     status: str | None,
     limit: int | None,

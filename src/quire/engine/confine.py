@@ -38,7 +38,7 @@ def _held(request: Request, grants: tuple[str, ...], purse: Purse) -> Request:
         case ToolRequest(grants=None):
             return replace(request, grants=grants)
         case ModelRequest(bounds=None):
-            return replace(request, bounds=Bounds(spend=purse.left))
+            return replace(request, bounds=Bounds(money=purse))
         case Fan():
             return replace(request, children=(confined(child, grants, purse) for child in request.children))
         case Spawn():

@@ -141,10 +141,12 @@ class Drive:
         """The wait, once it is stored; None when an answer came in and somebody moves again."""
         expires = self._expires()
         if self._walker.stopped_at is not None:
-            self._ledger.feed.say("run_paused", label=self._ledger.position)
             stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
-            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position, None, stopped_at, expires))
-            return Ended(Status.PAUSED, self._ledger.position)
+            # Where it stopped, not where a branch beside it came to: whoever resumes passes just that boundary.
+            position = self._walker.stopped_label or self._ledger.position
+            self._ledger.feed.say("run_paused", label=position)
+            await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, expires))
+            return Ended(Status.PAUSED, position)
         await self._walker.withdraw_stale()
         update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=expires)
         if await self._ledger.park(update):

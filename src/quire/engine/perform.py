@@ -27,6 +27,9 @@ from quire.errors import ModelFailed, Refused, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode
 
 MAX_REPLY_CHARACTERS = 4_000_000
+TINY = 1e-9
+"""Dollars that adding up fractions may lose."""
+
 THREAD_TRIES = 3
 """How often a thread's model is asked for one reply before the thread is told that it fails."""
 
@@ -185,14 +188,16 @@ class Performer:
         if bounds.reached is not None:
             code, message = bounds.reached
             return self.refused(request, message, code)
-        model = self._model_of(request)
-        if bounds.spend is None or not isinstance(model, Priced):
+        estimate = self.estimate(request)
+        if bounds.money is None or estimate is None or estimate <= bounds.money.left + TINY:
             return None
-        estimate = model.estimate(self._call(request))
-        if estimate is None or estimate <= bounds.spend:
-            return None
-        message = f"the next call may cost ${estimate:.4f}, and ${max(0.0, bounds.spend):.4f} are left"
+        message = f"the next call may cost ${estimate:.4f}, and ${max(0.0, bounds.money.left):.4f} are left"
         return self.refused(request, message, "spend_exceeded")
+
+    def estimate(self, request: ModelRequest) -> float | None:
+        """What a call may cost; None where nobody knows."""
+        model = self._model_of(request)
+        return model.estimate(self._call(request)) if isinstance(model, Priced) else None
 
     async def sleep(self, seconds: float) -> None:
         await self._ports.clock.sleep(seconds)

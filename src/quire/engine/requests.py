@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from quire.errors import Refused, StepFailed
 from quire.values import Value, clean, fingerprint_of_checked
@@ -55,17 +55,28 @@ class Offered:
     id: str = ""
 
 
+class Money(Protocol):
+    """What may be spent: read, and held back, in the moment in which a call is made."""
+
+    @property
+    def left(self) -> float: ...
+
+    def hold(self, amount: float) -> None:
+        """Sets so much aside; a negative amount gives it back."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What is left for one model call of a thread. Limits are those of now, so none of this is part of the request:
     a call that is recorded is never refused, and one that is refused is recorded as a failure of the kind `code`.
 
-    `reached` is the limit that leaves nothing: its code and what to say. `spend` is None where no money is left to
-    count, `tokens` is how long the reply may be.
+    `reached` is the limit that leaves nothing: its code and what to say. `money` is None where none is
+    counted, `tokens` is how long the reply may be.
     """
 
     reached: tuple[str, str] | None = None
-    spend: float | None = None
+    money: Money | None = None
     tokens: int | None = None
 
 

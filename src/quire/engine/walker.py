@@ -74,6 +74,7 @@ class Walker:
     def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
         self.stopping = False
         self.stopped_at: str | None = None
+        self.stopped_label = ""
         self.waking = 0
         self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
@@ -149,6 +150,7 @@ class Walker:
                 self._check_budget()
                 if (refused := self._refused(request)) is not None:
                     return await self._finish(refused)
+                return await self._ask_model(request)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Join():
@@ -164,6 +166,18 @@ class Walker:
                 await self._write(self._performer.intent(request), supersede=again)
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
+
+    async def _ask_model(self, request: ModelRequest) -> Value:
+        """What the call may cost is set aside while it is under way: those beside it must not count on it."""
+        money = request.bounds.money if request.bounds is not None else None
+        held = 0.0 if money is None else self._performer.estimate(request) or 0.0
+        if money is not None:
+            money.hold(held)
+        try:
+            return await self._finish(await self._performer.perform(request))
+        finally:
+            if money is not None:
+                money.hold(-held)
 
     async def _let_others_replay(self) -> None:
         """Until no branch gets any further by the journal alone. One of them may stop this one: a parent that halted
@@ -189,7 +203,7 @@ class Walker:
     async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
         if self.stopping or boundary.label in self._terms.breakpoints:
             self._ledger.position = boundary.label
-            self.stopped_at = boundary.path
+            self.stopped_at, self.stopped_label = boundary.path, boundary.label
             await self._rest_for_good(boundary.path, branch)
         return {}
 

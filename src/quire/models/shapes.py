@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quire.engine.requests import Offered
-from quire.values import Value
+from quire.values import Value, encode
 
 ITEMS, FIELDS, DEPTH = 20, 20, 3
 ARGUMENT_TEXT = 8000
@@ -35,7 +35,27 @@ def forcible(schema: Mapping[str, Value] | None) -> bool:
 
 def shaped(schema: Mapping[str, Value], *, texts: int, place: str = "#") -> dict[str, Value]:
     """`texts` is how long a text without a limit of its own may be, `place` where the schema stands in a bigger one."""
-    return _Shaping(texts, place, schema).part({**schema, "type": "object"})
+    shaping = _Shaping(texts, place, schema)
+    ways = [shaping.part({**way, "type": "object"}) for way in _either(schema)]
+    return ways[0] if len(ways) == 1 else {"anyOf": ways}
+
+
+def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
+    """The ways to fill a schema in which one field stands in for others (`if` it is there, `else` these are required).
+
+    A small model that may fill both fills both, so each way has its own fields alone."""
+    match schema:
+        case {"if": {"required": [str(instead)]}, "else": {"required": [*required]}, "properties": Mapping() as fields}:
+            if '"$ref"' in encode(schema):
+                return [schema]  # its places would not be where they point to any more
+        case _:
+            return [schema]
+    usual = {name: field for name, field in fields.items() if name != instead}
+    other = {name: field for name, field in fields.items() if name not in required}
+    return [
+        {**schema, "properties": usual, "required": required},
+        {**schema, "properties": other, "required": [instead]},
+    ]
 
 
 def choice(

@@ -17,6 +17,7 @@ ARGUMENT = 40
 RESULT = 100
 EVENT = 300
 _SHOWN_ARGUMENTS = 4
+_ADVICE = re.compile(r"; grant it with|, which the permissions at ")
 _NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 
@@ -121,11 +122,12 @@ def _arguments(given: Mapping[str, Value]) -> list[str]:
 
 
 def _error(call: CallView) -> str:
-    """The message alone: the model gets it as JSON, people need not. What it advises is meant for other formats."""
+    """The message alone: the model gets it as JSON, people need not. Of a denial what is missing; where it would have
+    to stand is told once, at the end."""
     try:
         told = decode(call.result or "")
     except InvalidValue:
         return call.result or ""
     message = told.get("error") if isinstance(told, Mapping) else None
     text = message if isinstance(message, str) else call.result or ""
-    return text.removeprefix("permission denied: ").partition("; grant it with")[0] if call.kind == "denied" else text
+    return _ADVICE.split(text.removeprefix("permission denied: "), maxsplit=1)[0] if call.kind == "denied" else text

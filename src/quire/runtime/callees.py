@@ -44,22 +44,27 @@ class Callees:
         pipelines: Callable[[], Registry],
         playbooks: Callable[[], Playbooks],
         directive: Callable[[str], Bundle | None],
+        verify: Callable[[Source, str], None] = lambda source, format: None,
     ) -> None:
+        """`verify` raises `Refused` for a playbook or a pipeline whose signature does not hold."""
         self._pipelines = cache(pipelines)
         self._playbooks = cache(playbooks)
         self._directive = directive
+        self._verify = verify
 
     def find(self, name: str, kind: str = "") -> Callee | None:
         """Raises `Refused` and `BadDocument` for one that is there and cannot be used."""
         if kind in ("", "pipeline"):
             registered = self._pipelines().pipelines.get(name)
             if registered is not None:
+                self._verify(registered.source, "pipeline")
                 key = name.partition(".")[0]
                 return Callee(name, registered.plan, registered.source, registered.declared, key)
         if kind in ("", "playbook"):
             found = self._playbooks().find(name)
             if found is not None:
                 document = read(read_source(found[1]))
+                self._verify(document.source, document.format)
                 return Callee(name, document.runnable(), document.source)
         bundle = self._directive(name) if kind in ("", "directive") else None
         if bundle is None:

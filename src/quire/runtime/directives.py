@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,13 +77,39 @@ class Directives:
         bundle = gathering.gather("", self.item(document))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
+        return self._started(bundle, given, limits, granted, gathering.keys)
+
+    def again(
+        self, bundle: Bundle, given: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
+    ) -> Started:
+        """The same for a directive that a run brought from elsewhere: what it may do is what its text may do here.
+
+        Raises `Refused` where this workspace has no such text, so that nobody here has signed or read it."""
+        gathering = self.gathering(one_model=True)
+        here = gathering.gather(bundle.item_id)
+        if here is None or (here.directives, here.knowledge, here.hooks) != (
+            bundle.directives,
+            bundle.knowledge,
+            bundle.hooks,
+        ):
+            raise Refused(f"the run comes from elsewhere, and {bundle.item_id} is not the same here: it does not go on")
+        return self._started(here, given, limits, granted, gathering.keys)
+
+    def _started(
+        self,
+        bundle: Bundle,
+        given: Mapping[str, Value],
+        limits: Mapping[str, Value],
+        granted: Grants,
+        keys: Collection[str],
+    ) -> Started:
         setup = set_up(bundle, given, PATH, overrides=limits)
         risks = check_risk(setup.composed, project_risk(self._settings.workspace.folder))
         if bundle.warnings:
             _require_granted(setup, granted)
         bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
-        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
+        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(keys)))
 
     def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
         """For those who only look: raises as `start` does, and takes no risk into account."""

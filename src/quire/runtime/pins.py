@@ -21,7 +21,8 @@ class Pins:
     sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
     the run's own model, whatever its directive says; `limits` are the user's own for the outermost thread. `origin`
     says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
-    a model that is asked in place of every other: requests go on naming those that they named.
+    a model that is asked in place of every other: requests go on naming those that they named. `queue` is
+    the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it.
     """
 
     document: str
@@ -48,6 +49,7 @@ class Pins:
     origin: Mapping[str, Value] = field(default_factory=dict)
     imported: Mapping[str, Value] = field(default_factory=dict)
     instead: str = ""
+    queue: str = ""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

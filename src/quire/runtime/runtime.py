@@ -39,6 +39,7 @@ from quire.runtime.loading import ItemLoader
 from quire.runtime.models import NoModelHere
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pins import Pins
+from quire.runtime.signed import require_signed
 from quire.runtime.view import RunView
 from quire.source import Source
 from quire.store import DEFAULT_PATH, open_store
@@ -82,7 +83,10 @@ class RunOptions:
 
 
 class Runtime:
-    """`model` and `tools` stand in for what the settings would choose; they are given again on each start."""
+    """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
+
+    With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
+    so nobody looks for them here."""
 
     def __init__(
         self,
@@ -95,12 +99,14 @@ class Runtime:
         clock: Clock | None = None,
         identity: str = "default",
         repairs: int = 2,
+        queue: str = "",
     ) -> None:
         self.settings = settings
         self.store = store
         self.clock = clock or WallClock()
         self.identity = identity
         self.repairs = repairs
+        self.queue = queue
         self._environ = os.environ if environ is None else environ
         self._model = model
         self._tools = tools
@@ -151,6 +157,7 @@ class Runtime:
     ) -> str:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
         plan = document.runnable()
+        require_signed(self.settings, document.source, document.format)
         one_model = self._model is not None or options.model is not None
         callees = self.callees(one_model=one_model).reachable(plan)
         plans = (plan, *(callee.plan for callee in callees.values()))
@@ -169,9 +176,10 @@ class Runtime:
         if choice is not None or asks_a_model(plans):
             choice = choice or self.choose_model(options.model, plan)
             model = choice.spec
-            if self._model is None:
+            if self._model is None and not self.queue:
                 open_model(model, self.settings.models, self._environ)
-        await self._preflight(plan, options, callees)
+        if not self.queue:
+            await self._preflight(plan, options, callees)
         pins = Pins(
             document=document.sha256,
             folder=_folder_of(document),
@@ -194,6 +202,7 @@ class Runtime:
             keys=started.keys if started else (),
             one_model=one_model,
             limits=dict(options.limits),
+            queue=self.queue,
         )
         try:
             encode(values)
@@ -227,7 +236,7 @@ class Runtime:
         row = await self.row(run)
         pins, document = await self._pinned(row)
         if pins.imported:
-            raise RunState(f"run {run} is imported, to be looked at: `quire fork {run} --from STEP` makes one that goes on")
+            raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
         pins = replace(pins, limits={**pins.limits, **(limits or {})})
         plan = document.runnable()
         setting = await self._setting(pins)
@@ -445,6 +454,7 @@ class Runtime:
             self.registry,
             lambda: load_playbooks(self.settings),
             lambda name: self.directives.gathering(one_model=one_model).gather(name),
+            lambda source, format: require_signed(self.settings, source, format),
         )
 
     def _loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:

@@ -25,14 +25,20 @@ def open_store(
     now: Callable[[], float] = time.time,
     busy_timeout: float = 5.0,
 ) -> Store:
-    """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file.
+    """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file;
+    `postgresql://USER@HOST/DATABASE` for one that several hosts share.
 
-    Opens nothing yet, so it never fails for what is on the disk; the first method that needs the file does.
+    Opens nothing yet, so it never fails for what is on the disk or the network; the first method that needs it does.
     """
     if isinstance(where, str):
         scheme, separator, rest = where.partition("://")
+        if separator and scheme in ("postgresql", "postgres"):
+            return _open_postgres(where, durability, now)
         if separator and scheme != "sqlite":
-            raise StoreError(f"a store at {scheme}:// is not known to this Quire: use a path or sqlite:///PATH")
+            raise StoreError(
+                f"a store at {scheme}:// is not known to this Quire: use a path, sqlite:///PATH or "
+                "postgresql://USER@HOST/DATABASE"
+            )
         if separator and not rest.startswith("/"):
             raise StoreError(f"{where} names a host: write sqlite:///PATH, with three slashes")
         where = Path(rest[1:] if separator else where)
@@ -40,3 +46,13 @@ def open_store(
     from quire.store.sqlite import SqliteStore
 
     return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout)
+
+
+def _open_postgres(url: str, durability: Literal["power", "process"], now: Callable[[], float]) -> Store:
+    try:
+        from quire.store.postgres import PostgresStore
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] != "psycopg":
+            raise
+        raise StoreError("a PostgreSQL store needs psycopg: pip install 'quire[cluster]'") from None
+    return PostgresStore(url, durability=durability, now=now)

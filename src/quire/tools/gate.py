@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire import values
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 MAX_RESULT_BYTES = 1_000_000
 SHELL = "rye/bash"
 LONGEST_NAME = 64
+LONGEST_ERROR = 8_000
 NOTHING = Grants()
 
 
@@ -70,7 +72,7 @@ class Gate:
         try:
             return await self._under(request.grants, request.declared)._call(request, effect_id)
         except ToolFailed as error:
-            raise ToolFailed(self._redactor.text(error.message), kind=error.kind, path=request.path) from None
+            raise ToolFailed(_cut(self._redactor.text(error.message)), kind=error.kind, path=request.path) from None
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         """Those of the named tools that the run may use, under the names given; one with `*` stands for all that fit.
@@ -94,7 +96,7 @@ class Gate:
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
         usable = (spec for spec in specs if not self._denies(spec.id))
-        return [Offered(_short(flat_name(spec.id)), spec.description, spec.schema, spec.id) for spec in usable]
+        return list(_apart(usable))
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -204,11 +206,29 @@ class Gate:
         return None
 
 
+def _cut(message: str) -> str:
+    """What went wrong is written down and told to a model, and may quote anything, at any length."""
+    if len(message) <= LONGEST_ERROR:
+        return message
+    return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
+
+
+def _apart(specs: Iterable[ToolSpec]) -> Iterator[Offered]:
+    """Under flat names that mean one tool each: of those that would share one, all get a mark of their id."""
+    listed = list(specs)
+    shared = Counter(_short(flat_name(spec.id)) for spec in listed)
+    for spec in listed:
+        name = _short(flat_name(spec.id))
+        yield Offered(name if shared[name] == 1 else _marked(spec.id), spec.description, spec.schema, spec.id)
+
+
 def _short(name: str) -> str:
     """Providers take no longer names."""
-    if len(name) <= LONGEST_NAME:
-        return name
-    return f"{name[: LONGEST_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return name if len(name) <= LONGEST_NAME else _marked(name)
+
+
+def _marked(tool_id: str) -> str:
+    return f"{flat_name(tool_id)[: LONGEST_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
 
 
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:
@@ -246,7 +266,8 @@ def open_gate(
         built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
-    redactor = Redactor(find_secrets(environ, settings.servers.values()))
+    keys = [provider.api_key_env for provider in settings.models.providers.values() if provider.api_key_env]
+    redactor = Redactor(find_secrets(environ, settings.servers.values(), keys))
     registry = Registry({**connections, **scoped(grants)})
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 

@@ -49,9 +49,12 @@ class Redactor:
         return value
 
 
-def find_secrets(environ: Mapping[str, str], servers: Iterable[McpServer] = ()) -> dict[str, str]:
-    """The secrets by name: of the environment, and those that the servers are given."""
-    secrets = {name: value for name, value in environ.items() if looks_secret(name)}
+def find_secrets(
+    environ: Mapping[str, str], servers: Iterable[McpServer] = (), named: Iterable[str] = ()
+) -> dict[str, str]:
+    """The secrets by name: of the environment, those that the servers are given, and the variables that are `named`."""
+    known = frozenset(named)
+    secrets = {name: value for name, value in environ.items() if looks_secret(name) or name in known}
     for server in servers:
         for name in server.variables():
             if name in environ and name not in _PUBLIC:

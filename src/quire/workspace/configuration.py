@@ -227,6 +227,7 @@ def _cluster(table: Table) -> ClusterSettings:
         table.text("temporal"),
         table.text("namespace") or default.namespace,
         table.text("task_queue") or default.task_queue,
+        table.duration("heartbeat") or default.heartbeat,
     )
     table.end()
     return settings

@@ -68,9 +68,12 @@ class PipelineEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
+    """`heartbeat` is after how many seconds of silence a worker counts as dead, and others take its runs over."""
+
     temporal: str | None = None
     namespace: str = "default"
     task_queue: str = "quire"
+    heartbeat: float = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,10 @@ Steps = Generator[Request, Any, Any]
 
 def follow(setup: Setup) -> Generator[Request, Any, Ending]:
     """Runs a thread to its end. What it did wrong is an ending, never an exception."""
-    return (yield from _Following(setup).run())
+    try:
+        return (yield from _Following(setup).run())
+    finally:
+        setup.purse.close()  # also when it is stopped from outside: what it spent, its parent has spent
 
 
 class _Ended(Exception):
@@ -103,7 +106,6 @@ class _Following:
         if ending.success:
             yield from self._fire("after_complete", f"{self.setup.path}/end", context)
         yield Emit("thread_ended", self.setup.path, "", {"thread": self.setup.id, **ending.as_value()})
-        self.setup.purse.close()
         return ending
 
     def _one_turn(self) -> Steps:
@@ -179,7 +181,7 @@ class _Following:
         event = exceeded(self.limits, self.cost) or self._purse_empty()
         bounds = Bounds(
             reached=(event.limit_code, event.message) if event else None,
-            spend=None if self.limits.spend is None else self.setup.purse.left,
+            money=None if self.limits.spend is None else self.setup.purse,
             tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
         )
         return ModelRequest(

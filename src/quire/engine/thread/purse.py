@@ -17,7 +17,7 @@ class Purse:
         self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
         self.spent = 0.0
         if parent is not None:
-            parent._hold(self.limit)
+            parent.hold(self.limit)
 
     @property
     def left(self) -> float:
@@ -31,17 +31,18 @@ class Purse:
         more = limit - self.limit
         if self._parent is not None:
             more = min(more, max(0.0, self._parent.left))
-            self._parent._hold(more)
+            self._parent.hold(more)
         self.limit += more
 
     def close(self) -> None:
         """Gives back what is left. What was spent, the parent has spent."""
         if self._parent is not None:
-            self._parent._hold(-self.limit)
+            self._parent.hold(-self.limit)
             self._parent.pay(self.spent)
             self._parent = None
 
-    def _hold(self, amount: float) -> None:
+    def hold(self, amount: float) -> None:
+        """Sets so much aside: for a child, or for a call that is under way. A negative amount gives it back."""
         self._held += amount
 
 
@@ -64,5 +65,5 @@ class SharedPurse(Purse):
     def raise_to(self, limit: float) -> None:
         self._owner.raise_to(limit)
 
-    def _hold(self, amount: float) -> None:
-        self._owner._hold(amount)
+    def hold(self, amount: float) -> None:
+        self._owner.hold(amount)

@@ -15,7 +15,6 @@ from quire.testing.simulator.generate import draw_scenario
 from quire.testing.simulator.judge import judge
 from quire.testing.simulator.life import Life, Lived
 from quire.testing.simulator.loop import Stuck, VirtualLoop, run
-from quire.testing.simulator.parts import answer_to
 from quire.testing.simulator.process import Pace
 from quire.testing.simulator.scenario import Scenario
 from quire.testing.simulator.witness import Witness
@@ -102,7 +101,7 @@ def live(
 ) -> Lived:
     loop = VirtualLoop()
     folder.mkdir(parents=True)
-    witness = Witness(answer_to, scenario.max_parallel)
+    witness = Witness(scenario.cast.answer, scenario.max_parallel)
     life = Life(scenario, folder, faults, loop, witness, Pace(pace, slow=slow), attended)
     return run(loop, life.live())
 

@@ -16,9 +16,9 @@ class Fault:
     """`at` counts the points of the process for `crash` (each of its writes and effects has one before and one after),
     its writes for `write_fails`, and tenths of a second from its beginning for the others.
 
-    `crash` ends the process; `write_fails` is a disk that says no once; `takeover` is a second process that does not see
-    the first one's lock, `duplicate` one that does; `cancel` comes from elsewhere; `stop` parks at the next
-    boundary; `interrupt` is Ctrl-C.
+    `crash` ends the process; `write_fails` is a disk that says no once; `takeover` is a second process that does
+    not see the first one's lock, `duplicate` one that does; `cancel` comes from elsewhere; `stop` parks at the
+    next boundary; `interrupt` is Ctrl-C.
     """
 
     process: int

@@ -8,15 +8,12 @@ from collections.abc import Iterator, Mapping
 
 from quire.engine.journal import REFUSED
 from quire.engine.records import EffectRecord, Status
+from quire.testing.simulator.cast import PRICE, settled
 from quire.testing.simulator.life import Lived
-from quire.testing.simulator.parts import PRICE, settled
 from quire.testing.simulator.scenario import Scenario
 from quire.values import encode
 
 STEPS = ("step_started", "step_completed", "step_skipped")
-SETTLED = ("ask", "join", "halt", "break", "abort", "offer")
-"""Kinds of effects that nobody performs."""
-
 _TURN = re.compile(r"(.*thread)/turn\[(\d+)\]/model$")
 _CHILD = re.compile(r"(.*thread)/turn\[\d+\]/.*?/thread/")
 _TRY = re.compile(r"(.*?)/try\[(\d+)\]/")
@@ -68,7 +65,7 @@ def _steps(lived: Lived) -> Counter[tuple[str, str]]:
 def _comparable(one: Lived, other: Lived) -> dict[str, str]:
     """The records that have to be there whoever was faster. What a failure cut off, or a parent halted, need not be,
     nor what an attempt had done that was given up."""
-    cut = [record.path.removesuffix("abort") for lived in (one, other) for record in lived.records if _cuts(record)]
+    cut = _cut(one, other)
     halted = _halted(one, other)
     attempts: dict[str, int] = {}
     for lived in (one, other):
@@ -84,8 +81,9 @@ def _comparable(one: Lived, other: Lived) -> dict[str, str]:
     }
 
 
-def _cuts(record: EffectRecord) -> bool:
-    return record.kind == "abort"
+def _cut(*lives: Lived) -> tuple[str, ...]:
+    """Below which paths a failure has stopped what was beside it."""
+    return tuple(one.path.removesuffix("abort") for lived in lives for one in lived.records if one.kind == "abort")
 
 
 def _halted(*lives: Lived) -> tuple[str, ...]:
@@ -118,16 +116,15 @@ def _counts(scenario: Scenario, lived: Lived) -> Iterator[str]:
     disturbed = sum(process.disturbed for process in lived.processes)
     for path, times in (witness.tool_calls + witness.model_calls).items():
         once = scenario.on_uncertain == "fail" and path in witness.writing
-        most = 1 + witness.superseded[path] + (0 if once else disturbed)
+        most = 1 + witness.superseded[path] + (0 if once else disturbed + witness.lost[path])
         if times > most:
             yield f"{path} was performed {times} times, with {disturbed} disturbances that is {times - most} too many"
-    unperformed = sum(_unperformed(record) for record in lived.records) + witness.superseded.total()
-    if witness.records_written > 2 * (witness.performed + unperformed) + witness.drives:
-        yield f"{witness.records_written} records were written for {witness.performed} effects"
-
-
-def _unperformed(record: EffectRecord) -> bool:
-    return record.kind in SETTLED or (record.failure is not None and record.usage is None)
+    for path, times in witness.intents.items():
+        if times > 1 + witness.superseded[path] + disturbed + witness.lost[path]:
+            yield f"{path} was announced {times} times, with {disturbed} disturbances"
+    for path, times in witness.results.items():
+        if times > 1 + witness.superseded[path]:
+            yield f"{path} has {times} results"
 
 
 def _limits(scenario: Scenario, lived: Lived) -> Iterator[str]:
@@ -139,7 +136,9 @@ def _limits(scenario: Scenario, lived: Lived) -> Iterator[str]:
     for thread, count in turns.items():
         if scenario.max_turns and count > scenario.max_turns:
             yield f"{thread} took {count} turns, {scenario.max_turns} are allowed"
-    spent = sum(one.usage.cost or 0.0 for one in calls if one.usage)
+    # A drive that goes on does not walk through what was stopped before it, and so counts its money no more.
+    stopped = (*_halted(lived), *_cut(lived)) if lived.witness.drives > 1 else ()
+    spent = sum(one.usage.cost or 0.0 for one in calls if one.usage and not one.path.startswith(stopped))
     if scenario.max_spend and spent > scenario.max_spend + PRICE / 100:
         yield f"${spent:.4f} were spent, ${scenario.max_spend:.4f} are allowed"
     for thread, children in _children(lived).items():

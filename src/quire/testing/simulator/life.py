@@ -13,20 +13,14 @@ from typing import Any
 from quire.documents import load
 from quire.engine.drive import Drive
 from quire.engine.ports import Store
-from quire.engine.records import EffectRecord, Event, RunRow, Status
+from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.errors import Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.runtime.runtime import RunOptions, Runtime
 from quire.store import open_store
+from quire.testing.simulator.cast import World
 from quire.testing.simulator.faults import Fault
 from quire.testing.simulator.loop import VirtualClock, VirtualLoop
-from quire.testing.simulator.parts import (
-    Present,
-    SeenLoader,
-    SimulatedModel,
-    SimulatedTools,
-    World,
-    answer_to,
-)
+from quire.testing.simulator.parts import Present, SeenLoader, SimulatedModel, SimulatedTools
 from quire.testing.simulator.process import Died, MortalStore, Pace, Process
 from quire.testing.simulator.scenario import Scenario
 from quire.testing.simulator.witness import Witness
@@ -145,15 +139,15 @@ class Life:
             if not self.run:
                 document = load(self.settings.workspace.folder / self.scenario.document)
                 self.run = await runtime.start(document, self.scenario.inputs, RunOptions(allow=("*",)))
-            present = Present(process, self.witness, self.pace) if self.attended else None
+            present = Present(process, self.witness, self.pace, self.scenario.cast) if self.attended else None
             ended = await runtime.drive(self.run, people=present, listen=process.hear, began=begun.append)
             return str(ended.status)
         finally:
             await inner.close()
 
     def _runtime(self, store: Store, process: Process) -> Runtime:
-        model = SimulatedModel(process, self.witness, self.pace, self.world, self.scenario.replies)
-        tools = SimulatedTools(process, self.witness, self.pace, self.world)
+        model = SimulatedModel(process, self.witness, self.pace, self.world, self.scenario.cast)
+        tools = SimulatedTools(process, self.witness, self.pace, self.world, self.scenario.cast)
         runtime = _Runtime(self.settings, store, environ={}, model=model, tools=tools, clock=self.clock)
         runtime.process, runtime.witness, runtime.seen = process, self.witness, self.pace
         return runtime
@@ -174,9 +168,7 @@ class Life:
         if isinstance(error, RunState) and "cannot go on" not in str(error):
             self.witness.blame(f"process {process.number} met {error!r}")
 
-    async def _meddle(
-        self, fault: Fault, process: Process, driving: asyncio.Task[str], begun: list[Drive]
-    ) -> None:
+    async def _meddle(self, fault: Fault, process: Process, driving: asyncio.Task[str], begun: list[Drive]) -> None:
         if fault.kind in ("crash", "write_fails"):
             return
         await asyncio.sleep(fault.at / 10)
@@ -226,10 +218,14 @@ class Life:
                 for question in await store.questions(self.run):
                     if self.pace.one_of([True, True, False]):
                         with contextlib.suppress(RunState):  # it was taken back, or answered, a moment ago
-                            await store.answer(self.run, question.path, question.hash, answer_to(question))
+                            await store.answer(self.run, question.path, question.hash, self._answer(question))
                         await asyncio.sleep(self.pace.one_of([0, 0, 1.0]))
         finally:
             await inner.close()
+
+    def _answer(self, question: Question) -> str:
+        """Whether a tool may be called again, nobody's script says."""
+        return "yes" if question.path.endswith("/uncertain") else self.scenario.cast.answer(question)
 
     def _open(self) -> Store:
         return open_store(self.folder / "quire.db", durability="process", now=self.clock.now)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from quire.testing.simulator.parts import Replies, reply_to
+from quire.testing.simulator.cast import SIMULATED, Cast
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
@@ -35,7 +35,7 @@ class Scenario:
     max_model_calls: int = 100
     on_uncertain: OnUncertain = "rerun"
     resumes: int = 3
-    replies: Replies = reply_to
+    cast: Cast = SIMULATED
 
     def settle(self, folder: Path) -> Settings:
         """Writes the files into a workspace there; everything that it asks for is granted."""

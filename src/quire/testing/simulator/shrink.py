@@ -1,4 +1,4 @@
-"""A case that finds something, made smaller for as long as it still finds the same: fewer faults, a smaller document."""
+"""A case that finds something, made smaller while it still finds the same: fewer faults, a smaller document."""
 
 from __future__ import annotations
 

@@ -6,9 +6,10 @@ taken over may still start one; but what is recorded is never performed again by
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 from quire.engine.records import Batch, EffectRecord, Lease, Question
@@ -30,14 +31,17 @@ class Witness:
     live: dict[str, EffectRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     results: Counter[str] = field(default_factory=Counter)
+    intents: Counter[str] = field(default_factory=Counter)
     superseded: Counter[str] = field(default_factory=Counter)
     tool_calls: Counter[str] = field(default_factory=Counter)
     """By path, which stands for the effect's id: that is made of the run and the path."""
     model_calls: Counter[str] = field(default_factory=Counter)
     writing: set[str] = field(default_factory=set)
     ids: dict[str, str] = field(default_factory=dict)
+    lost: Counter[str] = field(default_factory=Counter)
+    """Calls that were stopped while they were under way: by a sibling's failure, a parent, a person."""
+
     other_effects: int = 0
-    records_written: int = 0
     asked: dict[str, Question] = field(default_factory=dict)
     stale: bool = False
     epoch: int = 0
@@ -79,12 +83,12 @@ class Witness:
             self._answered.pop(path, None)
 
     def _recorded(self, record: EffectRecord) -> None:
-        self.records_written += 1
         before = self.live.get(record.path)
         if before is not None and before.state != "intent" and not self.stale:
             self.blame(f"{record.path} was recorded twice: {before.state}, then {record.state}")
         self.live[record.path] = record
         if record.state == "intent":
+            self.intents[record.path] += 1
             return
         self.results[record.path] += 1
         question = self.asked.get(record.path)
@@ -129,6 +133,13 @@ class Witness:
             counts[int(item[1])] -= 1
             if not counts[int(item[1])]:
                 del counts[int(item[1])]
+
+    async def unless_stopped(self, path: str, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            self.lost[path] += 1
+            raise
 
     def other_begins(self, process: Process, path: str) -> None:
         self.other_effects += 1

@@ -9,10 +9,10 @@ import json
 from dataclasses import dataclass, field
 
 from quire.engine.thread.setup import CONTROL, FORK, ORCHESTRATE
+from quire.testing.simulator.cast import PRICE, PROGRAM
 from quire.testing.simulator.draw import Draw
 from quire.testing.simulator.generate.pipeline import Pipelines
 from quire.testing.simulator.generate.playbook import UNCERTAIN
-from quire.testing.simulator.parts import PRICE, PROGRAM
 from quire.testing.simulator.scenario import Scenario
 from quire.trust.capabilities import flat_name
 from quire.values import Value
@@ -125,7 +125,7 @@ class _Forest:
 
     def _pipeline(self) -> Call:
         name = f"part{self._site()}"
-        made = Pipelines(self.draw, 2)
+        made = Pipelines(self.draw, 2, forgiving=True)
         text = made.document(name, self.draw.below(2), ("ctx.topic",))
         renamed = {f"pipelines/{name}_{one.rpartition('/')[2]}": body for one, body in made.files.items()}
         for old in made.files:

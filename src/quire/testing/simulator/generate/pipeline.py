@@ -31,12 +31,15 @@ Built = dict[str, object]
 
 
 class Pipelines:
-    """`files` are the documents that the first one calls. `sees` are the names that a step may read besides `pipe`."""
+    """`files` are the documents that the first one calls. `sees` are the names that a step may read besides `pipe`.
 
-    def __init__(self, draw: Draw, most_steps: int = 4, depth: int = 3) -> None:
+    Where failures are forgiven, nothing fails that would not fail again: else a crash decides what comes out.
+    """
+
+    def __init__(self, draw: Draw, most_steps: int = 4, *, forgiving: bool = False) -> None:
         self._draw = draw
         self._sites = 0
-        self._depth = depth
+        self._forgiving = forgiving
         self._most = most_steps
         self.files: dict[str, str] = {}
         self.max_parallel = draw.between(1, 4)
@@ -87,7 +90,7 @@ class Pipelines:
             case "continue":
                 kinds += ["odd", "broken"]
             case "abort":
-                kinds += ["down"] if self._draw.chance(25) else []
+                kinds += ["down"] if not self._forgiving and self._draw.chance(25) else []
         kind = self._draw.pick(kinds)
         return f"{kind}{site}"
 
@@ -97,6 +100,12 @@ class Pipelines:
         kind = self._draw.pick(["input", "confirm", "select"])
         options: Built = {"options": ["one", "two"]} if kind == "select" else {}
         return {"tool": {"name": "ask", "args": {"prompt": prompt, "type": kind, **options}}}
+
+    def _inner(self, depth: int, sees: tuple[str, ...], policy: str) -> Built:
+        before, self._forgiving = self._forgiving, self._forgiving or policy == "continue"
+        step = self._step(depth - 1, sees, policy)
+        self._forgiving = before
+        return step
 
     def _policy(self) -> tuple[str, str]:
         policy = self._draw.pick(["abort", "continue", "retry"])
@@ -110,7 +119,7 @@ class Pipelines:
                 "items": [f"{site}-{number}" for number in range(self._draw.between(1, 4))],
                 "max_parallel": self.max_parallel,
                 "on_error": text,
-                "do": self._step(depth - 1, inner, policy),
+                "do": self._inner(depth, inner, policy),
                 "collect": self._collect(depth, sees),
             }
         }
@@ -118,8 +127,7 @@ class Pipelines:
     def _parallel(self, depth: int, sees: tuple[str, ...]) -> Built:
         policy, text = self._policy()
         branches = {
-            f"b{number}": self._step(depth - 1, _lasting(sees), policy)
-            for number in range(self._draw.between(1, 3))
+            f"b{number}": self._inner(depth, _lasting(sees), policy) for number in range(self._draw.between(1, 3))
         }
         return {"parallel": {"branches": branches, "on_error": text, "collect": self._collect(depth, sees)}}
 

@@ -1,0 +1,103 @@
+"""`quire fork`: a new run from the middle of another one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.detached import leave_to_itself
+from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.filled import filled
+from quire.cli.inputs import given_limits, json_or_text, split_pairs
+from quire.cli.out import target
+from quire.cli.scripts import pinned_spec
+from quire.cli.trusting import with_trust
+from quire.errors import RunState
+from quire.render.text import one_line, place
+from quire.runtime import Runtime
+
+if TYPE_CHECKING:
+    from quire.runtime.fork import Changes
+
+
+@click.command("fork")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.option("--from", "step", metavar="STEP", required=True, callback=filled, help="The first step that is new.")
+@click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
+@click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from there on.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to the new run.")
+@click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
+@driving_options
+@click.pass_context
+def command(
+    context: click.Context,
+    run: str,
+    step: str,
+    sets: tuple[str, ...],
+    model: str | None,
+    allow: tuple[str, ...],
+    detach: bool,
+    script: str | None,
+    budget: float | None,
+    limits: tuple[str, ...],
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Make a new run that has everything that another one recorded before a step, and drive it. PAID: calls a model;
+    WRITES the new run's journal, and nothing of the other.
+
+    RUN is an id, the beginning of one, or `last`; it may have completed, failed, expired or been imported. STEP is a
+    step of a playbook (sub-steps too), a step at the top of a pipeline, or a turn of a directive: --from "turn 3". What
+    is taken over costs nothing again. A value that is set for the first step is an input; for a later turn of a
+    directive it is told to the model. A script is the script of the whole run.
+    """
+    if model and script:
+        raise click.UsageError("--model and --script exclude each other")
+    if detach and (out or as_json):
+        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    asked = f"script:{script}" if script else model
+    given = split_pairs(sets, "--set")
+    manner = Manner(as_json, quiet)
+
+    async def work() -> int:
+        from quire.runtime.fork import Changes
+
+        runtime = Runtime.open()
+        try:
+            found = await runtime.find(run)
+            row = await runtime.row(found)
+            if limits and row.format != "directive":
+                raise RunState(f"--limit is for directives, and run {found} is of a {row.format}")
+            values = {name: json_or_text(text) for name, text in given.items()} if row.format == "pipeline" else given
+            spec = pinned_spec(asked) if asked else None
+            changes = Changes(values, spec, allow, budget, given_limits(limits))
+            to = target(out, row.document) if out else None
+            return await _fork(runtime, found, step, changes, replace(manner, to=to), detach)
+        finally:
+            await runtime.close()
+
+    def go() -> int:
+        import asyncio
+
+        return asyncio.run(work())
+
+    context.exit(with_trust(go, ask=manner.interactive and not detach))
+
+
+async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: Manner, detach: bool) -> int:
+    from quire.runtime.fork import fork
+
+    made = await fork(runtime, run, step, changes)
+    if detach:
+        leave_to_itself(made.run)
+        click.echo(made.run)
+        click.echo(f"to see it: quire runs {made.run} --follow", err=True)
+        return 0
+    if not manner.quiet and not manner.json:
+        effects = f"{made.kept} recorded effect{'' if made.kept == 1 else 's'}"
+        click.echo(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it", err=True)
+    return await drive(runtime, made.run, manner, why=made.reason)

@@ -1,0 +1,41 @@
+"""`quire runs export`: a run as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.looking import look
+
+if TYPE_CHECKING:
+    from quire.runtime import Runtime
+
+
+@click.command("export")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
+def command(run: str, out: Path | None) -> None:
+    """Print a run as JSON Lines: what it pinned, its journal, its events, its result. FREE.
+
+    Each line has the sha256 of the line before, so that `quire runs verify` finds every byte that changes. Keys and
+    other secrets are in no journal and so in no export; inputs, prompts and replies are.
+    """
+    look(lambda runtime: _export(runtime, run, out))
+
+
+async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
+    from quire.runtime.export import export_lines, write_export
+
+    run = await runtime.find(name)
+    lines = await export_lines(runtime, run)
+    if out is None:
+        # As bytes: the hashes are of UTF-8 and of this one kind of line end, whatever the terminal has.
+        stream = click.get_binary_stream("stdout")
+        stream.writelines(f"{line}\n".encode() for line in lines)
+        stream.flush()
+        return
+    size = write_export(lines, out)
+    click.echo(f"wrote {out}: {len(lines):,} lines, {size:,} bytes", err=True)

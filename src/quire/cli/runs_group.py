@@ -1,0 +1,64 @@
+"""`quire runs [RUN]` and the verbs below it, `quire runs why …`: what is no verb is a run.
+
+A verb's module is imported only when that verb is invoked, as at the front door.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+from click.shell_completion import CompletionItem
+
+VERBS: dict[str, tuple[str, str]] = {
+    "why": ("quire.cli.runs_why", "Why a step came out as it did. FREE"),
+    "diff": ("quire.cli.runs_diff", "Two runs side by side. FREE"),
+    "export": ("quire.cli.runs_export", "A run as one file. FREE"),
+    "verify": ("quire.cli.runs_verify", "Whether the file of a run is as it was written. FREE"),
+    "import": ("quire.cli.runs_import", "Take in a run from a file, to look at. WRITES"),
+    "prune": ("quire.cli.runs_prune", "Remove runs that ended long ago. WRITES"),
+    "backup": ("quire.cli.runs_backup", "Copy the store while runs go on. WRITES"),
+}
+_LIST = ""
+
+
+class _Unnamed(click.Context):
+    """The list is what `quire runs` itself does: it has no word of its own."""
+
+    @property
+    def command_path(self) -> str:
+        return super().command_path.rstrip()
+
+
+class Listing(click.Command):
+    context_class = _Unnamed
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        verbs = [] if ctx.params.get("run") else [name for name in VERBS if incomplete and name.startswith(incomplete)]
+        return [*(CompletionItem(name) for name in verbs), *super().shell_complete(ctx, incomplete)]
+
+
+class RunsGroup(click.Group):
+    def __init__(self, name: str, listing: click.Command) -> None:
+        super().__init__(name)
+        self._listing = listing
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        verb = args[:1] if args and args[0] in VERBS else [_LIST]
+        return super().parse_args(ctx, ["--", *verb, *(args[1:] if args and args[0] in VERBS else args)])
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == _LIST:
+            return self._listing
+        found: object = import_module(VERBS[cmd_name][0]).command if cmd_name in VERBS else None
+        return found if isinstance(found, click.Command) else None
+
+    def get_help(self, ctx: click.Context) -> str:
+        return self._listing.get_help(ctx)

@@ -1,0 +1,94 @@
+"""The activity that a worker carries out: an order, handed to the driver on its own loop, and a heartbeat meanwhile.
+
+Temporal has a thread and a loop of its own, so a run that computes for seconds does not make its worker look dead.
+A loop that hangs is found out all the same: it has to answer now and then, or the heartbeats end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import timedelta
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from quire.cluster.driver import Attempt, Driver, Later
+from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
+
+BEATS = 4
+"""Heartbeats in the time after which their absence counts."""
+
+HANGS_SECONDS = 60.0
+PARK_SECONDS = 15.0
+
+
+class Pulse:
+    """Whether a loop still turns, as seen from another thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._seen = time.monotonic()
+        self._asked = False
+
+    def beats(self) -> bool:
+        if not self._asked:
+            self._asked = True
+            self._loop.call_soon_threadsafe(self._turned)
+        return time.monotonic() - self._seen < HANGS_SECONDS
+
+    def _turned(self) -> None:
+        self._seen = time.monotonic()
+        self._asked = False
+
+
+class DriveActivity:
+    """`loop` is that of the driver and its store."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
+        self._loop = loop
+        self._driver = driver
+        self._pulse = Pulse(loop)
+
+    @activity.defn(name=DRIVE)
+    async def drive(self, order: Order) -> Outcome:
+        info = activity.info()
+        here, changed = asyncio.get_running_loop(), asyncio.Event()
+        attempt = Attempt(info.attempt, _epoch(info), lambda: here.call_soon_threadsafe(changed.set) and None)
+        limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
+        work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
+        try:
+            await self._watch(work, attempt, changed, limit / BEATS)
+            return await work
+        except asyncio.CancelledError:
+            # Taken over by another worker, or nobody wants the run driven any more.
+            self._loop.call_soon_threadsafe(self._driver.cancel, order.run, attempt)
+            await asyncio.wait({work}, timeout=PARK_SECONDS)
+            raise
+        except Later as later:
+            raise ApplicationError(
+                str(later),
+                type="Later",
+                next_retry_delay=timedelta(seconds=later.seconds),
+                category=ApplicationErrorCategory.BENIGN,
+            ) from None
+
+    async def _watch(
+        self, work: asyncio.Future[Outcome], attempt: Attempt, changed: asyncio.Event, seconds: float
+    ) -> None:
+        """Beats until the work is done, and as soon as there is another epoch to tell."""
+        while not work.done():
+            if self._pulse.beats():
+                activity.heartbeat(attempt.epoch)
+            moved = asyncio.create_task(changed.wait())
+            try:
+                await asyncio.wait({work, moved}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                moved.cancel()
+            changed.clear()
+
+
+def _epoch(info: activity.Info) -> int | None:
+    """Under which the try before this one owned the run."""
+    told = info.heartbeat_details[0] if info.heartbeat_details else None
+    return told if isinstance(told, int) else None

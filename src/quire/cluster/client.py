@@ -1,0 +1,103 @@
+"""Temporal, as whoever hands runs over sees it: a run is to be looked at."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
+from quire.errors import CannotStart
+from quire.workspace.requests import require_trusted
+from quire.workspace.settings import ClusterSettings, Settings
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+CONNECT_SECONDS = 5.0
+RPC = timedelta(seconds=5)
+TASK = timedelta(seconds=5)
+"""How long a worker may think about what a workflow does next: milliseconds, unless it is gone."""
+
+
+class Cluster:
+    def __init__(self, client: Client, queue: str, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        self.client = client
+        self.queue = queue
+        self._heartbeat = heartbeat
+
+    @classmethod
+    async def connect(cls, where: ClusterSettings) -> Cluster:
+        """Raises `CannotStart`."""
+        return cls(await connect(where), where.task_queue, where.heartbeat)
+
+    async def look(self, run: str, *, resume: bool = False) -> None:
+        """Has somebody look at a run, whether the cluster knows it already or not. Raises `CannotStart`."""
+        await self._start(run, resume=resume, signal=True)
+
+    async def ensure(self, run: str) -> None:
+        """The same, unless somebody has it in mind already: then it leaves no trace."""
+        await self._start(run, resume=False, signal=False)
+
+    async def _start(self, run: str, *, resume: bool, signal: bool) -> None:
+        from temporalio.common import WorkflowIDConflictPolicy
+        from temporalio.service import RPCError
+
+        try:
+            await self.client.start_workflow(
+                WORKFLOW,
+                Order(run, self._heartbeat),
+                id=run,
+                task_queue=self.queue,
+                task_timeout=TASK,
+                start_signal=LOOK if signal else None,
+                start_signal_args=[resume] if signal else [],
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                rpc_timeout=RPC,
+            )
+        except (RPCError, RuntimeError) as error:
+            raise CannotStart(f"Temporal did not take run {run}: {_reason(error)}") from None
+
+
+async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> Client:
+    """Raises `CannotStart` where Temporal is not reached in time."""
+    if find_spec("temporalio") is None:
+        raise CannotStart("a cluster needs the package temporalio: pip install 'quire[cluster]'")
+    if not where.temporal:
+        raise CannotStart(NOT_SET)
+    from temporalio.client import Client
+    from temporalio.service import RPCError
+
+    try:
+        async with asyncio.timeout(seconds):
+            return await Client.connect(where.temporal, namespace=where.namespace)
+    except TimeoutError:
+        raise CannotStart(f"Temporal at {where.temporal} does not answer") from None
+    except (RuntimeError, RPCError, ValueError) as error:
+        raise CannotStart(f"Temporal at {where.temporal} cannot be reached: {_reason(error)}") from None
+
+
+NOT_SET = (
+    "no cluster is configured: set temporal = \"HOST:PORT\" in the table [cluster] of quire.toml, "
+    "and url = \"postgresql://…\" in [store]"
+)
+
+
+def require_cluster(settings: Settings) -> ClusterSettings:
+    """The cluster of a workspace. Raises `CannotStart` where there is none, `Untrusted` where nobody agreed to it."""
+    if not settings.cluster.temporal:
+        raise CannotStart(NOT_SET)
+    if not settings.store_url:
+        raise CannotStart(
+            "a cluster needs a store that its workers share: set url = \"postgresql://…\" in the table [store] of quire.toml"
+        )
+    if "cluster" in settings.requested:
+        require_trusted(settings)
+    return settings.cluster
+
+
+def _reason(error: BaseException) -> str:
+    """One line of what gRPC has to say, which is often a whole stack."""
+    first = str(error).strip().split("\n")[0]
+    return first if len(first) <= 200 else first[:200] + "…"

@@ -1,0 +1,226 @@
+"""What a worker does with a run that it is to look at: nothing, drive it, or give it up.
+
+Everything here happens on the loop of the store. Whether a run is due is read from its row: the order to look may come
+late, twice, or to a worker that has the run already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order, Outcome
+from quire.cluster.ports import SharedStore
+from quire.engine.drive import Drive, Ended
+from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
+from quire.engine.requests import Failure
+from quire.errors import Fenced, QuireError, RunBusy, RunState, StoreError
+from quire.runtime import Pins, Runtime
+from quire.runtime.letters import letter_text
+
+TRIES = 3
+"""How often a run is tried that cannot even begin: the next worker may have the key that this one lacks."""
+
+Reopen = Callable[[Runtime, str], Awaitable[Runtime]]
+
+
+class Later(Exception):
+    """Cannot be done now: look again after so many seconds."""
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
+class Attempt:
+    """One try to carry out an order. `epoch` is the one under which it owns the run, or will.
+
+    It begins as that of the try before, whose worker fell silent: who owns the run under that epoch is dead."""
+
+    def __init__(self, number: int, epoch: int | None, changed: Callable[[], None] = lambda: None) -> None:
+        self.number = number
+        self.before = epoch
+        self.epoch = epoch
+        self._changed = changed
+
+    def owns(self, epoch: int) -> None:
+        self.epoch = epoch
+        self._changed()
+
+
+@dataclass(slots=True)
+class Look:
+    """A look under way, and the try that it is for by now."""
+
+    task: asyncio.Task[Outcome]
+    attempt: Attempt
+    drive: Drive | None = None
+
+
+class Driver:
+    """`reopen` gives the runtime that goes on with a run; `say` tells whoever reads the worker's log."""
+
+    def __init__(self, runtime: Runtime, reopen: Reopen, say: Callable[[str], None]) -> None:
+        self.stopping = False
+        self._runtime = runtime
+        self._reopen = reopen
+        self._say = say
+        self._looks: dict[str, Look] = {}
+
+    @property
+    def runs(self) -> int:
+        return len(self._looks)
+
+    async def look(self, order: Order, attempt: Attempt) -> Outcome:
+        """Drives the run if it is due. Raises `Later`, and nothing else of its own."""
+        run = order.run
+        under_way = self._looks.get(run)
+        if under_way is None:
+            under_way = Look(asyncio.create_task(self._look(order, attempt)), attempt)
+            self._looks[run] = under_way
+            under_way.task.add_done_callback(lambda _: self._looks.pop(run, None))
+        else:
+            # Temporal lost sight of this worker while it was at it: the new try takes the place of the old one.
+            if under_way.attempt.epoch is not None:
+                attempt.owns(under_way.attempt.epoch)
+            under_way.attempt = attempt
+        return await asyncio.shield(under_way.task)
+
+    def cancel(self, run: str, attempt: Attempt) -> None:
+        """Parks the run at once, unless a newer try has taken the place of this one."""
+        under_way = self._looks.get(run)
+        if under_way is not None and under_way.attempt is attempt:
+            under_way.task.cancel()
+
+    def stop(self) -> None:
+        """Every run is to be parked as soon as what is under way has been recorded."""
+        self.stopping = True
+        for look in self._looks.values():
+            if look.drive is not None:
+                look.drive.stop()
+
+    async def interrupt(self) -> None:
+        """Parks those that are left at once."""
+        left = [look.task for look in self._looks.values()]
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+    async def _look(self, order: Order, attempt: Attempt) -> Outcome:
+        run, store = order.run, self._runtime.store
+        try:
+            row = await store.get(run)
+            if row is None:
+                return Outcome("gone", ENDED)
+            if not await self._due(row, order.resume, attempt):
+                return await self._rest(row)
+            if self.stopping:
+                return Outcome(str(row.status), HANDED_OVER)
+            if row.status is Status.RUNNING and isinstance(store, SharedStore):
+                self._say(f"run {run}: its worker has fallen silent; taking it over")
+                await store.evict(run, row.epoch)
+            attempt.owns(row.epoch + 1)
+            runtime = await self._reopen(self._runtime, run)
+            await runtime.drive(run, began=lambda drive: self._began(run, drive))
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise
+        except (RunBusy, Fenced) as error:
+            self._say(str(error))
+            return Outcome(str(Status.RUNNING), BUSY)
+        except RunState:
+            pass  # it ended or expired since the row was read
+        except StoreError as error:
+            raise Later(str(error), min(2.0 ** min(attempt.number, 5), 30.0)) from None
+        except QuireError as error:
+            if attempt.number < TRIES:
+                raise Later(str(error), float(attempt.number)) from None
+            await self._give_up(run, type(error).__name__, str(error))
+        except Exception as error:
+            # A bug, ours or a tool's. Another worker may be of another version.
+            self._say(f"run {run}: {type(error).__name__}: {error}")
+            if attempt.number < TRIES:
+                raise Later(f"{type(error).__name__}: {error}", float(attempt.number)) from error
+            await self._give_up(run, "internal", f"{type(error).__name__}: {error}")
+        return await self._rested(run)
+
+    def _began(self, run: str, drive: Drive) -> None:
+        self._looks[run].drive = drive
+        if self.stopping:
+            drive.stop()
+
+    async def _rested(self, run: str) -> Outcome:
+        try:
+            row = await self._runtime.row(run)
+        except StoreError as error:
+            raise Later(str(error), 2.0) from None
+        if self.stopping and row.status in (Status.PAUSED, Status.INTERRUPTED, Status.PENDING) and not _breaks(row):
+            return Outcome(str(row.status), HANDED_OVER)
+        return await self._rest(row)
+
+    async def _due(self, row: RunRow, resume: bool, attempt: Attempt) -> bool:
+        before = attempt.before
+        taken = before is not None and row.epoch >= before
+        match row.status:
+            case Status.PENDING | Status.INTERRUPTED:
+                return True
+            case Status.RUNNING:
+                return row.epoch == before
+            case Status.AWAITING_INPUT:
+                return resume or bool(await self._runtime.store.answers(row.id))
+            case Status.PAUSED:
+                # A worker that went down has parked it, and died before it could say so.
+                return resume or (taken and not _breaks(row))
+            case Status.FAILED | Status.CANCELLED:
+                # The try before has resumed it, and this is how that ended.
+                return resume and not taken
+        return False
+
+    async def _rest(self, row: RunRow) -> Outcome:
+        if row.status in WAITING:
+            return Outcome(str(row.status), WAITS, row.expires_at)
+        if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
+            return Outcome(str(row.status), BUSY)
+        if row.status is Status.EXPIRED:
+            # Taking it makes the store write down what until now only its readers concluded.
+            with contextlib.suppress(QuireError):
+                await self._runtime.store.acquire(row.id)
+        return Outcome(str(row.status), ENDED)
+
+    async def _give_up(self, run: str, kind: str, message: str) -> None:
+        """The run has failed, with all that it did recorded: `quire resume` goes on once the reason is gone."""
+        store, now = self._runtime.store, self._runtime.clock.now()
+        self._say(f"run {run} is given up: {message}")
+        try:
+            lease = await store.acquire(run)
+        except (RunBusy, RunState):
+            return
+        except QuireError as error:
+            raise Later(str(error), 5.0) from None
+        try:
+            row, failure = await self._runtime.row(run), Failure(kind, message)
+            reply_to = Pins.of(row.pins).reply_to
+            letter = Letter(reply_to, run, letter_text(row, Ended(Status.FAILED, failure=failure)), now)
+            failed = Event(
+                "run_failed", run, now, lease.last_seq + 1, label=row.position, data={"kind": kind, "message": message}
+            )
+            await store.write(
+                lease,
+                Batch(
+                    events=(failed,),
+                    withdraw=tuple(question.path for question in await store.questions(run)),
+                    letters=(letter,) if reply_to else (),
+                    update=RunUpdate(status=Status.FAILED, failure=failure),
+                ),
+            )
+        except StoreError as error:
+            raise Later(str(error), 5.0) from None
+        finally:
+            await store.release(lease)
+
+
+def _breaks(row: RunRow) -> bool:
+    """Whether it is paused because its user wanted it so."""
+    return row.status is Status.PAUSED and row.position in Pins.of(row.pins).breakpoints

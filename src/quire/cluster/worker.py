@@ -1,0 +1,214 @@
+"""A worker: takes runs from a task queue, drives so many of them at a time, and sweeps.
+
+Two loops in two threads. The one that `run` is called on has the store, the drives and the sweep; the other has Temporal,
+whose heartbeats go on whatever a run computes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import signal
+import socket
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import TypeVar
+
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+
+from quire.cluster.activity import DriveActivity
+from quire.cluster.client import Cluster, connect
+from quire.cluster.driver import Driver, Reopen
+from quire.cluster.sweep import EVERY_SECONDS, Sweep
+from quire.cluster.workflow import RunWorkflow
+from quire.errors import CannotStart, QuireError, StoreError
+from quire.runtime import Runtime
+from quire.workspace.settings import ClusterSettings
+
+T = TypeVar("T")
+
+CONCURRENCY = 20
+GRACE_SECONDS = 30.0
+LONGEST_PAUSE_SECONDS = 30.0
+REPORTING_SECONDS = 10
+
+
+class ClusterWorker:
+    """`sweep_seconds` is how often it looks for runs that stand still; `grace` how long a run may take to park."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        where: ClusterSettings,
+        say: Callable[[str], None],
+        *,
+        reopen: Reopen,
+        concurrency: int = CONCURRENCY,
+        sweep_seconds: float = EVERY_SECONDS,
+        grace: float = GRACE_SECONDS,
+    ) -> None:
+        self._runtime = runtime
+        self._where = where
+        self._say = say
+        self._driver = Driver(runtime, reopen, say)
+        self._concurrency = concurrency
+        self._sweep_seconds = sweep_seconds
+        self._grace = grace
+        self._cluster: Cluster | None = None
+        self._temporal = asyncio.new_event_loop()
+        self._interrupts = 0
+
+    async def run(self) -> None:
+        """Until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers go on with them.
+
+        Raises `CannotStart` where no retry would help."""
+        loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self._leaving = asyncio.Event()
+        with _signals(loop, self._interrupt):
+            if not await self._store_is_there():
+                return
+            thread = threading.Thread(target=self._temporal.run_forever, name="temporal", daemon=True)
+            thread.start()
+            try:
+                await self._serve(loop)
+            finally:
+                self._temporal.call_soon_threadsafe(self._temporal.stop)
+                thread.join()
+                self._temporal.close()
+
+    def _interrupt(self) -> None:
+        self._interrupts += 1
+        if self._interrupts > 2:
+            os._exit(130)
+        if self._interrupts == 2:
+            self._grace = 0.0
+            self._leaving.set()
+            return
+        self._say(f"leaving: {self._driver.runs} runs are parked after their step (again: at once)")
+        self._stopped.set()
+
+    async def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        client = await self._connected()
+        if client is None:
+            return
+        self._cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
+        with ThreadPoolExecutor(4, "workflow") as threads:
+            worker = await self._there(self._worker(client, loop, threads))
+            serving = asyncio.ensure_future(self._there(worker.run()))
+            self._say(f"driving runs of the queue {self._where.task_queue}, {self._concurrency} at a time")
+            sweeping = asyncio.create_task(self._sweeping())
+            stopped = asyncio.create_task(self._stopped.wait())
+            try:
+                await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if not serving.done():
+                    await self._leave(worker)
+                await serving
+            except (RPCError, RuntimeError) as error:
+                raise CannotStart(f"Temporal at {self._where.temporal} refuses this worker: {error}") from None
+            finally:
+                sweeping.cancel()
+                stopped.cancel()
+                await asyncio.gather(sweeping, stopped, return_exceptions=True)
+
+    async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
+        # Nothing of Quire is reloaded for a workflow: it imports names and two values, and they never change.
+        light = SandboxRestrictions.default.with_passthrough_modules("quire")
+        return Worker(
+            client,
+            task_queue=self._where.task_queue,
+            workflows=[RunWorkflow],
+            activities=[DriveActivity(loop, self._driver).drive],
+            max_concurrent_activities=self._concurrency,
+            max_concurrent_workflow_tasks=4,
+            workflow_task_executor=threads,
+            workflow_runner=SandboxedWorkflowRunner(restrictions=light),
+            identity=f"quire {os.getpid()}@{socket.gethostname()}",
+            # A worker that is gone keeps what was meant for it that long from the others.
+            sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
+            max_heartbeat_throttle_interval=timedelta(seconds=1),
+            graceful_shutdown_timeout=timedelta(seconds=self._grace + REPORTING_SECONDS),
+        )
+
+    async def _leave(self, worker: Worker) -> None:
+        # First no new ones: a run that is handed back must not come here again.
+        leaving = asyncio.ensure_future(self._there(worker.shutdown()))
+        self._driver.stop()
+        at_once = asyncio.create_task(self._leaving.wait())
+        await asyncio.wait({leaving, at_once}, timeout=self._grace, return_when=asyncio.FIRST_COMPLETED)
+        at_once.cancel()
+        await self._driver.interrupt()
+        await leaving
+
+    async def _sweeping(self) -> None:
+        assert self._cluster is not None
+        sweep = Sweep(self._runtime.store, self._where.task_queue, _Across(self._cluster, self._there), self._say)
+        while True:
+            # Workers that were started together do not all look at the same moment.
+            await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
+            with contextlib.suppress(StoreError):
+                await sweep.once()
+
+    async def _connected(self) -> Client | None:
+        """Temporal, as soon as it is there; None where somebody stops the worker before."""
+        return await self._tried(lambda: self._there(connect(self._where)), CannotStart)
+
+    async def _store_is_there(self) -> bool:
+        return await self._tried(lambda: self._runtime.store.list(limit=1), StoreError) is not None
+
+    async def _tried(self, attempt: Callable[[], Awaitable[T]], wrong: type[QuireError]) -> T | None:
+        pause = 0.5
+        while not self._stopped.is_set():
+            try:
+                return await attempt()
+            except wrong as error:
+                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+                self._say(f"{error}; trying again in {pause:g} s")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), pause)
+        return None
+
+    def _there(self, work: Awaitable[T]) -> Awaitable[T]:
+        """Done on Temporal's loop, waited for on this one."""
+
+        async def done() -> T:
+            return await work
+
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done(), self._temporal))
+
+
+class _Across:
+    """The cluster's client, for the other loop."""
+
+    def __init__(self, cluster: Cluster, there: Callable[[Awaitable[None]], Awaitable[None]]) -> None:
+        self._cluster = cluster
+        self._there = there
+
+    async def look(self, run: str) -> None:
+        await self._there(self._cluster.look(run))
+
+    async def ensure(self, run: str) -> None:
+        await self._there(self._cluster.ensure(run))
+
+
+@contextlib.contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, interrupt: Callable[[], None]) -> Iterator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        try:
+            loop.add_signal_handler(number, interrupt)
+        except NotImplementedError:
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(interrupt))
+    try:
+        yield
+    finally:
+        for number in numbers:
+            with contextlib.suppress(NotImplementedError):
+                loop.remove_signal_handler(number)

@@ -1,0 +1,75 @@
+"""The workflow that stands for a run: looks, waits, looks again. It decides nothing about the run itself."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+
+with workflow.unsafe.imports_passed_through():
+    from quire.cluster.orders import BUSY, DRIVE, ENDED, HANDED_OVER, LOOK, WORKFLOW, Order, Outcome
+
+LONGEST_DRIVE = timedelta(days=365)
+"""Temporal wants to know. A worker that is gone is noticed by its silence, never by this."""
+
+BUSY_SECONDS = 15.0
+LONGEST_WAIT_SECONDS = 7 * 86_400.0
+
+# At once, however often it happened before: a dead worker is no reason to wait. Who wants a pause says so in its error.
+AT_ONCE = RetryPolicy(initial_interval=timedelta(milliseconds=100), backoff_coefficient=1.0)
+
+
+@workflow.defn(name=WORKFLOW)
+class RunWorkflow:
+    def __init__(self) -> None:
+        self._looks = 0
+        self._resume = False
+
+    @workflow.signal(name=LOOK)
+    def look(self, resume: bool = False) -> None:
+        self._looks += 1
+        self._resume = self._resume or resume
+
+    @workflow.run
+    async def run(self, order: Order) -> str:
+        self._resume = self._resume or order.resume
+        while True:
+            seen, resume = self._looks, self._resume
+            self._resume = False
+            outcome = await self._drive(Order(order.run, order.heartbeat, resume))
+            if outcome.rests == HANDED_OVER:
+                # Its worker is going down and has parked the run: the next one goes on.
+                self._resume = self._resume or resume or outcome.status == "paused"
+            elif seen == self._looks:
+                if outcome.rests == ENDED:
+                    return outcome.status
+                await self._wait(seen, _seconds(outcome))
+            if workflow.info().is_continue_as_new_suggested():
+                workflow.continue_as_new(Order(order.run, order.heartbeat, self._resume))
+
+    async def _drive(self, order: Order) -> Outcome:
+        return await workflow.execute_activity(
+            DRIVE,
+            order,
+            result_type=Outcome,
+            start_to_close_timeout=LONGEST_DRIVE,
+            heartbeat_timeout=timedelta(seconds=order.heartbeat),
+            retry_policy=AT_ONCE,
+        )
+
+    async def _wait(self, seen: int, seconds: float) -> None:
+        try:
+            await workflow.wait_condition(lambda: self._looks != seen, timeout=seconds)
+        except asyncio.TimeoutError:  # noqa: UP041  # the sandbox has its own idea of which of the two it is
+            return
+
+
+def _seconds(outcome: Outcome) -> float:
+    if outcome.rests == BUSY:
+        return BUSY_SECONDS
+    if outcome.expires_at is None:
+        return LONGEST_WAIT_SECONDS
+    # A second more, so that the store's clock agrees that it is over.
+    return min(max(outcome.expires_at - workflow.time(), 0.0) + 1.0, LONGEST_WAIT_SECONDS)

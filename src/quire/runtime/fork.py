@@ -1,0 +1,197 @@
+"""A run that begins in the middle of another one: what was recorded before a step is taken over, the rest is new."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from quire.diagnostics import nearest
+from quire.engine.inputs import complete_inputs
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
+from quire.engine.requests import Boundary, request_hash
+from quire.errors import BadInputs, RunState
+from quire.models import open_model
+from quire.plan.uses import asks_a_model
+from quire.runtime.ids import new_run_id
+from quire.runtime.pins import Pins
+from quire.runtime.places import BREAK, Place, find_place
+from quire.runtime.runtime import Runtime
+from quire.runtime.view import RunView
+from quire.store.keeping import History, keeper
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.grants import default_grants, reaching
+
+FORKED = "run_forked"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
+
+    `budget` and `limits` hold for the whole new run; `allow` are grants that it has besides."""
+
+    sets: Mapping[str, Value] = field(default_factory=dict)
+    model: str | None = None
+    allow: tuple[str, ...] = ()
+    budget: float | None = None
+    limits: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """`kept` is how many effects were taken over; `reason` why the new run asks its model."""
+
+    run: str
+    label: str
+    kept: int
+    reason: str
+
+
+async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
+    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`."""
+    view = await runtime.view(run)
+    place = find_place(view.document.runnable(), step)
+    pins, reason = _pins(runtime, view, place, changes)
+    kept = [record for record in view.effects if place.keeps(record.path)]
+    if place.first and changes.sets:
+        kept = []  # what a thread did before its first turn, it did with the inputs
+    taken_over = len(kept)
+    now = runtime.clock.now()
+    kept = _with_boundary(kept, place, changes.sets, pins, now)
+    new = new_run_id(now)
+    row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
+    await _check_reached(runtime, view.row, row, kept, place)
+    texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
+    events = _events(new, now, view, place, await runtime.store.events(run), kept)
+    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
+    history = History(RunUpdate(Status.PENDING), kept, events, now)
+    await keeper(runtime.store).restore(made, history)
+    return Forked(new, place.label, taken_over, reason)
+
+
+def pinned_texts(pins: Pins) -> list[str]:
+    """The hashes of all texts that a run holds on to."""
+    callees = [str(cast("Mapping[str, Value]", one)["sha256"]) for one in pins.callees.values()]
+    return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
+
+
+def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[Pins, str]:
+    pins = view.pins
+    pins = replace(
+        pins,
+        origin={"run": view.row.id, "step": place.label, "path": place.path},
+        reply_to="",
+        budget=pins.budget if changes.budget is None else changes.budget,
+        limits={**pins.limits, **changes.limits},
+    )
+    pins = _granted(runtime, view, pins, changes.allow)
+    if changes.sets and place.first:
+        pins = replace(pins, inputs=_inputs(view, changes.sets))
+    elif changes.sets:
+        _check_names(view, changes.sets)
+    if changes.model is None and not pins.imported:
+        return pins, f"as run {view.row.id} was started"
+    # A file from elsewhere does not say whom the prompts are sent to.
+    pins = replace(pins, imported={})
+    if not asks_a_model([view.document.runnable()]) and not pins.model:
+        return pins, ""
+    choice = runtime.choose_model(changes.model, view.document.runnable())
+    open_model(choice.spec, runtime.settings.models)
+    return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
+
+
+def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...]) -> Pins:
+    """The grants of a new start. Those that an imported run had, its user was given elsewhere."""
+    if not pins.imported and not allow:
+        return pins
+    if pins.imported:
+        pins = replace(pins, allow=allow, grants=(), keys=(), unattended=False, answers={}, folder=None)
+    else:
+        pins = replace(pins, allow=tuple(dict.fromkeys((*pins.allow, *allow))))
+    granted = default_grants(runtime.settings, pins.allow)
+    if view.row.format != "directive":
+        return replace(pins, grants=tuple(sorted(granted.patterns)))
+    if view.pins.imported and view.bundle is not None:
+        started = runtime.directives.again(view.bundle, pins.inputs, pins.limits, granted)
+        return replace(pins, grants=tuple(sorted(started.grants.patterns)), keys=started.keys)
+    return replace(pins, grants=tuple(sorted(Grants.of(pins.grants).patterns | reaching(granted))))
+
+
+def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Before the first step there is nothing but inputs."""
+    plan = view.document.runnable()
+    if plan.format == "pipeline":
+        return {**view.pins.inputs, **sets}
+    known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
+    _refuse_unknown([name for name in sets if name not in known], known, "the document has no input")
+    given = {**view.pins.inputs, **sets}
+    return complete_inputs(plan, given) if plan.format == "playbook" else given
+
+
+def _check_names(view: RunView, sets: Mapping[str, Value]) -> None:
+    """A name that a playbook never mentions can change nothing: it is misspelt."""
+    if view.row.format != "playbook":
+        return
+    words = sorted(set(re.findall(r"\w+", view.document.source.text)))
+    _refuse_unknown([name for name in sets if name not in words], words, "the document never mentions")
+
+
+def _refuse_unknown(names: Sequence[str], known: Sequence[str], problem: str) -> None:
+    hints = [(name, nearest(name, known)) for name in names]
+    if hints:
+        raise BadInputs(
+            [
+                f"--set {name}: {problem} {name}" + (f" (did you mean {close}?)" if close else "")
+                for name, close in hints
+            ]
+        )
+
+
+def _with_boundary(
+    kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: Pins, now: float
+) -> list[EffectRecord]:
+    """Values are set as at a breakpoint after the step before: its record is what a person answered there."""
+    if place.before is None:
+        if sets and not place.first:
+            raise RunState(
+                f"step {place.label} is the first of its branch, where no value can be set: fork the step around it"
+            )
+        return kept
+    path, label = place.before
+    boundary = Boundary(f"{path}{BREAK}", label)
+    stood = next((record for record in kept if record.path == boundary.path), None)
+    if not sets and (stood is not None or label not in pins.breakpoints):
+        return kept
+    earlier = cast("Mapping[str, Value]", stood.value) if stood else {}
+    passed = EffectRecord(boundary.path, "break", "ok", request_hash(boundary), now, {**earlier, **sets})
+    return [*(record for record in kept if record is not stood), passed]
+
+
+async def _check_reached(
+    runtime: Runtime, origin: RunRow, row: RunRow, kept: Sequence[EffectRecord], place: Place
+) -> None:
+    """Walks what is taken over: it has to lead to the place. A mismatch is found here, not in the middle of a run."""
+    led = await runtime.view_of(row, kept)
+    step = led.replay.progress.steps.get(place.path)
+    # A sub-step is skipped when another arm was taken, a step of the document when none of its own was.
+    unreached = ("pending", "skipped") if "/case[" in place.path else ("pending",)
+    if step is None or step.status in unreached:
+        name = place.label if place.label.startswith("turn ") else f"step {place.label}"
+        raise RunState(f"run {origin.id} has not come to {name}: fork it from one that it has begun")
+
+
+def _events(
+    run: str, now: float, view: RunView, place: Place, told: Sequence[Event], kept: Sequence[EffectRecord]
+) -> list[Event]:
+    """The story so far, under the new run's name and numbers. Those of effects that are not taken over go."""
+    paths = {record.path for record in kept}
+    story = [
+        event
+        for event in told
+        if event.path and place.keeps_event(event) and (event.type != "effect" or event.path in paths)
+    ]
+    story.append(Event(FORKED, run, now, 0, "", place.label, {"origin": view.row.id, "from": place.path}))
+    return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]

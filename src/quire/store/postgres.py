@@ -1,0 +1,360 @@
+"""The shared store: one PostgreSQL database, any number of processes on any number of hosts.
+
+It keeps the same promises as the SQLite store, by other means. An owner holds an advisory lock of its session, which
+goes when its process dies or its host is gone; who is cut off from the server and comes back is told by the epoch
+whether the run is still its own. What locks the row of a run is ordered by it: `answer` against `park`, a write
+against a take-over.
+
+A `PostgresStore` belongs to one thread, and to one event loop at a time. Reading waits for the writes that the same
+store has queued before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Literal
+
+from quire.engine.records import (
+    FINAL,
+    WAITING,
+    Answer,
+    Batch,
+    EffectRecord,
+    Event,
+    Lease,
+    Letter,
+    NewRun,
+    Question,
+    RunRow,
+    Status,
+    Written,
+)
+from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
+from quire.store import postgres_statements as statements
+from quire.store import rows
+from quire.store.postgres_schema import Connection
+from quire.store.postgres_server import PATIENCE_SECONDS, Address, Server
+from quire.store.postgres_writer import Held, Writer, append_rows, fenced
+from quire.store.rows import Tail
+from quire.values import clean, encode
+
+_ANSWERABLE = (Status.RUNNING, *WAITING)
+_CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
+
+
+class PostgresStore:
+    """Implements `quire.engine.ports.Store`. Connects when it is first used; makes its tables where there are none."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        durability: Literal["power", "process"] = "power",
+        now: Callable[[], float] = time.time,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._now = now
+        self._server = Server(Address(url), durability=durability, patience=patience, retake=self._retake)
+        self._writer = Writer(self._server)
+        self._held: dict[str, Held] = {}
+        self._locked: dict[str, int] = {}
+
+    @property
+    def place(self) -> str:
+        """The database as messages name it, without its password."""
+        return self._server.place
+
+    async def create(self, run: NewRun) -> None:
+        blobs = rows.Blobs()
+        pins = blobs.put(encode(run.pins))
+        for digest, text in run.texts.items():
+            if hashlib.sha256(text.encode()).hexdigest() != digest:
+                raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
+            blobs.rows.append((digest, text))
+        columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
+
+        async def work(connection: Connection, again: bool) -> None:
+            made = await _one(connection, statements.NEW_RUN, columns)
+            if made is None:
+                found = await _one(connection, statements.MADE, (run.id,))
+                if again and found == columns[1:5]:
+                    return  # by the attempt before, whose end nobody heard of
+                raise StoreError(f"{self.place} has a run {run.id} already")
+            for digest, text in blobs.rows:
+                await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
+            await connection.execute(statements.NEW_PINS, (made[0], *pins))
+
+        await self._server.transaction(work)
+
+    async def get(self, run: str) -> RunRow | None:
+        found = await self._rows(statements.ONE_RUN, (run,))
+        return self._run_now(found[0]) if found else None
+
+    async def find(self, prefix: str) -> Sequence[str]:
+        return [id for (id,) in await self._rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
+
+    async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
+        match status:
+            case None:
+                found = await self._rows(statements.LIST, (limit,))
+            case Status.RUNNING | Status.INTERRUPTED:
+                found = await self._rows(statements.LIST_RUNNING, (status is Status.RUNNING, limit))
+            case Status.EXPIRED:
+                found = await self._rows(statements.LIST_EXPIRED, (self._now(), limit))
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                found = await self._rows(statements.LIST_WAITING, (status.value, self._now(), limit))
+            case _:
+                found = await self._rows(statements.LIST_STATUS, (status.value, limit))
+        return [self._run_now(row) for row in found]
+
+    async def text(self, sha256: str) -> str:
+        for (body,) in await self._rows(statements.TEXT, (sha256,)):
+            return bytes(body).decode()
+        raise StoreError(f"{self.place} holds no text with the hash {sha256}")
+
+    async def effects(self, run: str) -> Sequence[EffectRecord]:
+        """In the order in which their paths first came up."""
+        found = await self._rows(statements.EFFECTS, (run,))
+        latest = {row[0]: row for row in found}.values()
+        return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
+
+    async def events(self, run: str, after: int = 0) -> Sequence[Event]:
+        found = await self._rows(statements.EVENTS, (run, rows.places(0, after)[0]))
+        kept = [event for row in found for event in rows.events(run, row) if event.seq > after]
+        return sorted(kept, key=attrgetter("seq"))
+
+    async def questions(self, run: str | None = None) -> Sequence[Question]:
+        if run is None:
+            found = await self._rows(statements.QUESTIONS, (self._now(),))
+        else:
+            found = await self._rows(statements.QUESTIONS_OF_RUN, (self._now(), run))
+        return [rows.question(row) for row in found]
+
+    async def answers(self, run: str) -> Sequence[Answer]:
+        return [rows.answer(row) for row in await self._rows(statements.ANSWERS, (run,))]
+
+    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
+        value = clean(value)
+
+        async def work(connection: Connection, again: bool) -> None:
+            status = await self._status(connection, run)
+            found = await _one(connection, statements.STATE_OF_QUESTION, (run, path))
+            if again and found is not None and found[0] in ("answered", "consumed") and found[1:] == (hash, value):
+                return  # by the attempt before, whose end nobody heard of
+            if status not in _ANSWERABLE:
+                raise RunState(f"run {run} is {_said(status)} and takes no answers")
+            if found is None:
+                raise RunState(f"run {run} asks nothing at {path}")
+            state, asked, _ = found
+            if state == "withdrawn":
+                raise RunState(f"the question of run {run} at {path} has been taken back")
+            if state != "open":
+                raise RunState(f"the question of run {run} at {path} has been answered already")
+            if asked != hash:
+                raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
+            await connection.execute(statements.ANSWER, (value, run, path))
+
+        await self._writer.settled()
+        await self._server.transaction(work)
+
+    async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
+        found = (
+            await self._rows(statements.ALL_LETTERS)
+            if recipient is None
+            else await self._rows(statements.LETTERS, (recipient,))
+        )
+        return [Letter(*row) for row in found]
+
+    async def request_cancel(self, run: str) -> bool:
+        await self._writer.settled()
+        if await self._take_lock(run):
+            await self._cancel_and_drop(run)
+            return True
+
+        async def work(connection: Connection, again: bool) -> None:
+            await self._check_cancellable(connection, run)
+            await connection.execute(statements.ASK_CANCEL, (run,))
+
+        await self._server.transaction(work)
+        if not await self._take_lock(run):
+            return False
+        # The owner let go while the flag was being written, perhaps without having seen it.
+        await self._cancel_and_drop(run)
+        return True
+
+    async def acquire(self, run: str) -> Lease:
+        task = asyncio.ensure_future(self._acquire(run))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # Nobody will ever release what this still gets.
+            with contextlib.suppress(Exception):
+                await self.release(await task)
+            raise
+
+    async def write(self, lease: Lease, batch: Batch) -> Written:
+        return await self._write(lease, batch, park=False)
+
+    async def park(self, lease: Lease, batch: Batch) -> bool:
+        return not (await self._write(lease, batch, park=True)).answer_waiting
+
+    async def release(self, lease: Lease) -> None:
+        if self._holding(lease) is None:
+            return
+        await self._writer.settled()
+        self._held.pop(lease.run, None)
+        # Where the server is away the lock is gone already, and so is the way to settle anything.
+        with contextlib.suppress(RunState, StoreError):
+            await self._drop_lock(lease.run)
+            # Looked at when the lock is gone and not before: a flag that is set in between would be seen by nobody.
+            if await self._rows(statements.CANCEL_ASKED, (lease.run,)) and await self._take_lock(lease.run):
+                await self._cancel_and_drop(lease.run)
+
+    async def close(self) -> None:
+        await self._writer.settled()
+        self._held.clear()
+        self._locked.clear()
+        await self._server.close()
+
+    async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[rows.Row]:
+        await self._writer.settled()
+        return await self._server.rows(sql, parameters)
+
+    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
+        held = self._holding(lease)
+        if held is None:
+            raise fenced(lease.run)
+        if held.failure is not None:
+            raise held.failure
+        return await self._writer.commit(held, rows.encode_batch(lease.run, batch), self._now(), park=park)
+
+    def _holding(self, lease: Lease) -> Held | None:
+        held = self._held.get(lease.run)
+        return held if held is not None and held.epoch == lease.epoch else None
+
+    async def _acquire(self, run: str) -> Lease:
+        if not await self._take_lock(run):
+            raise RunBusy(f"run {run} is being driven by another process")
+        try:
+            return await self._next_epoch(run)
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
+            raise
+
+    async def _next_epoch(self, run: str) -> Lease:
+        async def work(connection: Connection, again: bool) -> tuple[Status, Lease | None, Held | None]:
+            status = await self._status(connection, run)
+            if status is Status.EXPIRED:
+                await connection.execute(statements.EXPIRE, (self._now(), run))
+                await connection.execute(statements.WITHDRAW_OPEN, (run,))
+            if status in FINAL:
+                return status, None, None
+            await connection.execute(statements.NEXT_EPOCH, (run,))
+            held = await _owned(connection, run)
+            told = await (await connection.execute(statements.MARKS, (run, 0))).fetchall()
+            return status, Lease(run, held.epoch, *rows.marks(told), held.tail.cost), held
+
+        status, lease, held = await self._server.owner_transaction(work)
+        if lease is None or held is None:
+            raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
+        self._held[run] = held
+        return lease
+
+    async def _cancel_and_drop(self, run: str) -> None:
+        """For whoever has just taken the lock. The new epoch keeps out an owner that has lost its own."""
+
+        async def work(connection: Connection, again: bool) -> None:
+            if again and await self._status(connection, run) is Status.CANCELLED:
+                return
+            await self._check_cancellable(connection, run)
+            now, held = self._now(), await _owned(connection, run)
+            last_seq, _ = rows.marks(await (await connection.execute(statements.MARKS, (run, 0))).fetchall())
+            cancelled = Event("run_cancelled", run, now, last_seq + 1)
+            encoded = rows.encode_batch(run, Batch(events=(cancelled,)))
+            await append_rows(connection, held.number, encoded, held.tail.then(0, encoded), now)
+            await connection.execute(statements.CANCEL, (now, run))
+            await connection.execute(statements.WITHDRAW_OPEN, (run,))
+
+        try:
+            await self._server.owner_transaction(work)
+        finally:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
+
+    async def _check_cancellable(self, connection: Connection, run: str) -> None:
+        status = await self._status(connection, run)
+        if status not in _CANCELLABLE:
+            raise RunState(f"run {run} is {_said(status)} already: there is nothing to cancel")
+
+    async def _take_lock(self, run: str) -> bool:
+        """A session may take its own lock again and again: whether this store holds it, it knows by itself."""
+
+        async def work(connection: Connection, again: bool) -> tuple[int, bool] | None:
+            if run in self._locked:
+                return self._locked[run], False
+            found = await _one(connection, statements.TAKE, (run,))
+            if found is None:
+                return None
+            if found[1]:
+                self._locked[run] = found[0]
+            return found[0], found[1]
+
+        taken = await self._server.as_owner(work)
+        if taken is None:
+            raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+        return taken[1]
+
+    async def _drop_lock(self, run: str) -> None:
+        async def work(connection: Connection, again: bool) -> None:
+            number = self._locked.pop(run, None)
+            if number is not None:
+                await connection.execute(statements.DROP, ([number],))
+
+        await self._server.as_owner(work)
+
+    async def _retake(self, connection: Connection) -> None:
+        """The locks again, on a new connection. One that another process has taken meanwhile is not ours any more:
+        it has taken the next epoch as well, and that stops our next write."""
+        if self._locked:
+            await connection.execute(statements.TAKE_BACK, (list(self._locked.values()),))
+
+    async def _status(self, connection: Connection, run: str) -> Status:
+        """As it is now, and stays until the transaction ends: this locks the row."""
+        found = await _one(connection, statements.STATE_OF_RUN, (run,))
+        if found is None:
+            raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+        return self._unless_expired(Status(found[0]), found[1])
+
+    def _unless_expired(self, status: Status, expires_at: float | None) -> Status:
+        expired = status in WAITING and expires_at is not None and expires_at < self._now()
+        return Status.EXPIRED if expired else status
+
+    def _run_now(self, row: rows.Row) -> RunRow:
+        run, alive = rows.run_row(row), row[-1]
+        status = self._unless_expired(run.status, run.expires_at)
+        if status is Status.RUNNING and not alive and run.id not in self._held:
+            status = Status.INTERRUPTED
+        return run if status is run.status else replace(run, status=status)
+
+
+async def _one(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[Any, ...] | None:
+    return await (await connection.execute(sql, parameters)).fetchone()
+
+
+async def _owned(connection: Connection, run: str) -> Held:
+    found = await _one(connection, statements.OWNED, (run,))
+    if found is None:
+        raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+    number, epoch, place, *totals = found
+    return Held(run, epoch, number, Tail(0) if place is None else Tail(place, *totals))
+
+
+def _said(status: Status) -> str:
+    return status.value.replace("_", " ")

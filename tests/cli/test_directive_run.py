@@ -1,0 +1,291 @@
+"""Directives on the command line: found by name, run, stopped by limits, refused, answered, killed and resumed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.directive_project import (
+    LEAF,
+    LEAF_FILE,
+    PERMISSIONS_LINE,
+    SCRIPT,
+    call,
+    put_script,
+    sign_all,
+    write_directives,
+)
+
+from quire.cli import main
+
+Said = Callable[[], tuple[str, str]]
+SCRIPTED = ("--script", "replies.json")
+OUTPUTS = {"path": "report.txt", "ok": True}
+PATIENCE = 20.0
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
+
+
+@pytest.fixture(autouse=True)
+def project(workspace: Path) -> Path:
+    write_directives(workspace)
+    return workspace
+
+
+def last_line(out: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return found
+
+
+@pytest.mark.parametrize("name", [LEAF_FILE, "project/deploy/deploy_staging", "deploy_staging"])
+def test_by_file_by_id_and_by_its_name(said: Said, project: Path, name: str) -> None:
+    assert main(["run", name, "-i", "target=eu", *SCRIPTED]) == 0
+    out, err = said()
+    assert json.loads(out) == OUTPUTS
+    assert "model: script:" in err and "(--script)" in err
+    assert err.splitlines()[-1] == "Deployed to eu."
+    assert (project / "notes.txt").read_text() == "abc"
+
+
+def test_a_file_wins_over_a_name(said: Said, project: Path) -> None:
+    (project / "deploy_staging").write_text("# A file\n\n## STEP 1: A\n\nGo.\n")
+    put_script(project, "the file")
+    assert main(["run", "deploy_staging", "-q", *SCRIPTED]) == 0
+    assert said()[0] == "the file\n"
+
+
+def test_a_playbook_by_its_name(said: Said, project: Path) -> None:
+    (project / "playbooks" / "team").mkdir(parents=True)
+    (project / "playbooks" / "team" / "tea.playbook.md").write_text("# Tea\n\n## STEP 1: A\n\nGo.\n")
+    put_script(project, "brewed", "again")
+    for name in ("tea", "team/tea"):
+        assert main(["run", name, "-q", *SCRIPTED]) == 0
+        assert said()[0] == "brewed\n"
+
+
+def test_a_name_that_means_several_things_lists_them(said: Said, project: Path) -> None:
+    (project / "deploy_staging.playbook.md").write_text("# P\n\n## STEP 1: A\n\nGo.\n")
+    other = project / ".ai" / "directives" / "other" / "deploy_staging.md"
+    other.parent.mkdir()
+    other.write_text(LEAF.replace("project/deploy</category", "other</category"))
+    assert main(["run", "deploy_staging"]) == 2
+    err = said()[1]
+    assert "deploy_staging means several things: the playbook deploy_staging (deploy_staging.playbook.md)" in err
+    assert f"the directive project/deploy/deploy_staging ({LEAF_FILE})" in err
+    assert "the directive other/deploy_staging (" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("deploy_stagin", "did you mean project/deploy/deploy_staging?"),
+        ("project/deploy/deploy_stging", "did you mean project/deploy/deploy_staging?"),
+    ],
+)
+def test_a_name_that_is_nearly_right(said: Said, name: str, hint: str) -> None:
+    assert main(["run", name]) == 2
+    assert hint in said()[1]
+
+
+@pytest.mark.parametrize(
+    ("limit", "problem"),
+    [
+        ("turm=2", "unknown limit turm"),
+        ("turns=x", '"x" is not an integer'),
+        ("spend=-1", "is not between 0"),
+        ("turns", "write NAME=VALUE"),
+    ],
+)
+def test_a_wrong_limit_is_one_line(said: Said, limit: str, problem: str) -> None:
+    assert main(["run", "deploy_staging", "--limit", limit, *SCRIPTED]) == 2
+    err = said()[1]
+    assert problem in err and err.count("\n") == 1
+
+
+def test_limits_are_for_directives(said: Said, project: Path) -> None:
+    (project / "p.playbook.md").write_text("# P\n\n## STEP 1: A\n\nGo.\n")
+    assert main(["run", "p.playbook.md", "--limit", "turns=1", *SCRIPTED]) == 2
+    assert "--limit is for directives" in said()[1]
+    put_script(project, "x")
+    assert main(["run", "p.playbook.md", "-q", *SCRIPTED, "--break", "1"]) == 4
+    said()
+    assert main(["resume", "last", "--limit", "turns=1"]) == 2
+    assert "--limit is for directives" in said()[1]
+
+
+def test_a_limit_that_is_reached_and_raised(said: Said, project: Path) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--limit", "turns=2", *SCRIPTED]) == 5
+    out, err = said()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[-3:-1] == ["Could not deploy to eu.", "failed at turn 3: limit reached: turns 2 of 2"]
+    command = lines[-1].removeprefix("to go on: quire ").split()
+    assert command[0] == "resume" and command[2:] == ["--limit", "turns=4"]
+    (project / "report.txt").write_text("changed since")
+    assert main(["resume", "last"]) == 5
+    assert main(command) == 0
+    assert json.loads(said()[0]) == OUTPUTS
+    assert (project / "report.txt").read_text() == "changed since"
+
+
+def test_a_budget_of_a_directive_that_is_used_up(said: Said) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "--limit", "spend=0.005", "--json", *SCRIPTED]) == 5
+    result = last_line(said()[0])
+    assert result["limit_type"] == "spend_exceeded"
+    assert result["error"]["kind"] == "spend_exceeded"
+
+
+def test_the_result_as_json(said: Said) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "--json", *SCRIPTED]) == 0
+    result = last_line(said()[0])
+    assert (result["outputs"], result["output"], result["result"]) == (OUTPUTS, OUTPUTS, "Done.")
+    assert (result["closing_message"], result["limit_type"]) == ("Deployed to eu.", None)
+    assert (result["cost"], result["used"]["turns"], result["used"]["spawns"]) == (0.01, 3, 1)
+    assert list(result["steps"]) == [
+        "turn 1",
+        "turn 2",
+        "project/notes/take_note turn 1",
+        "project/notes/take_note turn 2",
+        "turn 3",
+    ]
+
+
+def test_without_outputs_the_text_is_the_output(said: Said, project: Path) -> None:
+    leaf = project / LEAF_FILE
+    text = leaf.read_text()
+    leaf.write_text(text[: text.index("<outputs>")] + text[text.index("</outputs>") + 10 :])
+    sign_all(project)
+    put_script(project, {"tool_calls": [call("rye_file_system_ls", path=".")]}, "all is well")
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 0
+    assert said() == ("all is well\n", "")
+
+
+def test_what_was_denied_says_where_and_how(said: Said) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]) == 0
+    err = said()[1]
+    assert "! rye/web/fetch denied: rye/web/fetch needs the capability rye.execute.tool.rye.web.fetch" in err
+    assert f"rye.execute.tool.rye.web.fetch is not among the permissions at {LEAF_FILE}:{PERMISSIONS_LINE}" in err
+    assert "write <execute><tool>rye.web.fetch</tool></execute> there" in err
+
+
+def test_an_unsigned_one_is_refused(said: Said, project: Path) -> None:
+    leaf = project / LEAF_FILE
+    leaf.write_text(leaf.read_text() + "\n")
+    assert main(["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]) == 6
+    assert "was modified since it was signed" in said()[1]
+
+
+def test_missing_inputs_without_a_terminal(said: Said) -> None:
+    assert main(["run", "deploy_staging", *SCRIPTED]) == 2
+    assert "missing required input target (string): Where to" in said()[1]
+
+
+def test_the_directive_chooses_its_model(said: Said, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "quire.toml").write_text('[models.tiers]\nsonnet = "script:replies.json"\n')
+    assert main(["run", "deploy_staging", "-i", "target=eu"]) == 0
+    assert "model: script:replies.json (the directive's tier sonnet: [models.tiers] sonnet)" in said()[1]
+
+
+def test_turns_as_lines(said: Said) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]) == 0
+    lines = [line.partition(" (")[0] for line in said()[1].splitlines()]
+    assert lines[1:] == [
+        "[turn 1] Writing the report.",
+        '  > rye/file-system/write path="report.txt" content="hello"',
+        '  > rye/web/fetch url="https://example.com"',
+        '  < rye/file-system/write {"path":"report.txt","bytes":5,"created":true}',
+        "  ! rye/web/fetch denied: rye/web/fetch needs the capability rye.execute.tool.rye.web.fetch",
+        "[turn 2] A helper.",
+        '  > rye/agent/threads/thread_directive directive_id="project/notes/take_note" inputs={"text":"abc"}',
+        "  [project/notes/take_note turn 1]",
+        '    > rye/file-system/write path="notes.txt" content="abc"',
+        '    < rye/file-system/write {"path":"notes.txt","bytes":3,"created":true}',
+        "  [project/notes/take_note turn 2]",
+        '    > directive_return file="notes.txt"',
+        *[line for line in lines if line.startswith('  < project/notes/take_note {"success":true')],
+        "[turn 3] Done.",
+        '  > directive_return path="report.txt" ok=true',
+        *lines[-3:],
+    ]
+
+
+def test_the_tool_ask_waits_in_the_inbox(said: Said, project: Path) -> None:
+    put_script(
+        project,
+        {"tool_calls": [call("ask", prompt="Which colour?", type="select", options=["red", "blue"])]},
+        {"tool_calls": [call("directive_return", path="x")]},
+    )
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 4
+    assert "turn 1 (ask) asks: Which colour?" in said()[1]
+    assert main(["inbox"]) == 0
+    assert "turn 1 (select): Which colour?" in said()[0]
+    assert main(["answer", "last", "2", "-q"]) == 0
+    assert json.loads(said()[0]) == {"path": "x"}
+    assert main(["runs", "last", "--transcript", "json"]) == 0
+    calls = json.loads(said()[0])["threads"][0]["turns"][0]["calls"]
+    assert [one["result"] for one in calls] == ['"blue"']
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 3)])
+def test_a_hook_that_escalates_waits_for_a_person(said: Said, project: Path, answer: str, code: int) -> None:
+    hooks = project / ".ai" / "config" / "agent" / "hooks.yaml"
+    hooks.parent.mkdir(parents=True)
+    hooks.write_text(
+        "hooks:\n  - {id: halfway, event: after_step, condition: {path: directive, op: contains, value: deploy},\n"
+        "     action: {primary: execute, item_type: tool, item_id: rye/agent/threads/internal/control,\n"
+        "       params: {action: escalate, message: look here}}}\n"
+    )
+    put_script(project, SCRIPT[0], SCRIPT[-1])
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 6
+    assert "add the hooks of .ai/config/agent/hooks.yaml" in said()[1]
+    assert main(["trust", "workspace", "--yes"]) == 0
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 4
+    assert main(["inbox", "--json"]) == 0
+    out = said()[0]
+    (question,) = json.loads(out[out.index("[") :])
+    assert (question["step"], question["kind"], question["default"]) == ("turn 1", "confirm", "no")
+    assert "look here" in question["prompt"]
+    assert main(["answer", "last", answer, "-q"]) == code
+
+
+def test_killed_in_the_middle_no_call_is_made_again(said: Said, project: Path) -> None:
+    (project / "log.txt").write_text("START")
+    first = [
+        {"tool_calls": [call("rye_file_system_edit", path="log.txt", old="START", new="START one")]},
+        {"tool_calls": [call("rye_file_system_write", path="two.txt", content="2")]},
+    ]
+    last = {"tool_calls": [call("directive_return", path="two.txt")]}
+    put_script(project, *first, {**last, "delay_ms": 600_000})
+    quire = [sys.executable, "-m", "quire", "run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]
+    process = subprocess.Popen(quire, stderr=subprocess.PIPE)
+    give_up = time.monotonic() + PATIENCE
+    while _turns_begun(said) < 3:
+        assert time.monotonic() < give_up and process.poll() is None
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    put_script(project, *first, last)
+    assert main(["resume", "last", "-q"]) == 0
+    assert json.loads(said()[0]) == {"path": "two.txt"}
+    assert (project / "log.txt").read_text() == "START one"
+
+
+def _turns_begun(said: Said) -> int:
+    if main(["runs", "last", "--json"]) != 0:
+        said()
+        return 0
+    return len(json.loads(said()[0])["steps"])
