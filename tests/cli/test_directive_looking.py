@@ -244,6 +244,27 @@ def test_a_transcript_needs_a_thread(said: Said, project: Path) -> None:
     assert "has no thread" in said()[1]
 
 
+def test_a_directive_that_a_playbook_calls(said: Said, project: Path) -> None:
+    (project / "caller.playbook.md").write_text(
+        '# C\n\n## STEP 1: Note\n\n@tool(quire, take_note, {"text": "abc"})\n\n## STEP 2: Say\n\nSay.\n'
+    )
+    put_script(
+        project,
+        {"tool_calls": [call("rye_file_system_write", path="notes.txt", content="abc")]},
+        {"tool_calls": [call("directive_return", file="notes.txt")]},
+        "the end",
+    )
+    assert main(["run", "caller", "--script", "replies.json", "--json"]) == 0
+    assert json.loads(said()[0].splitlines()[-1])["steps"] == {"1": "completed", "2": "completed"}
+    assert main(["runs", "last", "--state"]) == 0
+    assert list(json.loads(said()[0])["step_outputs"]) == ["1", "2"]
+    assert main(["runs", "last"]) == 0
+    assert "    turn 1  completed\n        rye/file-system/write path=" in said()[0]
+    assert main(["runs", "last", "--transcript", "json"]) == 0
+    (thread,) = json.loads(said()[0])["threads"]
+    assert (thread["thread"], len(thread["turns"])) == ("project/notes/take_note", 2)
+
+
 def test_the_page_of_a_run(said: Said) -> None:
     assert main(list(RUN)) == 0
     said()

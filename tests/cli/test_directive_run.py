@@ -241,6 +241,21 @@ def test_the_tool_ask_waits_in_the_inbox(said: Said, project: Path) -> None:
     assert [one["result"] for one in calls] == ['"blue"']
 
 
+def test_stopping_after_a_turn_and_answering_beforehand(said: Said, project: Path) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--break", "2", *SCRIPTED]) == 2
+    assert "2 is no step of a directive: its steps are turn 1" in said()[1]
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--break", "turn 1", *SCRIPTED]) == 4
+    assert "paused after turn 1" in said()[1]
+    assert main(["resume", "last", "-q", "--set", "hint=be quick"]) == 0
+    said()
+    assert main(["runs", "last", "--transcript", "json"]) == 0
+    assert json.loads(said()[0])["threads"][0]["turns"][1]["told"] == ["A person adds:\nhint: be quick"]
+    asks = {"tool_calls": [call("ask", prompt="Sure?", type="confirm")]}
+    put_script(project, asks, {"tool_calls": [call("directive_return", path="x")]})
+    given = ["-i", "target=eu", "-q", "--answer", "turn 1=yes"]
+    assert main(["run", "deploy_staging", *given, *SCRIPTED]) == 0
+
+
 @pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 3)])
 def test_a_hook_that_escalates_waits_for_a_person(said: Said, project: Path, answer: str, code: int) -> None:
     hooks = project / ".ai" / "config" / "agent" / "hooks.yaml"
@@ -261,6 +276,22 @@ def test_a_hook_that_escalates_waits_for_a_person(said: Said, project: Path, ans
     assert (question["step"], question["kind"], question["default"]) == ("turn 1", "confirm", "no")
     assert "look here" in question["prompt"]
     assert main(["answer", "last", answer, "-q"]) == code
+
+
+def test_a_hook_that_ends_the_thread_over_a_denial(said: Said, project: Path) -> None:
+    hook = (
+        '<hook id="strict" event="error"><condition path="error.type" op="eq" value="permission_denied" />'
+        '<action primary="execute" item_type="tool" item_id="rye/agent/threads/internal/control">'
+        '<param name="action">fail</param></action></hook>'
+    )
+    leaf = project / LEAF_FILE
+    leaf.write_text(LEAF.replace("<permissions>", f"<hooks>{hook}</hooks><permissions>"))
+    sign_all(project)
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]) == 6
+    err = said()[1]
+    assert f"rye.execute.tool.rye.web.fetch is not among the permissions at {LEAF_FILE}:{PERMISSIONS_LINE}" in err
+    assert "failed at turn 1: permission denied: rye/web/fetch needs the capability" in err
+    assert "quire resume" not in err
 
 
 def test_killed_in_the_middle_no_call_is_made_again(said: Said, project: Path) -> None:

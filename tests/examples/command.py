@@ -89,11 +89,11 @@ def need_sandbox() -> None:
         pytest.skip(str(problem))
 
 
-def calls(*uses: tuple[str, Value], text: str = "") -> Value:
+def calls(*uses: tuple[str, Value], text: str = "") -> dict[str, Value]:
     """An entry of a script: the model calls tools."""
     entry: dict[str, Value] = {"tool_calls": [{"name": name, "input": given} for name, given in uses]}
     return {**entry, "text": text} if text else entry
 
 
-def give(**outputs: Value) -> Value:
+def give(**outputs: Value) -> dict[str, Value]:
     return calls(("directive_return", outputs))

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.examples.command import Desk, calls, desk, need_sandbox
+from tests.examples.command import Desk, calls, desk, give, need_sandbox
 
 from quire.models.files import pulled_model
 from quire.values import Value
@@ -182,7 +182,7 @@ def test_kill_9_in_a_thread_and_no_call_is_made_again(work: Desk) -> None:
     before = work.effects()
     assert {"thread/turn[1]/tool[0]/tool", "thread/turn[2]/tool[0]/tool", "thread/turn[2]/tool[1]/tool"} <= set(before)
     later = work.script(
-        {"step": "turn 3", "tool_calls": [_count("four")]}, {"step": "turn 4", **_given(last="four")}, name="later.json"
+        {"step": "turn 3", "tool_calls": [_count("four")]}, {"step": "turn 4", **give(last="four")}, name="later.json"
     )
     assert json.loads(work.fine("resume", "last", "--script", later)) == {"last": "four"}
     assert (work.folder / "counted.txt").read_text().split() == ["one", "two", "three", "four"]
@@ -192,10 +192,6 @@ def test_kill_9_in_a_thread_and_no_call_is_made_again(work: Desk) -> None:
 
 def _count(word: str) -> dict[str, Value]:
     return {"name": "python_count", "input": {"word": word}}
-
-
-def _given(**outputs: str) -> dict[str, Value]:
-    return {"tool_calls": [{"name": "directive_return", "input": outputs}]}
 
 
 NOTE = "The bakery opens at seven and has fresh rye bread.\n"

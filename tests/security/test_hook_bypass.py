@@ -175,9 +175,9 @@ async def test_a_projects_hooks_have_no_more_than_the_thread(set_stage: Stage) -
     "pattern", ["(a+)+$", "(a|a)*$", "(.*.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$", "a{1000}{1000}", "(" * 900, "x" * 5000]
 )
 def test_a_pattern_in_a_condition_takes_no_time(pattern: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     holds({"path": "text", "op": "regex", "value": pattern}, {"text": "a" * 50_000 + "!"})
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_pattern_in_a_condition_takes_no_time(pattern: str) -> None:
     ],
 )
 def test_no_file_of_hooks_takes_long_or_gives_a_hook(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     hooks, problems = read_hooks_yaml(text, "hooks.yaml")
     assert hooks == () and problems
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

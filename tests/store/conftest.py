@@ -73,7 +73,6 @@ class PostgresShelf:
     async def close(self) -> None:
         for store in self._opened:
             await store.close()
-        self._server.drop_schema(self.schema)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -27,22 +27,20 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if path not in schemas:
             schemas[path] = server.new_schema()
         url = server.url(schema=schemas[path])
-        return open_store(url, durability=durability) if now is None else open_store(url, durability=durability, now=now)
+        return (
+            open_store(url, durability=durability) if now is None else open_store(url, durability=durability, now=now)
+        )
 
     monkeypatch.setattr(crashes, "open_store", opened)
     monkeypatch.setattr(threads, "open_store", opened)
     yield
     assert schemas
-    for schema in schemas.values():
-        server.drop_schema(schema)
 
 
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_playbook(tmp_path: Path, when: When) -> None:
-    await crashes.test_a_death_at_any_write_changes_nothing(
-        tmp_path, crashes.PLAYBOOK, "tea.playbook.md", {}, 0, when
-    )
+    await crashes.test_a_death_at_any_write_changes_nothing(tmp_path, crashes.PLAYBOOK, "tea.playbook.md", {}, 0, when)
 
 
 @pytest.mark.usefixtures("elsewhere")

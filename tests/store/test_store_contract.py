@@ -316,6 +316,28 @@ class TestJournal:
         assert record.failure == Failure("tool", "bad \ufffd name")
         assert [answer.value for answer in await store.answers("r1")] == ["\ufffd!"]
 
+    async def test_every_character_that_a_person_can_type_is_kept(self, store: Store) -> None:
+        odd = "a\x00b \ufdd0\ufdd1\ufdd1 \\x00 \U0010ffff \r\n"
+        text = f"# {odd}"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        await store.create(replace(new_run(), title=odd, texts={digest: text}))
+        lease = await store.acquire("r1")
+        asked = replace(question(), title=odd, prompt=odd, options=(odd, "no"), default=odd)
+        failed = replace(effect(), state="failed", value=odd, failure=Failure("tool", odd))
+        letter = Letter("me", "r1", odd, 1.0)
+        update = RunUpdate(Status.RUNNING, odd)
+        batch = Batch(effects=(failed,), events=(replace(event(1), label=odd, live={}),), questions=(asked,))
+        await store.write(lease, replace(batch, letters=(letter,), update=update))
+        assert await store.text(digest) == text
+        row = await store.get("r1")
+        assert row is not None and (row.title, row.position) == (odd, odd)
+        assert list(await store.effects("r1")) == [failed]
+        assert [kept.label for kept in await store.events("r1")] == [odd]
+        assert list(await store.questions()) == [asked]
+        assert list(await store.letters()) == [letter]
+        await store.answer("r1", "2/ask", "h1", odd)
+        assert list(await store.answers("r1")) == [Answer("2/ask", "h1", odd)]
+
     async def test_what_cannot_be_kept_leaves_nothing_behind(self, store: Store) -> None:
         lease = await owned(store)
         for bad in (
@@ -664,6 +686,45 @@ class TestTogether:
         )
         assert (written, refused, parked) == (Written(), False, True)
         assert await status_of(store, "r2") is Status.RUNNING
+
+    async def test_fifty_writers_at_once(self, shelf: Shelf, store: Store) -> None:
+        """Fifty processes, as it were: each has a run of its own, and they share the tables."""
+        for number in range(50):
+            await store.create(new_run(f"r{number}"))
+
+        async def drive(number: int) -> None:
+            own = shelf.open()
+            lease = await own.acquire(f"r{number}")
+            await own.write(lease, Batch(update=RunUpdate(Status.RUNNING)))
+            for n in range(4):
+                value = "x" * 70_000 if n == 3 else f"{number}"
+                await own.write(lease, Batch(effects=(effect(f"{n}/model", value),), events=(event(n + 1),)))
+            await own.write(lease, Batch(update=RunUpdate(Status.COMPLETED)))
+            await own.release(lease)
+            await own.close()
+
+        await asyncio.gather(*(drive(number) for number in range(50)))
+        assert len(await store.list(status=Status.COMPLETED, limit=99)) == 50
+        for number in range(50):
+            values = [record.value for record in await store.effects(f"r{number}")]
+            assert values == [f"{number}"] * 3 + ["x" * 70_000]
+            assert [kept.seq for kept in await store.events(f"r{number}")] == [1, 2, 3, 4]
+
+    async def test_of_many_who_want_a_run_one_gets_it(self, shelf: Shelf, store: Store) -> None:
+        await store.create(new_run())
+        rivals = [shelf.open() for _ in range(10)]
+        results = await asyncio.gather(*(rival.acquire("r1") for rival in rivals), return_exceptions=True)
+        assert sorted(type(result).__name__ for result in results) == ["Lease"] + ["RunBusy"] * 9
+
+    async def test_of_many_answers_one_is_taken(self, shelf: Shelf, store: Store) -> None:
+        await waiting(store)
+        people = [shelf.open() for _ in range(10)]
+        results = await asyncio.gather(
+            *(one.answer("r1", "2/ask", "h1", str(number)) for number, one in enumerate(people)), return_exceptions=True
+        )
+        (given,) = (number for number, result in enumerate(results) if result is None)
+        assert list(await store.answers("r1")) == [Answer("2/ask", "h1", str(given))]
+        assert sum(isinstance(result, RunState) for result in results) == 9
 
     async def test_a_cancelled_writer_has_written(self, store: Store) -> None:
         lease = await owned(store)

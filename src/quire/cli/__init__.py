@@ -31,6 +31,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "model": ("quire.cli.model", "Fetch, list and remove local models. WRITES"),
     "new": ("quire.cli.new", "Begin a document from a template. WRITES"),
     "mcp": ("quire.cli.mcp", "Serve documents as tools to MCP clients. PAID, WRITES"),
+    "worker": ("quire.cli.worker", "Drive the runs of a cluster. PAID, WRITES"),
     "doctor": ("quire.cli.doctor", "Show what Quire finds here. FREE"),
     "completion": ("quire.cli.completion", "Print a script that completes commands in a shell. FREE"),
 }

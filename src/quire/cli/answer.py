@@ -12,7 +12,7 @@ from quire.cli.inputs import given_limits
 from quire.cli.out import target
 from quire.cli.trusting import with_trust
 from quire.errors import CannotStart, RunBusy
-from quire.runtime import Runtime
+from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
 
 
@@ -38,7 +38,7 @@ def command(
 
     VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
     ask; where several items of one step do, it is the path that `quire inbox` shows. A run that another process drives
-    takes the answer there.
+    takes the answer there, and one of a cluster goes on there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
@@ -58,6 +58,12 @@ def command(
             if not stored:
                 await _store(runtime, found, step, value)
                 stored = True
+            if Pins.of(row.pins).queue and script is None:
+                from quire.cli.clustered import speak_of
+
+                if await speak_of(runtime, row):
+                    click.echo(f"stored; the cluster goes on with it: quire runs {found} --follow", err=True)
+                return 0
             if detach:
                 click.echo(f"stored; to go on: quire resume {found}", err=True)
                 return 0

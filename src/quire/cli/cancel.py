@@ -8,6 +8,7 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.looking import look, put_json
+from quire.runtime import Pins
 
 if TYPE_CHECKING:
     from quire.runtime import Runtime
@@ -28,6 +29,11 @@ def command(run: str, as_json: bool) -> None:
 async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
     run = await runtime.find(name)
     now = await runtime.store.request_cancel(run)
+    row = await runtime.row(run)
+    if Pins.of(row.pins).queue:
+        from quire.cli.clustered import speak_of
+
+        await speak_of(runtime, row)
     if as_json:
         put_json({"run": run, "cancelled": now, "asked_owner": not now})
     elif now:

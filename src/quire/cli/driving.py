@@ -140,7 +140,7 @@ async def drive(
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     end = End(row, progress, questions, ended, interrupts.count > 0, permissions_of(known, runtime.settings))
-    return _conclude(end, view, manner)
+    return conclude(end, view, manner)
 
 
 def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
@@ -186,7 +186,7 @@ def choose_view(progress: Progress, manner: Manner) -> View:
     return LiveView(progress, Console(stderr=True, highlight=False))
 
 
-def _conclude(end: End, view: View, manner: Manner) -> int:
+def conclude(end: End, view: View, manner: Manner) -> int:
     tell(end)
     code = end.exit_code
     if isinstance(view, JsonLines):

@@ -19,7 +19,7 @@ from quire.engine.records import Question, RunRow, Status
 from quire.engine.thread.interpret import PATH
 from quire.engine.thread.limits import DEFAULTS
 from quire.render.text import one_line, output_text, place, visible
-from quire.render.turns import denied_capability, element_for
+from quire.render.turns import denied_capability, element_for, error_text
 from quire.values import Value, as_texts
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
@@ -118,6 +118,8 @@ def result_line(end: End) -> dict[str, Value]:
     failure = end.ended.failure if end.ended else None
     steps: dict[str, Value] = {}
     for step in end.progress.steps.values():
+        if step.thread and not end.is_directive:
+            continue
         key, count = step.label, 1
         while key in steps:
             count += 1
@@ -168,9 +170,10 @@ def tell(end: End) -> None:
             message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
             deeper = end.is_pipeline and "/" in end.failed_at
             where = f"{where} ({end.failed_at})" if deeper else where
-            message = message.removesuffix("; resume with a higher limit")
+            if end.is_directive:
+                message = error_text(message).removesuffix("; resume with a higher limit")
             _say(f"failed at {where}: {message}" if position else f"failed: {message}")
-            if failure and (name := limit_of(failure.kind)):
+            if failure and end.is_directive and (name := limit_of(failure.kind)):
                 _say(f"to go on: quire resume {run} --limit {name}={_more(end, name)}")
                 return
             if failure and failure.kind == "denied" and end.is_directive:

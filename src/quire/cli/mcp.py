@@ -51,7 +51,7 @@ def command(
     Registered pipelines, the playbooks in playbooks/, directives that are signed by a key that you trust, and each DOC
     become tools. Questions of a run are asked through the client; what nobody answers waits for `quire answer`. With
     --http the URL and the token that a client needs are said on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries
-    the protocol and nothing else.
+    the protocol and nothing else. Where the workspace has a [cluster], its workers drive the runs.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")
@@ -84,7 +84,15 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
     from quire.mcp_server.server import Host
 
     try:
-        host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
+        if runtime.settings.cluster.temporal:
+            from quire.cluster.client import Cluster, require_cluster
+            from quire.cluster.dispatch import ClusterRuntime
+
+            cluster = await Cluster.connect(require_cluster(runtime.settings))
+            runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
+            host = Host(runtime, offer, hand_over=_goes_on)
+        else:
+            host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
         if not http:
             from quire.mcp_server.stdio import serve_stdio
 
@@ -115,6 +123,10 @@ def _hand_over(run: str) -> None:
     """Nobody waits for this run, so it goes on although the server ends."""
     leave_to_itself(run)
     _say(f"run {run} goes on by itself: quire runs {run}")
+
+
+def _goes_on(run: str) -> None:
+    _say(f"run {run} goes on in the cluster: quire runs {run}")
 
 
 def _given_token() -> str:

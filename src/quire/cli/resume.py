@@ -22,12 +22,14 @@ from quire.values import Value
 @click.command("resume")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
+@click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
 @click.pass_context
 def command(
     context: click.Context,
     run: str,
     sets: tuple[str, ...],
+    cluster: bool,
     script: str | None,
     budget: float | None,
     limits: tuple[str, ...],
@@ -41,17 +43,21 @@ def command(
     whole run: entries that were used are passed over. A higher --limit holds for this drive, as --budget does.
     """
     overrides = split_pairs(sets, "--set")
+    if cluster and (overrides or script or limits or budget is not None):
+        raise click.UsageError("--set, --script, --limit and --budget are for a run that is driven here, not --cluster")
     manner = Manner(as_json, quiet, budget=budget, limits=given_limits(limits))
 
     def work() -> int:
         import asyncio
 
-        return asyncio.run(_resume(run, manner, out, overrides, script))
+        return asyncio.run(_resume(run, manner, out, overrides, script, cluster))
 
     context.exit(with_trust(work, ask=manner.interactive))
 
 
-async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mapping[str, str], script: str | None) -> int:
+async def _resume(
+    asked: str, manner: Manner, out: str | None, overrides: Mapping[str, str], script: str | None, cluster: bool
+) -> int:
     runtime = Runtime.open()
     try:
         run = await runtime.find(asked)
@@ -60,6 +66,10 @@ async def _resume(asked: str, manner: Manner, out: str | None, overrides: Mappin
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:
             raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
+        if cluster:
+            from quire.cli.clustered import resume_there
+
+            return await resume_there(runtime, row, manner.writing_to(target(out, row.document) if out else None))
         if manner.limits and row.format != "directive":
             raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
         if overrides and row.format == "playbook":

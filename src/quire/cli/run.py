@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to this run.")
 @click.option("--unattended", is_flag=True, help="Ask nobody: defaults, else yes, the first option, nothing.")
 @click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
+@click.option("--cluster", is_flag=True, help="Hand the run to the workers of a cluster, and watch it.")
 @driving_options
 @click.pass_context
 def command(
@@ -57,6 +58,7 @@ def command(
     allow: tuple[str, ...],
     unattended: bool,
     detach: bool,
+    cluster: bool,
     script: str | None,
     budget: float | None,
     limits: tuple[str, ...],
@@ -92,25 +94,29 @@ def command(
     is_pipeline = read.format == "pipeline"
     given = given_inputs(inputs, inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not detach
-    runtime, choice = with_trust(lambda: _open(read, options, script is not None), ask=ask)
+    runtime, choice = with_trust(lambda: _open(read, options, script is not None, cluster), ask=ask)
     if allow:
         _warn_of_grants(allow, runtime)
     if is_pipeline:
         _warn_of_inputs(read, given)
     elif ask and choice is not None:
-        given = _completed(runtime, read, choice, given)
+        given = _completed(runtime, read, choice, given, cluster)
 
     def work() -> int:
         import asyncio
 
-        return asyncio.run(_run(Runtime.open(), read, given, options, choice, manner, detach))
+        return asyncio.run(_run(Runtime.open(), read, given, options, choice, manner, detach, cluster))
 
     context.exit(with_trust(work, ask=ask))
 
 
-def _open(read: Document, options: RunOptions, scripted: bool) -> tuple[Runtime, Choice | None]:
+def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
     """The workspace, and the model that the run would use; None where no step can come to ask one."""
     runtime = Runtime.open()
+    if cluster:
+        from quire.cluster.client import require_cluster
+
+        require_cluster(runtime.settings)
     if not _asks_a_model(runtime, read):
         return runtime, None
     choice = runtime.choose_model(options.model, read.runnable())
@@ -143,13 +149,15 @@ def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:
             click.echo(warning, err=True)
 
 
-def _completed(runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value]) -> dict[str, Value]:
-    """Nobody is asked to type things in for a run that cannot start."""
+def _completed(
+    runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value], cluster: bool
+) -> dict[str, Value]:
+    """Nobody is asked to type things in for a run that cannot start. The models of a cluster are its workers'."""
     from quire.engine.inputs import missing_inputs
     from quire.models import open_model
 
     plan = read.runnable()
-    if missing_inputs(plan, given):
+    if missing_inputs(plan, given) and not cluster:
         open_model(choice.spec, runtime.settings.models)
     return ask_for_missing(plan, given)
 
@@ -162,8 +170,13 @@ async def _run(
     choice: Choice | None,
     manner: Manner,
     detach: bool,
+    cluster: bool,
 ) -> int:
     try:
+        if cluster:
+            from quire.cli.clustered import run_there
+
+            return await run_there(runtime, read, given, options, choice, manner, detach)
         run = await runtime.start(read, given, options, choice)
         if detach:
             leave_to_itself(run)

@@ -9,9 +9,10 @@ import click
 
 from quire.cli.completion import complete_run
 from quire.cli.looking import look, put, put_json, put_lines
-from quire.cli.runs_group import Listing, RunsGroup
+from quire.cli.runs_group import VERBS, Listing, RunsGroup
+from quire.diagnostics import nearest
 from quire.engine.records import Status
-from quire.errors import JournalMismatch, RunState
+from quire.errors import JournalMismatch, NoSuchRun, RunState
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -70,6 +71,9 @@ def listing(
     look(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
 
 
+command = RunsGroup("runs", listing)
+
+
 async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bool) -> None:
     from quire.render.run_data import row_data
     from quire.render.run_page import run_table
@@ -85,7 +89,7 @@ async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bo
 
 
 async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool) -> None:
-    run = await runtime.find(name)
+    run = await _found(runtime, name)
     match side:
         case "--journal":
             await _print_journal(runtime, run, as_json)
@@ -107,6 +111,16 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             put_json({"output": view.value, "artifact_type": view.artifact_type}) if as_json else put(view.output)
         case _:
             await _print_page(runtime, run, as_json)
+
+
+async def _found(runtime: Runtime, name: str) -> str:
+    try:
+        return await runtime.find(name)
+    except NoSuchRun as error:
+        close = nearest(name, VERBS)
+        if close is None:
+            raise
+        raise NoSuchRun(f"{error}; did you mean quire runs {close}?") from None
 
 
 async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
@@ -208,7 +222,12 @@ async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) 
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """What one can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
+    if row.pins.get("imported"):
+        click.echo(f"imported: quire fork {row.id} --from STEP goes on in a new run", err=True)
+        return
     match row.status:
+        case Status.EXPIRED:
+            click.echo(f"expired: quire fork {row.id} --from STEP goes on in a new run", err=True)
         case Status.AWAITING_INPUT if not waits:
             click.echo(f"answered: quire resume {row.id} goes on", err=True)
         case Status.AWAITING_INPUT:

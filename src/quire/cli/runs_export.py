@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,9 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
     lines = await export_lines(runtime, run)
     if out is None:
         # As bytes: the hashes are of UTF-8 and of this one kind of line end, whatever the terminal has.
-        stream = click.get_binary_stream("stdout")
-        stream.writelines(f"{line}\n".encode() for line in lines)
+        stream = sys.stdout.buffer
+        for line in lines:
+            stream.write(f"{line}\n".encode())
         stream.flush()
         return
     size = write_export(lines, out)

@@ -27,7 +27,7 @@ class _Unnamed(click.Context):
 
     @property
     def command_path(self) -> str:
-        return super().command_path.rstrip()
+        return self.parent.command_path if self.parent else super().command_path
 
 
 class Listing(click.Command):
@@ -37,7 +37,7 @@ class Listing(click.Command):
         with formatter.section("Verbs"):
             formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         verbs = [] if ctx.params.get("run") else [name for name in VERBS if incomplete and name.startswith(incomplete)]
         return [*(CompletionItem(name) for name in verbs), *super().shell_complete(ctx, incomplete)]
 
@@ -48,15 +48,20 @@ class RunsGroup(click.Group):
         self._listing = listing
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        verb = args[:1] if args and args[0] in VERBS else [_LIST]
-        return super().parse_args(ctx, ["--", *verb, *(args[1:] if args and args[0] in VERBS else args)])
+        # Nothing here is the group's own, and without any word click would print the help.
+        return super().parse_args(ctx, ["--", *(args if args and args[0] in VERBS else [_LIST, *args])])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in VERBS:
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        return self.name, self._listing, args[1:] if args[:1] == [_LIST] else args
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name == _LIST:
-            return self._listing
         found: object = import_module(VERBS[cmd_name][0]).command if cmd_name in VERBS else None
         return found if isinstance(found, click.Command) else None
 

@@ -48,8 +48,8 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
 def command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool) -> None:
     """Remove runs that ended long ago: completed, failed, cancelled or expired, never one that runs or waits.
 
-    Their journals, questions and events go with them, and the documents and large values that no other run refers to. The
-    room stays in the file for what comes next; --vacuum makes the file smaller. WRITES the store.
+    Their journals, questions and events go with them, and the documents and large values that no other run refers to.
+    The room stays in the file for what comes next; --vacuum makes the file smaller. WRITES the store.
     """
     look(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
 
@@ -84,7 +84,8 @@ def _said(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
     room = f"{pruned.size:,} bytes {'would be' if dry_run else 'are'} free in the file"
     if vacuum and not dry_run:
         room = f"{pruned.given_back:,} bytes went back to the disk"
-    return f"{would} {_counted(len(pruned.runs), 'run')}, {_counted(pruned.effects, 'effect')}, {_counted(pruned.texts, 'text')}; {room}"
+    counts = ((len(pruned.runs), "run"), (pruned.effects, "effect"), (pruned.texts, "text"))
+    return f"{would} {', '.join(_counted(count, what) for count, what in counts)}; {room}"
 
 
 def _counted(count: int, what: str) -> str:

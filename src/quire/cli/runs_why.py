@@ -21,7 +21,7 @@ def command(run: str, step: str, as_json: bool) -> None:
     """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was sent,
     the reply, calls of tools with arguments and results, texts that it loaded, what was tried again, time and cost.
 
-    STEP is a label, or the path of an item or an effect as `quire runs RUN --journal` has it. FREE: replays the journal.
+    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` has it. FREE.
     """
     look(lambda runtime: _why(runtime, run, step, as_json))
 

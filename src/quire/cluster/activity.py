@@ -7,6 +7,7 @@ A loop that hangs is found out all the same: it has to answer now and then, or t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from datetime import timedelta
 
@@ -54,9 +55,14 @@ class DriveActivity:
     async def drive(self, order: Order) -> Outcome:
         info = activity.info()
         here, changed = asyncio.get_running_loop(), asyncio.Event()
-        attempt = Attempt(info.attempt, _epoch(info), lambda: here.call_soon_threadsafe(changed.set) and None)
+
+        def moved() -> None:
+            here.call_soon_threadsafe(changed.set)
+
+        attempt = Attempt(info.attempt, _epoch(info), moved)
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
+        work.add_done_callback(lambda _: changed.set())
         try:
             await self._watch(work, attempt, changed, limit / BEATS)
             return await work
@@ -80,11 +86,8 @@ class DriveActivity:
         while not work.done():
             if self._pulse.beats():
                 activity.heartbeat(attempt.epoch)
-            moved = asyncio.create_task(changed.wait())
-            try:
-                await asyncio.wait({work, moved}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                moved.cancel()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), seconds)
             changed.clear()
 
 

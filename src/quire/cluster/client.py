@@ -79,8 +79,8 @@ async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> C
 
 
 NOT_SET = (
-    "no cluster is configured: set temporal = \"HOST:PORT\" in the table [cluster] of quire.toml, "
-    "and url = \"postgresql://…\" in [store]"
+    'no cluster is configured: set temporal = "HOST:PORT" in the table [cluster] of quire.toml, '
+    'and url = "postgresql://…" in [store]'
 )
 
 
@@ -90,7 +90,8 @@ def require_cluster(settings: Settings) -> ClusterSettings:
         raise CannotStart(NOT_SET)
     if not settings.store_url:
         raise CannotStart(
-            "a cluster needs a store that its workers share: set url = \"postgresql://…\" in the table [store] of quire.toml"
+            "a cluster needs a store that its workers share: "
+            'set url = "postgresql://…" in the table [store] of quire.toml'
         )
     if "cluster" in settings.requested:
         require_trusted(settings)

@@ -156,7 +156,11 @@ class Driver:
             row = await self._runtime.row(run)
         except StoreError as error:
             raise Later(str(error), 2.0) from None
-        if self.stopping and row.status in (Status.PAUSED, Status.INTERRUPTED, Status.PENDING) and not _breaks(row):
+        if (
+            self.stopping
+            and row.status in (Status.PAUSED, Status.INTERRUPTED, Status.PENDING)
+            and not at_breakpoint(row)
+        ):
             return Outcome(str(row.status), HANDED_OVER)
         return await self._rest(row)
 
@@ -172,7 +176,7 @@ class Driver:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:
                 # A worker that went down has parked it, and died before it could say so.
-                return resume or (taken and not _breaks(row))
+                return resume or (taken and not at_breakpoint(row))
             case Status.FAILED | Status.CANCELLED:
                 # The try before has resumed it, and this is how that ended.
                 return resume and not taken
@@ -221,6 +225,6 @@ class Driver:
             await store.release(lease)
 
 
-def _breaks(row: RunRow) -> bool:
+def at_breakpoint(row: RunRow) -> bool:
     """Whether it is paused because its user wanted it so."""
     return row.status is Status.PAUSED and row.position in Pins.of(row.pins).breakpoints

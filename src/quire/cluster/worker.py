@@ -1,7 +1,7 @@
 """A worker: takes runs from a task queue, drives so many of them at a time, and sweeps.
 
-Two loops in two threads. The one that `run` is called on has the store, the drives and the sweep; the other has Temporal,
-whose heartbeats go on whatever a run computes.
+Two loops in two threads. The one that `run` is called on has the store, the drives and the sweep; the other has
+Temporal, whose heartbeats go on whatever a run computes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class ClusterWorker:
         self._concurrency = concurrency
         self._sweep_seconds = sweep_seconds
         self._grace = grace
-        self._cluster: Cluster | None = None
         self._temporal = asyncio.new_event_loop()
         self._interrupts = 0
 
@@ -99,12 +98,12 @@ class ClusterWorker:
         client = await self._connected()
         if client is None:
             return
-        self._cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
+        cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
         with ThreadPoolExecutor(4, "workflow") as threads:
             worker = await self._there(self._worker(client, loop, threads))
             serving = asyncio.ensure_future(self._there(worker.run()))
             self._say(f"driving runs of the queue {self._where.task_queue}, {self._concurrency} at a time")
-            sweeping = asyncio.create_task(self._sweeping())
+            sweeping = asyncio.create_task(self._sweeping(cluster))
             stopped = asyncio.create_task(self._stopped.wait())
             try:
                 await asyncio.wait({serving, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -147,9 +146,8 @@ class ClusterWorker:
         await self._driver.interrupt()
         await leaving
 
-    async def _sweeping(self) -> None:
-        assert self._cluster is not None
-        sweep = Sweep(self._runtime.store, self._where.task_queue, _Across(self._cluster, self._there), self._say)
+    async def _sweeping(self, cluster: Cluster) -> None:
+        sweep = Sweep(self._runtime.store, self._where.task_queue, _Across(cluster, self._there), self._say)
         while True:
             # Workers that were started together do not all look at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311

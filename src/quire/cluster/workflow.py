@@ -50,7 +50,7 @@ class RunWorkflow:
                 workflow.continue_as_new(Order(order.run, order.heartbeat, self._resume))
 
     async def _drive(self, order: Order) -> Outcome:
-        return await workflow.execute_activity(
+        outcome: Outcome = await workflow.execute_activity(
             DRIVE,
             order,
             result_type=Outcome,
@@ -58,6 +58,7 @@ class RunWorkflow:
             heartbeat_timeout=timedelta(seconds=order.heartbeat),
             retry_policy=AT_ONCE,
         )
+        return outcome
 
     async def _wait(self, seen: int, seconds: float) -> None:
         try:

@@ -205,7 +205,6 @@ class Progress:
             path = path.rpartition("/")[0]
         return None
 
-
     def _begin(self, turn: str) -> None:
         above = self._planned(turn)
         if above is not None and above.fan:

@@ -29,6 +29,8 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "error": {"kind": row.failure.kind, "message": row.failure.message, "paths": list(row.ended_by)}
         if row.failure
         else None,
+        "origin": row.pins.get("origin") or None,
+        "imported": row.pins.get("imported") or None,
     }
 
 

@@ -25,8 +25,8 @@ def run_table(rows: Sequence[RunRow], now: float) -> list[str]:
     cells = [
         (
             row.id,
-            said(row.status),
-            short(row.title, _TITLE),
+            said(shown_status(row)),
+            short(row.title, _TITLE) + _fork_of(row),
             _where(row),
             age(now - row.created_at),
             tokens(row.input_tokens, row.output_tokens),
@@ -80,9 +80,10 @@ def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
     cost = money(row.cost)
     at = f" at {place(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
     yield f"{'run':9} {row.id}"
-    yield f"{'status':9} {_coloured(said(row.status), row.status)}{at}"
+    yield f"{'status':9} {_coloured(said(shown_status(row)), row.status)}{at}"
     facts = [
         ("document", row.document),
+        *_origin(row),
         *([("model", model)] if model else []),
         ("created", f"{_clock(row.created_at)} ({age(now - row.created_at)} ago)"),
     ]
@@ -152,6 +153,8 @@ def event_line(event: Event) -> str:
             what = [f"hook {data.get('hook') or ''} on {data.get('event')}:", str(data.get("item_id", ""))]
         case "tool_called":
             what = ["starts", str(data.get("tool", ""))]
+        case "run_forked":
+            what = ["forked from", str(data.get("origin", ""))]
         case "question":
             what = ["asks:", str(data.get("prompt", ""))]
         case "warning":
@@ -164,6 +167,26 @@ def event_line(event: Event) -> str:
             what = [other.replace("_", " "), str(data.get("message", ""))]
     said_here = one_line(" ".join(part for part in what if part))
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
+
+
+def shown_status(row: RunRow) -> str:
+    """One that was imported is just that, as which it was exported stands in its page."""
+    return "imported" if row.pins.get("imported") else str(row.status)
+
+
+def _fork_of(row: RunRow) -> str:
+    origin = row.pins.get("origin")
+    return f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""
+
+
+def _origin(row: RunRow) -> list[tuple[str, str]]:
+    """Where a run comes from that was not begun here at its beginning."""
+    facts = []
+    if isinstance(origin := row.pins.get("origin"), Mapping) and origin:
+        facts.append(("forked", f"from {origin.get('run')} at {place(str(origin.get('step')))}"))
+    if isinstance(imported := row.pins.get("imported"), Mapping) and imported:
+        facts.append(("imported", f"from a file, as {said(str(imported.get('status')))}"))
+    return facts
 
 
 def _where(row: RunRow) -> str:

@@ -51,6 +51,16 @@ def element_for(capability: str) -> str:
     return f"<{primary}><{item_type}>{rest[0] or '*'}</{item_type}></{primary}>"
 
 
+def error_text(told: str) -> str:
+    """What went wrong, from the JSON that a model is told of it; any other text as it is."""
+    try:
+        found = decode(told)
+    except InvalidValue:
+        return told
+    message = found.get("error") if isinstance(found, Mapping) else None
+    return message if isinstance(message, str) else told
+
+
 def call_lines(step: StepView, indent: str = "  ") -> Iterator[str]:
     """Each call on a line with its result, for pages."""
     for call in step.calls.values():
@@ -124,10 +134,5 @@ def _arguments(given: Mapping[str, Value]) -> list[str]:
 def _error(call: CallView) -> str:
     """The message alone: the model gets it as JSON, people need not. Of a denial what is missing; where it would have
     to stand is told once, at the end."""
-    try:
-        told = decode(call.result or "")
-    except InvalidValue:
-        return call.result or ""
-    message = told.get("error") if isinstance(told, Mapping) else None
-    text = message if isinstance(message, str) else call.result or ""
+    text = error_text(call.result or "")
     return _ADVICE.split(text.removeprefix("permission denied: "), maxsplit=1)[0] if call.kind == "denied" else text

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quire.engine.requests import HumanRequest, Load, ModelRequest, ToolRequest
+from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runtime.origins import origins
 from quire.runtime.view import RunView
 from quire.runtime.why import Performed, Why, why
@@ -140,6 +140,8 @@ def _words(one: Performed) -> tuple[str, str]:
             return "question", "answer"
         case Load():
             return "source", "text"
+        case Boundary():
+            return "stop", "values set"
     return "request", "result"
 
 

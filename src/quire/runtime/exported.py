@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status, Usage

@@ -19,7 +19,7 @@ from quire.runtime.pins import Pins
 from quire.runtime.places import BREAK, Place, find_place
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
-from quire.store.keeping import History, keeper
+from quire.store.keeping import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.grants import default_grants, reaching
@@ -68,7 +68,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     events = _events(new, now, view, place, await runtime.store.events(run), kept)
     made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
     history = History(RunUpdate(Status.PENDING), kept, events, now)
-    await keeper(runtime.store).restore(made, history)
+    await restore(runtime.store, made, history)
     return Forked(new, place.label, taken_over, reason)
 
 

@@ -12,7 +12,7 @@ from quire.runtime.export import result_of
 from quire.runtime.exported import Exported, as_imported
 from quire.runtime.runtime import Runtime
 from quire.store import open_store
-from quire.store.keeping import History, keeper
+from quire.store.keeping import History, restore
 from quire.values import Value, fingerprint
 from quire.workspace.settings import Settings
 
@@ -63,4 +63,4 @@ async def _keep(runtime: Runtime, exported: Exported, row: RunRow) -> None:
         row.output_tokens,
         row.cost,
     )
-    await keeper(runtime.store).restore(made, history)
+    await restore(runtime.store, made, history)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from quire.engine.ask import WrongAnswer, checked_answer
@@ -9,9 +10,18 @@ from quire.errors import BadInputs
 from quire.plan.nodes import Ask, Plan
 from quire.runtime.people import option_by_number
 
+_TURN = re.compile(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
+"""A turn of a thread by its label, or by its path."""
+
 
 def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
     """Raises `BadInputs` with everything that is wrong."""
+    if plan.format == "directive":
+        # Which turns there will be, and whether one of them asks, nobody knows before.
+        wrong = [label for label in (*breakpoints, *answers) if not _TURN.search(label)]
+        if wrong:
+            raise BadInputs([f"{label} is no step of a directive: its steps are turn 1, turn 2, …" for label in wrong])
+        return
     labels = {step.label: step for _, step in plan.steps()}
     # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.
     stops = {step.label for step in plan.body.steps} if plan.format == "pipeline" else labels.keys()

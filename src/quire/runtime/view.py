@@ -64,10 +64,10 @@ class RunView:
         return self.replay.progress.named
 
     def step_outputs(self) -> dict[str, str]:
-        """By label; a label that stands twice is numbered from its second place on."""
+        """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
         outputs: dict[str, str] = {}
         for step in self.replay.progress.steps.values():
-            if step.output is not None:
+            if step.output is not None and (self.thread or not step.thread):
                 key, count = step.label, 1
                 while key in outputs:
                     count += 1

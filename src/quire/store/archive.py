@@ -11,14 +11,14 @@ import os
 import re
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from quire.engine.records import Batch, EffectRecord, Event, NewRun
+from quire.engine.records import Batch, NewRun
 from quire.errors import StoreError
 from quire.store import rows, statements
 from quire.store.database import Database, explain
-from quire.store.keeping import History, Pruned
+from quire.store.keeping import History, Pruned, batches
 from quire.store.rows import Encoded, Tail
 from quire.store.writer import Held, append
 from quire.values import clean, encode
@@ -66,14 +66,14 @@ def pinned_cells(run: NewRun) -> tuple[rows.Cells, rows.Blobs]:
 
 def restore(database: Database, run: NewRun, history: History) -> None:
     pins, blobs = pinned_cells(run)
-    batches = [rows.encode_batch(run.id, batch) for batch in _batches(history)]
+    encoded = [rows.encode_batch(run.id, batch) for batch in batches(history)]
     update = history.update
     status = rows.encode_batch(run.id, Batch(update=update)).status
     with database.transaction() as connection:
         number = insert_run(connection, database.path, run, pins, blobs)
         totals = (history.input_tokens, history.output_tokens, history.cost)
         held = Held(run.id, 0, number, Tail(rows.places(number)[0], update.position or "", *totals))
-        for batch in batches:
+        for batch in encoded:
             connection.executemany(statements.PUT_BLOB, batch.blobs)
             append(connection, held, _unpaid(batch), history.updated_at)
         if status is not None:
@@ -83,33 +83,6 @@ def restore(database: Database, run: NewRun, history: History) -> None:
 def _unpaid(batch: Encoded) -> Encoded:
     batch.used = ()
     return batch
-
-
-def _batches(history: History) -> Iterator[Batch]:
-    """Each effect with the events up to its own, as a drive would have written them.
-
-    One that was performed again has two events and one record, which goes with the last of them."""
-    records = {record.path: record for record in history.effects}
-    last = {event.path: event.seq for event in history.events if event.type == "effect"}
-    waiting: list[Event] = []
-    for event in sorted(history.events, key=lambda one: one.seq):
-        record = records.get(event.path) if event.type == "effect" and last[event.path] == event.seq else None
-        if record is None:
-            waiting.append(event)
-            continue
-        del records[event.path]
-        yield Batch((record,), (*waiting, _told_by(event, record)))
-        waiting.clear()
-    if waiting:
-        yield Batch(events=tuple(waiting))
-    for record in records.values():
-        yield Batch((record,))
-
-
-def _told_by(event: Event, record: EffectRecord) -> Event:
-    return Event(
-        event.type, event.run, record.ended_at, event.seq, event.path, event.label, record.told(), {}, False, record
-    )
 
 
 def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:

@@ -5,13 +5,13 @@ Driving needs none of this, so it stands beside the engine's `Store` port and no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from quire.engine.ports import Store
-from quire.engine.records import EffectRecord, Event, NewRun, RunUpdate, Status
+from quire.engine.records import Batch, EffectRecord, Event, NewRun, RunUpdate, Status
 from quire.errors import StoreError
 
 ENDED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
@@ -44,11 +44,14 @@ class Pruned:
 
 
 @runtime_checkable
-class Keeper(Protocol):
+class Restorer(Protocol):
     async def restore(self, run: NewRun, history: History) -> None:
         """Makes a run with all of its history in one transaction. Raises `StoreError` where the id is taken."""
         ...
 
+
+@runtime_checkable
+class Keeper(Protocol):
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         """Removes runs that ended before a moment, and the texts that nobody refers to any more."""
         ...
@@ -59,7 +62,49 @@ class Keeper(Protocol):
 
 
 def keeper(store: Store) -> Keeper:
-    """The same store as one that keeps whole runs. Raises `StoreError` where it does not."""
+    """The same store as one that looks after its own file. Raises `StoreError` where somebody else does."""
     if not isinstance(store, Keeper):
-        raise StoreError(f"{type(store).__name__} cannot take in, remove or copy whole runs")
+        raise StoreError("this store is a server's: its own tools remove old runs and make copies")
     return store
+
+
+async def restore(store: Store, run: NewRun, history: History) -> None:
+    """Into any store. One that cannot do it in one go is written to as a drive would, totals included."""
+    if isinstance(store, Restorer):
+        await store.restore(run, history)
+        return
+    await store.create(run)
+    lease = await store.acquire(run.id)
+    try:
+        for batch in batches(history):
+            await store.write(lease, batch)
+        await store.write(lease, Batch(update=history.update))
+    finally:
+        await store.release(lease)
+
+
+def batches(history: History) -> Iterator[Batch]:
+    """Each effect with the events up to its own, as a drive would have written them.
+
+    One that was performed again has two events and one record, which goes with the last of them."""
+    records = {record.path: record for record in history.effects}
+    last = {event.path: event.seq for event in history.events if event.type == "effect"}
+    waiting: list[Event] = []
+    for event in sorted(history.events, key=lambda one: one.seq):
+        record = records.get(event.path) if event.type == "effect" and last[event.path] == event.seq else None
+        if record is None:
+            waiting.append(event)
+            continue
+        del records[event.path]
+        yield Batch((record,), (*waiting, _told_by(event, record)))
+        waiting.clear()
+    if waiting:
+        yield Batch(events=tuple(waiting))
+    for record in records.values():
+        yield Batch((record,))
+
+
+def _told_by(event: Event, record: EffectRecord) -> Event:
+    return Event(
+        event.type, event.run, record.ended_at, event.seq, event.path, event.label, record.told(), {}, False, record
+    )

@@ -106,6 +106,12 @@ class OwnerLocks:
                     path.unlink()
             os.close(file)
 
+    def evict(self, run: str) -> None:
+        """Makes the lock of another one's no obstacle: the next who takes it makes a file of the same name."""
+        if run not in self._files:
+            with contextlib.suppress(OSError):
+                self._path(run).unlink()
+
     def drop_all(self) -> None:
         for run in tuple(self._files):
             self.drop(run)

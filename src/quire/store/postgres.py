@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
 from quire.engine.records import (
     FINAL,
@@ -36,13 +36,16 @@ from quire.engine.records import (
     Written,
 )
 from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
+from quire.store import postgres_archive as archive
 from quire.store import postgres_statements as statements
 from quire.store import rows
+from quire.store.keeping import History, Pruned
+from quire.store.postgres_archive import one
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import PATIENCE_SECONDS, Address, Server
 from quire.store.postgres_writer import Held, Writer, append_rows, fenced
 from quire.store.rows import Tail
-from quire.values import clean, encode
+from quire.values import clean
 
 _ANSWERABLE = (Status.RUNNING, *WAITING)
 _CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
@@ -71,26 +74,7 @@ class PostgresStore:
         return self._server.place
 
     async def create(self, run: NewRun) -> None:
-        blobs = rows.Blobs()
-        pins = blobs.put(encode(run.pins))
-        for digest, text in run.texts.items():
-            if hashlib.sha256(text.encode()).hexdigest() != digest:
-                raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
-            blobs.rows.append((digest, text))
-        columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
-
-        async def work(connection: Connection, again: bool) -> None:
-            made = await _one(connection, statements.NEW_RUN, columns)
-            if made is None:
-                found = await _one(connection, statements.MADE, (run.id,))
-                if again and found == columns[1:5]:
-                    return  # by the attempt before, whose end nobody heard of
-                raise StoreError(f"{self.place} has a run {run.id} already")
-            for digest, text in blobs.rows:
-                await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
-            await connection.execute(statements.NEW_PINS, (made[0], *pins))
-
-        await self._server.transaction(work)
+        await archive.create(self._server, run)
 
     async def get(self, run: str) -> RunRow | None:
         found = await self._rows(statements.ONE_RUN, (run,))
@@ -144,7 +128,7 @@ class PostgresStore:
 
         async def work(connection: Connection, again: bool) -> None:
             status = await self._status(connection, run)
-            found = await _one(connection, statements.STATE_OF_QUESTION, (run, path))
+            found = await one(connection, statements.STATE_OF_QUESTION, (run, path))
             if again and found is not None and found[0] in ("answered", "consumed") and found[1:] == (hash, value):
                 return  # by the attempt before, whose end nobody heard of
             if status not in _ANSWERABLE:
@@ -198,6 +182,17 @@ class PostgresStore:
                 await self.release(await task)
             raise
 
+    async def evict(self, run: str, epoch: int) -> bool:
+        """As `quire.cluster.ports.SharedStore` has it. Ends the connection of the owner, and so all locks of its
+        process: one that is alive after all takes back those that are still free."""
+        if run in self._locked:
+            return False
+        await self._rows(statements.EVICT, (run, epoch))
+        return bool(await self._rows(statements.AT_EPOCH, (run, epoch)))
+
+    async def answered(self) -> Sequence[str]:
+        return [run for (run,) in await self._rows(statements.RUNS_ANSWERED)]
+
     async def write(self, lease: Lease, batch: Batch) -> Written:
         return await self._write(lease, batch, park=False)
 
@@ -215,6 +210,16 @@ class PostgresStore:
             # Looked at when the lock is gone and not before: a flag that is set in between would be seen by nobody.
             if await self._rows(statements.CANCEL_ASKED, (lease.run,)) and await self._take_lock(lease.run):
                 await self._cancel_and_drop(lease.run)
+
+    async def restore(self, run: NewRun, history: History) -> None:
+        await archive.create(self._server, run, history)
+
+    async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
+        pruned = await archive.prune(self._server, before, statuses, dry_run=dry_run)
+        return pruned if dry_run or not vacuum else replace(pruned, given_back=await archive.vacuum(self._server))
+
+    async def backup(self, to: Path) -> int:
+        raise StoreError(f"{self.place} is copied by PostgreSQL's own tools: pg_dump --format=custom --table='quire_*'")
 
     async def close(self) -> None:
         await self._writer.settled()
@@ -299,7 +304,7 @@ class PostgresStore:
         async def work(connection: Connection, again: bool) -> tuple[int, bool] | None:
             if run in self._locked:
                 return self._locked[run], False
-            found = await _one(connection, statements.TAKE, (run,))
+            found = await one(connection, statements.TAKE, (run,))
             if found is None:
                 return None
             if found[1]:
@@ -327,7 +332,7 @@ class PostgresStore:
 
     async def _status(self, connection: Connection, run: str) -> Status:
         """As it is now, and stays until the transaction ends: this locks the row."""
-        found = await _one(connection, statements.STATE_OF_RUN, (run,))
+        found = await one(connection, statements.STATE_OF_RUN, (run,))
         if found is None:
             raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
         return self._unless_expired(Status(found[0]), found[1])
@@ -344,12 +349,8 @@ class PostgresStore:
         return run if status is run.status else replace(run, status=status)
 
 
-async def _one(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[Any, ...] | None:
-    return await (await connection.execute(sql, parameters)).fetchone()
-
-
 async def _owned(connection: Connection, run: str) -> Held:
-    found = await _one(connection, statements.OWNED, (run,))
+    found = await one(connection, statements.OWNED, (run,))
     if found is None:
         raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
     number, epoch, place, *totals = found

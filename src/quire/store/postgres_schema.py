@@ -23,6 +23,9 @@ Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
 _LOCK = "SELECT pg_advisory_xact_lock(x'51554952'::bigint << 32 | hashtext(current_schema())::bit(32)::bigint)"
 """One program at a time migrates a schema; "QUIR" tells our lock from those of others."""
 
+# Asked of the catalogue's table: `to_regclass` would answer from what this session remembers of its first look.
+_HAS_TABLES = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'quire_schema'"
+
 _FIRST: Migration = (
     """
     CREATE TABLE quire_runs (
@@ -128,8 +131,7 @@ async def migrate(connection: Connection, place: str, migrations: Sequence[Migra
 
 
 async def _checked_version(connection: Connection, place: str, migrations: Sequence[Migration]) -> int:
-    found = await (await connection.execute("SELECT to_regclass('quire_schema') IS NOT NULL")).fetchone()
-    if found is None or not found[0]:
+    if await (await connection.execute(_HAS_TABLES)).fetchone() is None:
         return 0
     row = await (await connection.execute("SELECT version FROM quire_schema")).fetchone()
     version = 0 if row is None else int(row[0])

@@ -107,6 +107,17 @@ END_PREDECESSORS = """
     SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
     WHERE application_name = %s AND usename = current_user AND pid != pg_backend_pid()
 """
+EVICT = """
+    SELECT pg_terminate_backend(l.pid, 2000) FROM quire_runs r JOIN pg_locks l ON l.objid::bigint = r.n
+    WHERE r.id = %s AND r.epoch = %s AND l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+        AND l.classid = 'quire_runs'::regclass::oid
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
+AT_EPOCH = "SELECT 1 FROM quire_runs WHERE id = %s AND epoch = %s"
+RUNS_ANSWERED = """
+    SELECT q.run FROM quire_questions q JOIN quire_runs r ON r.id = q.run
+    WHERE q.state = 'answered' AND r.status = 'awaiting_input' GROUP BY q.run ORDER BY min(q.asked_at)
+"""
 
 NEXT_EPOCH = "UPDATE quire_runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = %s"
 EXPIRE = "UPDATE quire_runs SET status = 'expired', updated_at = %s WHERE id = %s AND status != 'expired'"
@@ -190,4 +201,42 @@ QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
 QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = %s ORDER BY q.asked_at, q.path"
 ANSWERS = """
     SELECT path, hash, answer FROM quire_questions WHERE run = %s AND state = 'answered' ORDER BY asked_at, path
+"""
+
+# Readers and those who write no texts go on; a transaction that has added one is waited for.
+KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
+# The lock of the transaction is that of an owner: whoever drives a run, or is about to, has it or is refused it.
+ENDED_BEFORE = f"""
+    SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
+        SELECT id, n FROM quire_runs
+        WHERE (status = ANY(%s) AND updated_at < %s)
+            OR (%s AND status IN ('paused', 'awaiting_input') AND expires_at < %s)
+        ORDER BY n FOR UPDATE SKIP LOCKED
+    ) ended
+"""
+REMOVE_JOURNAL = """
+    WITH removed AS (DELETE FROM quire_journal j WHERE run = ANY(%s) RETURNING path, pg_column_size(j.*) AS size)
+    SELECT count(path), coalesce(sum(size), 0) FROM removed
+"""
+REMOVE_PINS = "DELETE FROM quire_pins WHERE run = ANY(%s)"
+REMOVE_RUNS = "DELETE FROM quire_runs WHERE n = ANY(%s)"
+REMOVE_QUESTIONS = "DELETE FROM quire_questions WHERE run = ANY(%s)"
+REMOVE_LETTERS = "DELETE FROM quire_letters WHERE recipient = ANY(%s)"
+# A letter to a run that is still there is counted by its thread, so its place among the others must not change.
+REMOVE_STRAY_LETTERS = """
+    DELETE FROM quire_letters WHERE run = ANY(%s) AND recipient NOT IN (SELECT id FROM quire_runs)
+"""
+# A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
+REMOVE_TEXTS = f"""
+    WITH referred AS (
+        SELECT blob AS sha256 FROM quire_journal WHERE blob IS NOT NULL
+        UNION SELECT events_blob FROM quire_journal WHERE events_blob IS NOT NULL
+        UNION SELECT blob FROM quire_pins WHERE blob IS NOT NULL
+        UNION SELECT hash[1] FROM quire_pins p,
+            LATERAL regexp_matches(coalesce(p.value, {_JSON.format("p.blob")}), '[0-9a-f]{{64}}', 'g') AS hash
+    ), removed AS (
+        DELETE FROM quire_blobs b WHERE NOT EXISTS (SELECT 1 FROM referred r WHERE r.sha256 = b.sha256)
+        RETURNING octet_length(body) AS size
+    )
+    SELECT count(*), coalesce(sum(size), 0) FROM removed
 """

@@ -222,13 +222,18 @@ async def append_rows(connection: Connection, number: int, rows: Encoded, tail: 
         await connection.execute(statements.APPEND, (number, *_totals(tail, at, place), *cells), prepare=True)
 
 
+async def put_blobs(connection: Connection, blobs: Sequence[Cells]) -> None:
+    """In the order of their hashes, so that two who put the same ones never wait for each other."""
+    for digest, text in sorted(blobs):
+        await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
+
+
 async def _append(connection: Connection, write: Write, tail: Tail) -> None:
     rows, number = write.rows, write.held.number
     await append_rows(connection, number, rows, tail, write.at)
     if rows.status is not None:
         await connection.execute(statements.SET_STATUS, (*rows.status, write.at, number))
-    for digest, text in rows.blobs:
-        await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
+    await put_blobs(connection, rows.blobs)
     for letter in rows.letters:
         await connection.execute(statements.PUT_LETTER, letter)
 

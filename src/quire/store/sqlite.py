@@ -162,6 +162,16 @@ class SqliteStore:
         self._cancel_and_drop(run)
         return True
 
+    async def evict(self, run: str, epoch: int) -> bool:
+        """As `quire.cluster.ports.SharedStore` has it."""
+        if self._database.rows(statements.EPOCH, (run,)) != [(epoch,)]:
+            return False
+        self._locks.evict(run)
+        return True
+
+    async def answered(self) -> Sequence[str]:
+        return [run for (run,) in self._database.rows(statements.RUNS_ANSWERED)]
+
     async def acquire(self, run: str) -> Lease:
         self._expect(run)
         if not self._take_lock(run):

@@ -99,3 +99,7 @@ QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
 QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
 ANSWERS = "SELECT path, hash, answer FROM questions WHERE run = ? AND state = 'answered' ORDER BY asked_at, path"
 ANSWERED = "SELECT path FROM questions WHERE run = ? AND state = 'answered'"
+RUNS_ANSWERED = """
+    SELECT q.run FROM questions q JOIN runs r ON r.id = q.run
+    WHERE q.state = 'answered' AND r.status = 'awaiting_input' GROUP BY q.run ORDER BY min(q.asked_at)
+"""

@@ -63,12 +63,17 @@ class Calls:
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         return tool == FORK or (tool == EXECUTE and _as_thread(use.arguments))
 
+    def calls_a_document(self, use: ToolUse) -> bool:
+        """One that pays from this thread's own purse, and needs something left there by the threads beside it."""
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        return tool == EXECUTE and use.arguments.get("item_type") in ("pipeline", "playbook")
+
     def prepare(
         self, use: ToolUse, path: str, label: str, cost: Cost, sharing: int = 1
     ) -> Generator[Request, Any, Walk]:
         """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here.
 
-        `sharing` is among how many threads what is left of the budget is divided."""
+        `sharing` is among how many threads and documents what is left of the budget is divided."""
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         try:
             tool, arguments = _meant(tool, use.arguments)

@@ -239,7 +239,7 @@ class _Following:
         handing_back = [use for use in uses if use.name == RETURN_TOOL]
         working = [use for use in uses if use.name != RETURN_TOOL]
         walks = []
-        sharing = sum(map(self.calls.starts_a_thread, working))
+        sharing = sum(self.calls.starts_a_thread(use) or self.calls.calls_a_document(use) for use in working)
         for number, use in enumerate(working):
             path = f"{self._at}/tool[{number}]"
             if number >= MOST_CALLS:

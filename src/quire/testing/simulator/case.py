@@ -6,6 +6,7 @@ import base64
 import json
 import tempfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,6 +89,17 @@ def disturbed(
     except Stuck as stuck:
         return Verdict([str(stuck)], [], calm)
     return Verdict(judge(scenario, calm, lived), lived.trace, calm, lived)
+
+
+def at_every_point(scenario: Scenario, pace: int | str = 0, *, stride: int = 1) -> Iterator[tuple[int, Verdict]]:
+    """The scenario once for each point at which one of its processes can die, or each so many of them."""
+    with tempfile.TemporaryDirectory(prefix="quire-", ignore_cleanup_errors=True) as folder:
+        calm = live(scenario, Path(folder, "calm"), (), f"lived {pace}")
+        # The drives after the first one die at the points of theirs: what they had not come to before is there too.
+        for number, process in enumerate(calm.processes):
+            for point in range(1, process.points + 1, stride):
+                faults = (Fault(number, "crash", point),)
+                yield point, disturbed(scenario, calm, faults, pace, Path(folder, f"{number}-{point}"))
 
 
 def live(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,6 +148,10 @@ def prompt_of(server: str, name: str) -> str:
     return f"prompt {name} of {server}"
 
 
+def offers_of(names: Sequence[str]) -> Sequence[Offered]:
+    return [Offered(name, f"Simulated: {name}.", {"type": "object"}) for name in names]
+
+
 @dataclass(frozen=True, slots=True)
 class Cast:
     """Who plays what. A recorded run has a cast of its own, which says and does what was recorded."""
@@ -157,6 +161,8 @@ class Cast:
     effect_class: Callable[[ToolRequest], EffectClass] = class_of
     answer: Callable[[Question], str] = answer_to
     prompt: Callable[[str, str], str] = prompt_of
+    offers: Callable[[Sequence[str]], Sequence[Offered]] = offers_of
+    offers_under: Callable[[Sequence[str]], Sequence[Offered]] = lambda grants: OFFERS
 
 
 SIMULATED = Cast()

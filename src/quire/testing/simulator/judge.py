@@ -67,17 +67,13 @@ def _comparable(one: Lived, other: Lived) -> dict[str, str]:
     nor what an attempt had done that was given up."""
     cut = _cut(one, other)
     halted = _halted(one, other)
-    attempts: dict[str, int] = {}
-    for lived in (one, other):
-        for record in lived.records:
-            for found in _tries(record.path):
-                attempts[found[0]] = max(attempts.get(found[0], 0), found[1])
+    attempts, others = _attempts(one), _attempts(other)
     return {
         record.path: f"{record.state} {settled(encode(record.value))}".replace(str(one.folder), "")
         for record in one.records
         if record.kind not in ("abort", "halt", "break")
         and not record.path.startswith((*cut, *halted))
-        and all(attempts[at] == number for at, number in _tries(record.path))
+        and all(attempts[at] == others.get(at) == number for at, number in _tries(record.path))
     }
 
 
@@ -94,6 +90,15 @@ def _halted(*lives: Lived) -> tuple[str, ...]:
             for child in re.finditer(r"/tool\[\d+\]/thread(?=/)", record.path):
                 found[record.path[: child.end()] + "/"] = None
     return tuple(found)
+
+
+def _attempts(lived: Lived) -> dict[str, int]:
+    """How often something was tried. One that failed while its process died need not fail again."""
+    found: dict[str, int] = {}
+    for record in lived.records:
+        for at, number in _tries(record.path):
+            found[at] = max(found.get(at, 0), number)
+    return found
 
 
 def _tries(path: str) -> list[tuple[str, int]]:

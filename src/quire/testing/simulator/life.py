@@ -26,7 +26,7 @@ from quire.testing.simulator.scenario import Scenario
 from quire.testing.simulator.witness import Witness
 from quire.values import Value
 
-MOST_DRIVES = 80
+MOST_DRIVES = 150
 
 
 @dataclass(slots=True)
@@ -104,8 +104,14 @@ class Life:
             if number > MOST_DRIVES:
                 self.witness.blame(f"the run is {status} after {number} drives")
                 return
-            if status is Status.AWAITING_INPUT and self.pace.one_of([True, True, True, False]):
-                await asyncio.sleep(self.pace.person())
+            # Most of the time somebody drives it because there is an answer; now and then for no reason.
+            patient = status is Status.AWAITING_INPUT and self.pace.one_of([True, True, True, False])
+            if patient:
+                await self._somebody_answers()
+
+    async def _somebody_answers(self) -> None:
+        while not await self.reader.answers(self.run):  # noqa: ASYNC110  # the people are another process
+            await asyncio.sleep(self.pace.person())
 
     async def _generation(self, number: int) -> None:
         """One process, and whoever meddles with it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from quire.engine.ports import EffectClass, Loader, ModelCall, ModelReply
 from quire.engine.records import Question
 from quire.engine.requests import Load, Offered, ToolRequest
-from quire.testing.simulator.cast import OFFERS, PRICE, Cast, World
+from quire.testing.simulator.cast import PRICE, Cast, World
 from quire.testing.simulator.process import Pace, Process
 from quire.testing.simulator.witness import Witness
 from quire.values import Value
@@ -62,13 +62,13 @@ class SimulatedTools:
             self._witness.tool_ends(self._process, request.path)
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
-        return [Offered(name, f"Simulated: {name}.", {"type": "object"}) for name in names]
+        return self._cast.offers(names)
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
         self._process.point("before offers")
         await self._pace.effect()
         self._process.point("after offers")
-        return OFFERS
+        return self._cast.offers_under(grants)
 
     async def prompt(self, server: str, name: str) -> str:
         return self._cast.prompt(server, name)

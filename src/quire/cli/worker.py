@@ -1,0 +1,99 @@
+"""`quire worker`: one of the processes that drive the runs of a cluster."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.filled import filled
+from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.runtime import Runtime
+
+SLOTS = 20
+
+
+@click.command("worker")
+@click.option("--database", metavar="URL", callback=filled, help="The shared store, as postgresql://…  [[store] url]")
+@click.option("--temporal", metavar="HOST:PORT", callback=filled, help="The Temporal server.  [[cluster] temporal]")
+@click.option("--namespace", metavar="NAME", callback=filled, help="Its namespace.  [[cluster] namespace]")
+@click.option("--task-queue", metavar="NAME", callback=filled, help="Whose runs to drive.  [[cluster] task_queue]")
+@click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
+@click.option("--grace", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
+@click.option(
+    "--sweep", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps."
+)
+def command(
+    database: str | None,
+    temporal: str | None,
+    namespace: str | None,
+    task_queue: str | None,
+    concurrency: int,
+    grace: float,
+    sweep: float,
+) -> None:
+    """Drive runs of a cluster, until stopped. PAID: runs call a model; WRITES the journals of the runs.
+
+    Start any number, on any hosts, each in a workspace: keys, tools, trust and documents that a run looks up while it
+    runs are those of the worker. Ctrl-C or SIGTERM parks its runs at their next step, and the other workers go on with
+    them; one that dies is noticed within the heartbeat of the cluster.
+    """
+    if find_spec("temporalio") is None:
+        raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
+    from quire.runtime import Runtime
+    from quire.store import open_store
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.find import find_workspace
+    from quire.workspace.requests import require_trusted
+
+    settings = load_settings(find_workspace(Path.cwd()))
+    # Nobody is here to be asked later.
+    require_trusted(settings)
+    where = replace(
+        settings.cluster,
+        temporal=temporal or settings.cluster.temporal,
+        namespace=namespace or settings.cluster.namespace,
+        task_queue=task_queue or settings.cluster.task_queue,
+    )
+    if not where.temporal:
+        raise CannotStart("which Temporal server? --temporal HOST:PORT, or temporal in the table [cluster]")
+    url = database or settings.store_url
+    if not url:
+        raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
+    runtime = Runtime(settings, open_store(url, durability=settings.runs.durability), queue=where.task_queue)
+
+    import asyncio
+
+    from quire.cluster.worker import ClusterWorker
+
+    async def work() -> None:
+        worker = ClusterWorker(
+            runtime, where, _say, reopen=_reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
+        )
+        try:
+            await worker.run()
+        finally:
+            await runtime.close()
+
+    asyncio.run(work())
+
+
+async def _reopened(runtime: Runtime, run: str) -> Runtime:
+    """A script goes on where it was."""
+    from quire.cli.scripts import PREFIX, with_script
+    from quire.runtime import Pins
+
+    pins = Pins.of((await runtime.row(run)).pins)
+    return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime
+
+
+def _say(text: str) -> None:
+    from quire.render.text import visible
+
+    print(f"quire: {visible(text)}", file=sys.stderr, flush=True)

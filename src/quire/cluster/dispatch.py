@@ -1,0 +1,149 @@
+"""A runtime that drives nothing itself: runs are handed to the cluster, and watched in the store until they rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from quire.cluster.client import Cluster
+from quire.cluster.driver import at_breakpoint
+from quire.engine.drive import Drive, Ended
+from quire.engine.events import Listener
+from quire.engine.ports import People, Store
+from quire.engine.records import WAITING, Event, RunRow, Status
+from quire.errors import BadInputs, CannotStart, RunState
+from quire.runtime import Runtime
+from quire.values import Value
+from quire.workspace.settings import Settings
+
+POLL_SECONDS = 0.3
+_GOES_ON = (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)
+_RESUMED = (Status.FAILED, Status.CANCELLED, Status.PAUSED)
+
+
+async def follow(
+    runtime: Runtime,
+    run: str,
+    show: Callable[[Event], None],
+    *,
+    after: int = 0,
+    beyond: int = -1,
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> RunRow:
+    """Shows the events of a run until it rests. `beyond` is an epoch that it has to leave behind first."""
+    store = runtime.store
+    while True:
+        # The row first: whatever it says has its events stored by then.
+        row = await runtime.row(run)
+        for event in await _with_records(store, row, await store.events(run, after)):
+            show(event)
+            after = event.seq
+        if row.epoch > beyond and await _rests(store, row):
+            return row
+        await pause(POLL_SECONDS)
+
+
+async def _rests(store: Store, row: RunRow) -> bool:
+    if row.status in _GOES_ON:
+        return False
+    if row.status is Status.PAUSED:
+        # Else its worker goes down, and the next one has it in a moment.
+        return at_breakpoint(row)
+    return row.status not in WAITING or not await store.answers(row.id)
+
+
+async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
+    """What a thread says and calls is in the records of its effects."""
+    if row.format == "directive" and any(event.type == "effect" for event in events):
+        records = {record.path: record for record in await store.effects(row.id)}
+        for event in events:
+            event.record = records.get(event.path) if event.type == "effect" else None
+    return events
+
+
+async def ended(runtime: Runtime, run: str) -> Ended:
+    """How a run stands that rests, as if it had been driven here."""
+    view = await runtime.view(run)
+    return Ended(view.row.status, view.row.position, view.replay.result, view.row.failure)
+
+
+class Watching(Drive):
+    """Stands where others get a drive. It can be stopped, which is all that is done to one from outside: then nobody
+    waits for the run any more, and it goes on."""
+
+    def __init__(self) -> None:  # nothing of a drive is here, so nothing of it is set up
+        self.stopped = asyncio.Event()
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+class ClusterRuntime(Runtime):
+    def __init__(
+        self, settings: Settings, store: Store, cluster: Cluster, *, environ: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(settings, store, environ=environ, queue=cluster.queue)
+        self._cluster = cluster
+
+    async def drive(
+        self,
+        run: str,
+        *,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        overrides: Mapping[str, Value] | None = None,
+        budget: float | None = None,
+        began: Callable[[Drive], None] = lambda drive: None,
+        attached: bool = False,
+        limits: Mapping[str, Value] | None = None,
+    ) -> Ended:
+        """Hands the run over. Whoever is `attached` waits until it rests, and is asked what it asks meanwhile."""
+        if overrides or budget is not None or limits:
+            raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
+        row = await self.row(run)
+        seen = max((event.seq for event in await self.store.events(run)), default=0)
+        resume = row.status in _RESUMED
+        watching = Watching()
+        began(watching)
+        await self._told(run, resume=resume)
+        if not attached:
+            return Ended(Status.AWAITING_INPUT, row.position)
+        beyond = row.epoch if resume else -1
+        while True:
+            following = asyncio.create_task(follow(self, run, listen, after=seen, beyond=beyond))
+            stopped = asyncio.create_task(watching.stopped.wait())
+            try:
+                await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
+                if not following.done():
+                    return Ended(Status.AWAITING_INPUT, row.position)
+                row = following.result()
+            finally:
+                following.cancel()
+                stopped.cancel()
+            if row.status is not Status.AWAITING_INPUT or people is None or not await self._asked(run, people):
+                return await ended(self, run)
+            seen = max((event.seq for event in await self.store.events(run)), default=0)
+            await self._told(run)
+
+    async def _told(self, run: str, *, resume: bool = False) -> None:
+        try:
+            await self._cluster.look(run, resume=resume)
+        except CannotStart:
+            # What is to be done is in the store, where workers look for it; that somebody wants to resume is not.
+            if resume:
+                raise
+
+    async def _asked(self, run: str, people: People) -> bool:
+        """Whether anything was answered."""
+        answered = False
+        for question in await self.store.questions(run):
+            problem = ""
+            while (given := await people.ask(question, problem)) is not None:
+                try:
+                    await self.answer(run, question.path, given)
+                except BadInputs as wrong:
+                    problem = str(wrong)
+                    continue
+                answered = True
+                break
+        return answered

@@ -1,0 +1,103 @@
+"""Whole runs in PostgreSQL: making one, taking one in with its history, removing old ones.
+
+Whoever removes texts keeps everybody else from adding any meanwhile. Otherwise a new run could find its text in the
+table, leave it at that, and lose it to a cleaner that has not seen the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from quire.engine.records import Batch, NewRun, Status
+from quire.errors import StoreError
+from quire.store import postgres_statements as statements
+from quire.store import rows
+from quire.store.archive import pinned_cells
+from quire.store.keeping import History, Pruned, batches
+from quire.store.postgres_schema import Connection
+from quire.store.postgres_server import Server
+from quire.store.postgres_writer import append_rows, put_blobs
+from quire.store.rows import Tail
+from quire.values import clean
+
+_TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs"
+_SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
+
+
+async def create(server: Server, run: NewRun, history: History | None = None) -> None:
+    """Raises `StoreError` where the id is taken."""
+    pins, blobs = pinned_cells(run)
+    columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
+    encoded = [] if history is None else [rows.encode_batch(run.id, batch) for batch in batches(history)]
+    status = None if history is None else rows.encode_batch(run.id, Batch(update=history.update)).status
+
+    async def work(connection: Connection, again: bool) -> None:
+        made = await one(connection, statements.NEW_RUN, columns)
+        if made is None:
+            if again and await one(connection, statements.MADE, (run.id,)) == columns[1:5]:
+                return  # by the attempt before, whose end nobody heard of
+            raise StoreError(f"{server.place} has a run {run.id} already")
+        await put_blobs(connection, blobs.rows)
+        await connection.execute(statements.NEW_PINS, (made[0], *pins))
+        if history is None:
+            return
+        totals = (history.input_tokens, history.output_tokens, history.cost)
+        tail = Tail(0, clean(history.update.position or ""), *totals)
+        for batch in encoded:
+            batch.used = ()
+            tail = tail.then(0, batch)
+            await append_rows(connection, made[0], batch, tail, history.updated_at)
+            await put_blobs(connection, batch.blobs)
+        if status is not None:
+            await connection.execute(statements.SET_STATUS, (*status, history.updated_at, made[0]))
+
+    await server.transaction(work)
+
+
+class _TakeBack(Exception):
+    """Rolls the transaction back."""
+
+    def __init__(self, pruned: Pruned) -> None:
+        self.pruned = pruned
+
+
+async def prune(server: Server, before: float, statuses: Collection[Status], *, dry_run: bool) -> Pruned:
+    """A dry run does it all and takes it back. Who is driven, or about to be, stays."""
+    wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
+
+    async def work(connection: Connection, again: bool) -> Pruned:
+        await connection.execute(statements.KEEP_TEXTS)
+        found = await (await connection.execute(statements.ENDED_BEFORE, wanted)).fetchall()
+        runs, numbers = [run for run, _, free in found if free], [number for _, number, free in found if free]
+        effects, size = await _whole(connection, statements.REMOVE_JOURNAL, (numbers,))
+        for statement in (statements.REMOVE_PINS, statements.REMOVE_RUNS):
+            await connection.execute(statement, (numbers,))
+        for statement in (statements.REMOVE_QUESTIONS, statements.REMOVE_LETTERS, statements.REMOVE_STRAY_LETTERS):
+            await connection.execute(statement, (runs,))
+        texts, more = await _whole(connection, statements.REMOVE_TEXTS, ())
+        pruned = Pruned(tuple(runs), effects, texts, size + more)
+        if dry_run:
+            raise _TakeBack(pruned)
+        return pruned
+
+    try:
+        return await server.transaction(work)
+    except _TakeBack as back:
+        return back.pruned
+
+
+async def vacuum(server: Server) -> int:
+    """Makes what is free useful to others, and gives the ends of tables back to the disk; how many bytes."""
+    before = (await server.rows(_SIZE, (_TABLES,)))[0][0]
+    await server.rows(f"VACUUM {_TABLES}")
+    return max(0, int(before) - int((await server.rows(_SIZE, (_TABLES,)))[0][0]))
+
+
+async def one(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[Any, ...] | None:
+    return await (await connection.execute(sql, parameters)).fetchone()
+
+
+async def _whole(connection: Connection, sql: str, parameters: Sequence[object]) -> tuple[int, int]:
+    found = await one(connection, sql, parameters)
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

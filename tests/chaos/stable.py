@@ -1,0 +1,205 @@
+"""Processes to be killed, from one that has everything imported already.
+
+A cold start costs most of a second, in which there is little to interrupt. So a parent that has imported what the
+verbs need forks a child for each command; the child runs `quire.cli.main`, or becomes the installed `quire` where a cold
+start is wanted. Either is a process of its own that dies as processes do.
+
+The parent is a separate program (this file, run as a script): forking a test runner with its threads would not do. It
+leaves a child that has ended unreaped until it is told to go on, so that its id cannot come to mean another process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 60.0
+_TICK = 0.0002
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """`killed` is false where the process ended by itself before its time came; then `code` is its own."""
+
+    code: int
+    killed: bool
+    after: float
+    out: str
+    err: str
+
+
+class Stable:
+    """Starts one process after the other. Close it, or use it as a context."""
+
+    def __init__(self, scratch: Path) -> None:
+        scratch.mkdir(parents=True, exist_ok=True)
+        self._streams = scratch / "out", scratch / "err"
+        self._parent = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        assert self._read() == "ready"
+
+    def __enter__(self) -> Stable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        now: Callable[[float], bool] = lambda elapsed: False,
+        cold: bool = False,
+        file_limit: int | None = None,
+    ) -> Exit:
+        """Runs a command, and kills it as soon as `now`, asked every fraction of a millisecond, says so."""
+        self.start(arguments, folder, environ, cold=cold, file_limit=file_limit)
+        return self.finish(now)
+
+    def start(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        cold: bool = False,
+        file_limit: int | None = None,
+    ) -> int:
+        self._write(
+            {
+                "arguments": list(arguments),
+                "folder": str(folder),
+                "environ": dict(environ),
+                "streams": [str(one) for one in self._streams],
+                "cold": cold,
+                "file_limit": file_limit,
+            }
+        )
+        self._pid = int(self._read())
+        self._started = time.monotonic()
+        return self._pid
+
+    def finish(self, now: Callable[[float], bool] = lambda elapsed: False) -> Exit:
+        assert self._parent.stdout is not None
+        killed = False
+        while not select.select([self._parent.stdout], [], [], _TICK)[0]:
+            elapsed = time.monotonic() - self._started
+            if not killed and (now(elapsed) or elapsed > PATIENCE):
+                killed = True
+                os.kill(self._pid, signal.SIGKILL)
+                assert elapsed <= PATIENCE, f"the process was still there after {PATIENCE} s\n{self._streams[1].read_text()}"
+        after = time.monotonic() - self._started
+        assert self._read() == "ended"
+        self._write("reap")
+        code = int(self._read())
+        out, err = (stream.read_text(encoding="utf-8", errors="replace") for stream in self._streams)
+        return Exit(code, code == -signal.SIGKILL, after, out, err)
+
+    def close(self) -> None:
+        for pipe in (self._parent.stdin, self._parent.stdout):
+            assert pipe is not None
+            pipe.close()
+        self._parent.wait()
+
+    def _write(self, message: object) -> None:
+        assert self._parent.stdin is not None
+        self._parent.stdin.write(json.dumps(message).encode() + b"\n")
+
+    def _read(self) -> str:
+        assert self._parent.stdout is not None
+        line: str = json.loads(self._parent.stdout.readline())
+        return str(line)
+
+
+def _serve() -> None:
+    # What `run`, `resume` and `answer` import along the way; none of it starts a thread.
+    import asyncio
+    import sqlite3
+
+    import quire.cli.answer
+    import quire.cli.door
+    import quire.cli.resume
+    import quire.cli.run
+    import quire.formats.directive.document
+    import quire.formats.pipeline.document
+    import quire.formats.playbook.document
+    import quire.runtime.directives
+    import quire.runtime.launch_tools
+    import quire.store.sqlite
+    import quire.tools.builtin.connection
+    import quire.tools.python  # noqa: F401
+
+    try:
+        import quire.store.postgres  # noqa: F401
+    except ImportError:
+        pass
+    del asyncio, sqlite3
+
+    def say(message: object) -> None:
+        os.write(1, json.dumps(message).encode() + b"\n")
+
+    say("ready")
+    for line in iter(sys.stdin.readline, ""):
+        order = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            _become(order)
+        say(pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        say("ended")
+        if not sys.stdin.readline():
+            break
+        say(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
+def _become(order: dict[str, object]) -> None:
+    """Never returns."""
+    code = 99
+    try:
+        streams = order["streams"]
+        assert isinstance(streams, list)
+        nowhere = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nowhere, 0)
+        for number, name in enumerate(streams, 1):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+        os.chdir(str(order["folder"]))
+        environ = order["environ"]
+        assert isinstance(environ, dict)
+        os.environ.update(environ)
+        limit = order["file_limit"]
+        if isinstance(limit, int):
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        arguments = order["arguments"]
+        assert isinstance(arguments, list)
+        if order["cold"]:
+            os.execv(sys.executable, [sys.executable, "-m", "quire", *arguments])
+        from quire.cli import main
+
+        code = main(arguments)
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+    finally:
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    _serve()

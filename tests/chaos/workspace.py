@@ -1,0 +1,91 @@
+"""A folder in which one run is killed again and again: trusted, signed, with a store of its own."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from tests.chaos.documents import Story, write_story
+
+from quire.engine.ports import Store
+from quire.store import open_store
+from quire.trust.keys import SigningKey
+from quire.trust.own import keep, own_key
+from quire.trust.sign_file import sign_file
+from quire.trust.signable import signable
+from quire.trust.trusted import Home
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import find_workspace
+from quire.workspace.requests import confirm
+
+VERSION_1 = Path(__file__).parents[1] / "store" / "version_1.sql"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`url` is that of a store elsewhere; empty for the file in the workspace."""
+
+    folder: Path
+    story: Story
+    url: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def database(self) -> Path:
+        return self.folder / ".quire" / "quire.db"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / ".quire" / "quire.db-wal"
+
+    def copy(self, to: Path) -> None:
+        """What a crash left in the file stays for the next process to find: whoever looks takes a copy."""
+        if to.exists():
+            shutil.rmtree(to)
+        to.mkdir(parents=True)
+        for file in (self.database, self.log):
+            if file.exists():
+                shutil.copy(file, to / file.name)
+
+    def store(self, copied: Path) -> Store:
+        return open_store(self.url or copied / "quire.db")
+
+
+def make_place(
+    folder: Path,
+    story: Story,
+    *,
+    url: str = "",
+    old_database: bool = False,
+    durability: Literal["power", "process"] = "power",
+) -> Place:
+    """Writes the workspace and what its user agreed to. With an old database its first process has to migrate it."""
+    work, home = folder / "work", folder / "home"
+    work.mkdir(parents=True)
+    home.mkdir()
+    write_story(story, work)
+    settings = [f'[runs]\nexpiry = "7d"\ndurability = "{durability}"\n', f'[store]\nurl = "{url}"\n' if url else ""]
+    (home / "quire.toml").write_text("".join(settings))
+    environ = {"QUIRE_HOME": str(home), "NO_COLOR": "1", "TERM": "dumb"}
+    confirm(load_settings(find_workspace(work), environ))
+    if (work / ".ai").exists():
+        _sign(work, home)
+    if old_database:
+        (work / ".quire").mkdir()
+        connection = sqlite3.connect(work / ".quire" / "quire.db")
+        connection.executescript(VERSION_1.read_text(encoding="utf-8"))
+        connection.close()
+    return Place(work, story, url, environ)
+
+
+def _sign(work: Path, home: Path) -> None:
+    keep(Home(home), SigningKey.generate("default"), datetime.now(UTC))
+    key = own_key(Home(home))
+    for file in sorted((work / ".ai").rglob("*.md")):
+        problems = sign_file(signable(file, work), key, datetime.now(UTC))
+        assert not problems, (file, problems)

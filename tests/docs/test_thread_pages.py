@@ -1,0 +1,98 @@
+"""What the pages on threads and on calls show is read, checked against the schemas, and run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import blocks, text_of
+from tests.examples.command import calls, desk, give
+
+from quire.engine.thread.hooking import DECISIONS
+from quire.engine.thread.hooks import EVENTS, read_hooks_yaml
+from quire.engine.thread.loop import FAILURES_IN_A_ROW, LONGEST_REPLY, MOST_CALLS, SAME_TURNS, SAME_TURNS_TOLD
+from quire.engine.thread.offers import FORKING, ORCHESTRATING
+from quire.engine.thread.told import LONGEST_RESULT
+from quire.formats.directive.parse import parse
+from quire.source import Source
+from quire.tools.items.specs import ACTIONS
+
+THREADS, CALLS = "docs/threads.md", "docs/calls.md"
+SCHEMAS = {f"rye_{name}": spec.schema for name, spec in ACTIONS.items()} | {
+    tool.name: tool.schema for tool in (FORKING, ORCHESTRATING)
+}
+SHOWN = [call for block in blocks(THREADS, "json") for call in json.loads(block.text)]
+
+
+@pytest.mark.parametrize("call", SHOWN, ids=lambda call: json.dumps(call["input"])[:60])
+def test_calls_fit_the_schemas_of_their_tools(call: dict[str, dict[str, object]]) -> None:
+    import jsonschema_rs
+
+    jsonschema_rs.validate(SCHEMAS[str(call["name"])], call["input"])  # type: ignore[arg-type]
+
+
+def test_every_tool_is_shown() -> None:
+    assert {call["name"] for call in SHOWN} == set(SCHEMAS)
+
+
+def test_hooks_can_be_read() -> None:
+    (hook,) = blocks(THREADS, "xml")
+    metadata = f"<metadata><hooks>{hook.text}</hooks></metadata>"
+    reading = parse(Source.of(f'```xml\n<directive name="a" version="1.0.0">{metadata}</directive>\n```\n'))
+    assert reading.diagnostics == ()
+    (project,) = blocks(THREADS, "yaml")
+    hooks, problems = read_hooks_yaml(project.text, "hooks.yaml")
+    assert problems == () and [one.id for one in hooks] == ["keep_a_log"]
+
+
+def test_the_tables_have_every_event_and_every_decision() -> None:
+    text = text_of(THREADS)
+    rows = re.findall(r"^\| (`[^|]+`) \|", text.partition("## Hooks")[2], re.MULTILINE)
+    named = re.findall(r"`(\w+)`", " ".join(rows))
+    assert named[: len(EVENTS)] == list(EVENTS)
+    assert set(named[len(EVENTS) :]) == set(DECISIONS)
+
+
+def test_the_numbers_are_those_of_the_program() -> None:
+    text = text_of(THREADS)
+    assert f"told after {SAME_TURNS_TOLD} turns, stopped after {SAME_TURNS}" in text
+    assert f"more than {MOST_CALLS} calls" in text
+    assert f"more than {LONGEST_RESULT:,} characters" in text
+    assert f"{FAILURES_IN_A_ROW} times in a row at most" in text
+    assert f"{LONGEST_REPLY:,} tokens of output" in " ".join(text.split())
+
+
+def test_documents_that_call_each_other_run(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+    arrival, price = (block.text for block in blocks(CALLS, "yaml"))
+    (letter,) = (block.text for block in blocks(CALLS, "markdown"))
+    greet = next(block.text for block in blocks("docs/directives.md", "markdown") if "greet_guest" in block.text)
+    work.write("pipelines/arrival.yaml", arrival)
+    work.write("pipelines/room_price.yaml", price)
+    work.write("welcome-letter.playbook.md", letter)
+    work.write(".ai/directives/team/greet_guest.md", greet)
+    work.sign()
+    script = work.script(
+        {"contains": "two nights cost 120", "reply": 'Dear Ada.\n{"mood": "glad"}'},
+        {"step": "turn 1", **calls(("rye_file_system_write", {"path": "greeting.md", "content": "Hello Ada"}))},
+        {"step": "turn 2", **give(path="greeting.md")},
+    )
+    done = json.loads(work.fine("run", "arrival", "-i", "guest=Ada", "--script", script))
+    assert done["mood"] == "glad" and done["path"] == "greeting.md" and "Dear Ada." in done["letter"]
+    assert (work.folder / "greeting.md").read_text() == "Hello Ada"
+
+
+def test_the_directive_of_the_readme_is_clean_and_runs(tmp_path: Path) -> None:
+    work = desk(tmp_path)
+    (text,) = (block.text for block in blocks("README.md", "markdown") if "<directive" in block.text)
+    work.write(".ai/directives/team/tidy_notes.md", text)
+    work.write("notes.txt", "bread\nkeys\n")
+    assert "nothing found" in work.quire("check", "--strict", ".ai").stderr
+    assert work.quire("can", "tidy_notes", "execute", "tool", "rye/bash").returncode == 6
+    work.sign()
+    script = work.script(calls(("rye_file_system_read", {"path": "notes.txt"})), give(topics=2))
+    done = work.fine("run", "tidy_notes", "-i", "file=notes.txt", "--limit", "turns=8", "--script", script)
+    assert json.loads(done) == {"topics": 2}
+    assert "bread" in work.fine("runs", "last", "--transcript")

@@ -1,0 +1,89 @@
+"""What the simulator has found, each as small as it could be made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.simulation.documents import HOOK, directive, fork, run_pipeline, use, wait
+
+from quire.testing.simulator.case import simulate
+from quire.testing.simulator.faults import Fault
+from quire.testing.simulator.scenario import Scenario
+
+AGENTS = (
+    "pipeline: {name}\nsteps:\n- for_each: {{items: [1, 2, 3, 4, 5, 6], max_parallel: 6, on_error: continue, "
+    "do: {{agent: {{prompt: 'one {{item}}'}}}}, collect: {{transform: {{value: pipe}}}}}}\n"
+)
+
+
+def top(*files: tuple[str, str], exact: bool = True, max_spend: float = 0.0) -> Scenario:
+    return Scenario("found", dict(files), ".ai/directives/sim/top.md", exact=exact, max_spend=max_spend)
+
+
+@pytest.mark.parametrize("pace", range(6))
+def test_what_was_set_aside_for_a_thread_does_not_show_in_what_it_asks_for(pace: int) -> None:
+    """How much is left for a thread depends on who has ended meanwhile; its hooks must ask for the same on a replay."""
+    scenario = top(
+        directive("top", [fork("one", aside=True)], [use("sim_read", at=1)], [fork("two")], [wait()]),
+        directive("one", [use("sim_read", at=2)], [use("sim_read", at=3)]),
+        directive("two", [use("sim_read", at=4)], hooks=HOOK),
+    )
+    verdict = simulate(scenario, (Fault(0, "crash", 40 + pace),), pace)
+    assert not verdict.problems, verdict.problems
+
+
+@pytest.mark.parametrize("pace", range(4))
+def test_documents_and_threads_side_by_side_share_the_budget(pace: int) -> None:
+    """The first one must not take all of it, so that the others are refused."""
+    scenario = top(
+        directive("top", [run_pipeline("a"), run_pipeline("b"), fork("one")]),
+        directive("one", [use("sim_read", at=1)]),
+        ("pipelines/a.yaml", AGENTS.format(name="a")),
+        ("pipelines/b.yaml", AGENTS.format(name="b")),
+    )
+    verdict = simulate(scenario, (), pace)
+    assert not verdict.problems, verdict.problems
+    assert verdict.lived is not None
+    assert all(record.state == "ok" for record in verdict.lived.records if record.kind == "model")
+
+
+@pytest.mark.parametrize("pace", range(4))
+def test_calls_side_by_side_do_not_spend_the_same_money(pace: int) -> None:
+    scenario = top(
+        directive("top", [run_pipeline("a")], spend=0.035),
+        ("pipelines/a.yaml", AGENTS.format(name="a")),
+        exact=False,
+        max_spend=0.035,
+    )
+    verdict = simulate(scenario, (), pace)
+    assert not verdict.problems, verdict.problems
+    assert verdict.lived is not None
+    assert verdict.lived.row.cost == pytest.approx(0.03)
+
+
+def test_money_of_a_thread_that_is_stopped_is_spent() -> None:
+    """Its parent ends before it and stops it; what it has spent, nobody else may spend again."""
+    scenario = top(
+        directive("top", [fork("middle")], [run_pipeline("a")], spend=0.085),
+        directive("middle", [fork("one", aside=True)], [use("sim_read", at=1)], [use("sim_read", at=2)]),
+        directive("one", *([use("sim_read", at=at)] for at in range(3, 9))),
+        ("pipelines/a.yaml", AGENTS.format(name="a")),
+        exact=False,
+        max_spend=0.085,
+    )
+    for pace in range(12):
+        verdict = simulate(replace(scenario, resumes=0), (), pace)
+        assert not verdict.problems, (pace, verdict.problems)
+
+
+@pytest.mark.parametrize("at", [18, 39, 46, 67])
+def test_a_run_that_stops_at_a_boundary_names_the_step_that_stopped(at: int) -> None:
+    """And not a step beside it, which would be no boundary to pass."""
+    scenario = top(
+        directive("top", [fork("one"), fork("two"), use("sim_read", at=1)]),
+        directive("one", [use("sim_read", at=2)], [use("sim_read", at=3)]),
+        directive("two", [use("sim_read", at=4)], [use("sim_read", at=5)]),
+    )
+    verdict = simulate(scenario, (Fault(0, "stop", at),), at % 7)
+    assert not verdict.problems, verdict.problems
