@@ -1,8 +1,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 MODEL ?=
+SEEDS ?= 200
 
-.PHONY: setup demo test check bench lock clean
+.PHONY: setup demo test check bench simulate lock clean
 
 setup: .venv/.ready
 
@@ -26,6 +27,11 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m bench
+
+# Every point of the hand-written documents, then so many random ones. A seed that fails says how to see it again.
+simulate: setup
+	QUIRE_EVERY_POINT=1 $(BIN)/python -m pytest -n 2 tests/simulation/test_every_point.py
+	$(BIN)/python -m quire.testing.simulator --seeds $(SEEDS) --jobs 2
 
 # Needs the `uv` command; everybody else only reads the result.
 lock:

@@ -1,6 +1,6 @@
 """`make chaos N=2000`: kills real processes until enough of them died, and says what that found.
 
-    python -m tests.chaos --kills 2000 [--story playbook|pipeline|directive] [--store sqlite|postgresql] [--seed 1]
+python -m tests.chaos --kills 2000 [--story playbook|pipeline|directive] [--store sqlite|postgresql] [--seed 1]
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ Pour it.
 
 Sum up.
 """
-PLAYBOOK_SCRIPT = [
+PLAYBOOK_SCRIPT: list[dict[str, object]] = [
     {"step": "1", "reply": "the blue pot on the upper shelf", "delay_ms": 8},
     {"step": "5b", "reply": "It is poured, slowly, and it smells of bergamot.", "delay_ms": 12},
     {"step": "5a", "reply": "Nobody comes here."},
@@ -175,7 +175,7 @@ steps:
       check: {tool: {name: look, args: {site: !expr "'check-' + wall"}}}
     collect: {transform: {value: "join([coat, check], '+')"}}
 """
-PIPELINE_SCRIPT = [
+PIPELINE_SCRIPT: list[dict[str, object]] = [
     {"contains": "describe the desk", "reply": "oak, heavy", "delay_ms": 10},
     {"contains": "describe the chair", "reply": "with three legs", "delay_ms": 6},
     {"contains": "describe the lamp", "reply": "bright, as lamps are", "delay_ms": 8},
@@ -245,7 +245,7 @@ steps:
     collect: {transform: {value: pipe}}}
 """
 LAUNCHES = {f"pipelines/{name}.yaml": LAUNCHED.replace("NAME", name) for name in ("aside", "later")}
-DIRECTIVE_SCRIPT = [
+DIRECTIVE_SCRIPT: list[dict[str, object]] = [
     *_turns(
         "TOP",
         [_call("python_note", site="a"), _call("python_look", site="b"), _call("python_flaky", site="c")],
@@ -287,7 +287,12 @@ class Story:
 
 STORIES = (
     Story("playbook", "tea.playbook.md", {"tea.playbook.md": PLAYBOOK}, PLAYBOOK_SCRIPT),
-    Story("pipeline", "rooms.yaml", {"rooms.yaml": PIPELINE, "pipelines/move.yaml": MOVE, "pipelines/paint.yaml": PAINT}, PIPELINE_SCRIPT),
+    Story(
+        "pipeline",
+        "rooms.yaml",
+        {"rooms.yaml": PIPELINE, "pipelines/move.yaml": MOVE, "pipelines/paint.yaml": PAINT},
+        PIPELINE_SCRIPT,
+    ),
     Story("directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT),
 )
 

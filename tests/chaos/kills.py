@@ -7,10 +7,10 @@ the database strikes in the middle of them.
 from __future__ import annotations
 
 import math
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from tests.chaos.documents import LEDGER
@@ -29,7 +29,7 @@ class Kill:
     def trigger(self, place: Place) -> Callable[[float], bool]:
         if self.by == "time":
             return lambda elapsed: elapsed >= self.delay
-        file = str(place.folder / LEDGER if self.by == "tool" else place.log)
+        file = place.folder / LEDGER if self.by == "tool" else place.log
         last, left, strike = _stamp(file), self.count, math.inf
 
         def now(elapsed: float) -> bool:
@@ -59,9 +59,9 @@ def draw_kill(draw: random.Random, place: Place, typical: float, cold_share: flo
     return Kill("commit", draw.choice((0.0, draw.uniform(0.0, 0.001))), draw.randint(1, 9))
 
 
-def _stamp(file: str) -> tuple[int, int]:
+def _stamp(file: Path) -> tuple[int, int]:
     try:
-        found = os.stat(file)
+        found = file.stat()
     except OSError:
         return 0, 0
     return found.st_mtime_ns, found.st_size

@@ -33,19 +33,26 @@ class Lived:
     kills: int = 0
     problems: list[str] = field(default_factory=list)
     hits: Counter[str] = field(default_factory=Counter)
+    codes: list[int] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Life:
-    """`disturb` may do something else to the world before each process; `tolerated` are exits that it may cause."""
+    """`disturb` may do something to the world before each process, given how many kills are left; `strike` something
+    else than killing it when its moment comes, and says whether the process is to die as well. `repair` comes before
+    anybody looks. `file_limit` is how large files may get. `tolerated` are the exits that these may cause."""
 
     stable: Stable
     place: Place
     draw: random.Random
     kills: int
     cold_share: float = 0.04
-    disturb: Callable[[int], None] = lambda life: None
+    disturb: Callable[[int], None] = lambda left: None
+    strike: Callable[[], bool] = lambda: True
+    repair: Callable[[], None] = lambda: None
+    file_limit: Callable[[], int | None] = lambda: None
     tolerated: tuple[int, ...] = ()
     judge: Judge = field(default_factory=Judge)
     typical: dict[str, float] = field(default_factory=dict)
@@ -62,33 +69,47 @@ class Life:
             if lived.sight.done:
                 lived.output = self._output(lived.sight)
                 return lived
-            self.disturb(life)
             left = self.kills - lived.kills
-            exit, kill, words = self._process(life, lived.sight, left > 0)
+            self.disturb(left)
+            exit, kill, words, struck = self._process(life, lived.sight, left > 0)
+            self.repair()
             lived.told.append(_line(life, words, exit, kill))
-            if exit.killed:
+            if struck:
                 lived.kills += 1
                 lived.hits[hit(lived.sight, look(self.place, scratch), life, kill)] += 1
-            elif exit.code not in (0, WAITING, *self.tolerated):
+            if not exit.killed and exit.code not in (0, WAITING, *self.tolerated):
                 lived.problems.append(f"process {life} (quire {shlex.join(words)}) ended with {exit.code}:\n{exit.err}")
                 return lived
+            lived.codes.append(exit.code)
+            lived.said.append(exit.err)
         lived.problems.append(f"not done after {MOST_PROCESSES} processes")
         return lived
 
-    def _process(self, life: int, sight: Sight, killing: bool) -> tuple[Exit, Kill | None, list[str]]:
+    def _process(self, life: int, sight: Sight, killing: bool) -> tuple[Exit, Kill | None, list[str], bool]:
         words = self._words(sight)
         typical = self.typical.get(words[0], TYPICAL)
         kill = draw_kill(self.draw, self.place, typical * 1.2, self.cold_share) if killing else None
+        trigger = kill.trigger(self.place) if kill else lambda elapsed: False
+        struck = False
+
+        def now(elapsed: float) -> bool:
+            nonlocal struck
+            if struck or not trigger(elapsed):
+                return False
+            struck = True
+            return self.strike()
+
         exit = self.stable.run(
             words,
             self.place.folder,
             {**self.place.environ, "CHAOS_LIFE": str(life)},
-            now=kill.trigger(self.place) if kill else lambda elapsed: False,
+            now=now,
             cold=kill.cold if kill else False,
+            file_limit=self.file_limit(),
         )
-        if not exit.killed:
+        if not struck:
             self.typical[words[0]] = (typical + exit.after) / 2
-        return exit, kill, words
+        return exit, kill, words, struck
 
     def _words(self, sight: Sight) -> list[str]:
         """What somebody would do now: start it, answer a question, or go on."""
@@ -108,10 +129,7 @@ class Life:
 
 def hit(before: Sight, after: Sight, life: int, kill: Kill | None) -> str:
     """Where the kill found the process, as far as one can tell from what it left."""
-    if kill is not None and kill.cold:
-        where = "cold start: "
-    else:
-        where = ""
+    where = "cold start: " if kill is not None and kill.cold else ""
     if not after.runs:
         return where + ("migration or start" if after.schema else "start")
     recorded = {effect_id(run.row.id, path) for run in after.runs for path in run.results()}

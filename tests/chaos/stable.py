@@ -1,7 +1,7 @@
 """Processes to be killed, from one that has everything imported already.
 
 A cold start costs most of a second, in which there is little to interrupt. So a parent that has imported what the
-verbs need forks a child for each command; the child runs `quire.cli.main`, or becomes the installed `quire` where a cold
+verbs need forks a child for each command; the child runs `quire.cli.main`, or becomes `python -m quire` where a cold
 start is wanted. Either is a process of its own that dies as processes do.
 
 The parent is a separate program (this file, run as a script): forking a test runner with its threads would not do. It
@@ -10,6 +10,7 @@ leaves a child that has ended unreaped until it is told to go on, so that its id
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -19,10 +20,33 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 PATIENCE = 60.0
 _TICK = 0.0002
+_NEEDED = (
+    "asyncio",
+    "quire.cli.answer",
+    "quire.cli.door",
+    "quire.cli.resume",
+    "quire.cli.run",
+    "quire.cli.runs",
+    "quire.formats.directive.document",
+    "quire.formats.pipeline.document",
+    "quire.formats.playbook.document",
+    "quire.render.run_page",
+    "quire.runtime.directives",
+    "quire.runtime.launch_tools",
+    "quire.store.postgres",
+    "quire.store.sqlite",
+    "quire.tools.builtin.connection",
+    "quire.tools.items.connection",
+    "quire.tools.mcp",
+    "quire.tools.python",
+    "quire.workspace.search",
+)
+"""What the verbs import along the way, where it is installed; none of it starts a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +86,10 @@ class Stable:
         now: Callable[[float], bool] = lambda elapsed: False,
         cold: bool = False,
         file_limit: int | None = None,
+        user: int | None = None,
     ) -> Exit:
         """Runs a command, and kills it as soon as `now`, asked every fraction of a millisecond, says so."""
-        self.start(arguments, folder, environ, cold=cold, file_limit=file_limit)
+        self.start(arguments, folder, environ, cold=cold, file_limit=file_limit, user=user)
         return self.finish(now)
 
     def start(
@@ -75,7 +100,9 @@ class Stable:
         *,
         cold: bool = False,
         file_limit: int | None = None,
-    ) -> int:
+        user: int | None = None,
+    ) -> None:
+        """`file_limit` is how large a file may get, in bytes; `user` the account, for those who may change theirs."""
         self._write(
             {
                 "arguments": list(arguments),
@@ -84,11 +111,11 @@ class Stable:
                 "streams": [str(one) for one in self._streams],
                 "cold": cold,
                 "file_limit": file_limit,
+                "user": user,
             }
         )
         self._pid = int(self._read())
         self._started = time.monotonic()
-        return self._pid
 
     def finish(self, now: Callable[[float], bool] = lambda elapsed: False) -> Exit:
         assert self._parent.stdout is not None
@@ -98,7 +125,7 @@ class Stable:
             if not killed and (now(elapsed) or elapsed > PATIENCE):
                 killed = True
                 os.kill(self._pid, signal.SIGKILL)
-                assert elapsed <= PATIENCE, f"the process was still there after {PATIENCE} s\n{self._streams[1].read_text()}"
+                assert elapsed <= PATIENCE, f"still there after {PATIENCE} s: {self._streams[1].read_text()}"
         after = time.monotonic() - self._started
         assert self._read() == "ended"
         self._write("reap")
@@ -123,28 +150,9 @@ class Stable:
 
 
 def _serve() -> None:
-    # What `run`, `resume` and `answer` import along the way; none of it starts a thread.
-    import asyncio
-    import sqlite3
-
-    import quire.cli.answer
-    import quire.cli.door
-    import quire.cli.resume
-    import quire.cli.run
-    import quire.formats.directive.document
-    import quire.formats.pipeline.document
-    import quire.formats.playbook.document
-    import quire.runtime.directives
-    import quire.runtime.launch_tools
-    import quire.store.sqlite
-    import quire.tools.builtin.connection
-    import quire.tools.python  # noqa: F401
-
-    try:
-        import quire.store.postgres  # noqa: F401
-    except ImportError:
-        pass
-    del asyncio, sqlite3
+    for name in _NEEDED:
+        with contextlib.suppress(ImportError):
+            import_module(name)
 
     def say(message: object) -> None:
         os.write(1, json.dumps(message).encode() + b"\n")
@@ -183,6 +191,11 @@ def _become(order: dict[str, object]) -> None:
 
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        user = order["user"]
+        if isinstance(user, int):
+            os.setgroups([])
+            os.setgid(user)
+            os.setuid(user)
         arguments = order["arguments"]
         assert isinstance(arguments, list)
         if order["cold"]:

@@ -34,7 +34,6 @@ async def make_town(temporal: TemporalServer, tmp_path: Path) -> AsyncIterator[M
     yield make
     for town in towns:
         await town.close()
-    server.drop_schema(schema)
 
 
 @pytest.fixture

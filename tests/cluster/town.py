@@ -28,7 +28,7 @@ from quire.workspace.requests import confirm
 
 T = TypeVar("T")
 
-PATIENCE = 40.0
+PATIENCE = 90.0
 HEARTBEAT = 2
 ENDS = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
 
@@ -119,7 +119,9 @@ class WorkerProcess:
 class Town:
     """One workspace that clients and workers share, and a task queue of its own."""
 
-    def __init__(self, folder: Path, temporal: str, store_url: str, *, heartbeat: int = HEARTBEAT, more: str = "") -> None:
+    def __init__(
+        self, folder: Path, temporal: str, store_url: str, *, heartbeat: int = HEARTBEAT, more: str = ""
+    ) -> None:
         self.folder = folder / "work"
         self.folder.mkdir(parents=True)
         self.store_url = store_url
@@ -214,7 +216,15 @@ class Town:
         """The token of each recorded call, by the id of its effect."""
         effects: list[EffectRecord] = [one for run in runs for one in await self.runtime.store.effects(run)]
         values = [one.value for one in effects if one.kind == "tool" and one.state == "ok"]
-        return {str(value["id"]): str(value["token"]) for value in values if isinstance(value, dict) and "token" in value}
+        return {
+            str(value["id"]): str(value["token"]) for value in values if isinstance(value, dict) and "token" in value
+        }
+
+    async def quit_store(self) -> None:
+        """As if this process had died and come back."""
+        await self.runtime.store.close()
+        self.runtime = Runtime.open(self.folder, environ=self.environ)
+        self.runtime.queue = self.queue
 
     async def close(self) -> None:
         for worker in self._workers:

@@ -158,8 +158,8 @@ PIPELINE_SCRIPT: Sequence[Value] = [
     {"contains": "Mark one!", "reply": '{"grade": "fine"}'},
     {"contains": "Mark one!", "reply": '{"grade": "good"}'},
     {"contains": "Mark two!", "reply": '{"grade": "poor"}'},
-    {"contains": "best", "reply": "two"},
-    {"contains": "lost", "error": "gone"},
+    {"contains": "is best?", "reply": "two"},
+    {"contains": "is lost?", "error": "gone"},
     {"contains": "Sum up", "reply": "done"},
 ]
 
@@ -171,7 +171,7 @@ def use(*calls: tuple[str, dict[str, Value]]) -> Value:
 FORK, WATCH = "rye_agent_threads_thread_directive", "rye_agent_threads_orchestrator"
 CHILD: dict[str, Value] = {"directive_id": "demo/child", "inputs": {"who": "Cy"}}
 DIRECTIVE_SCRIPT: Sequence[Value] = [
-    {"contains": "Whisper to Cy", **dict(use(("directive_return", {"said": "psst"})))},  # type: ignore[call-overload]
+    {"contains": "Whisper to Cy", "tool_calls": [{"name": "directive_return", "input": {"said": "psst"}}]},
     use(("rye_file_system_read", {"path": "notes.txt"}), (FORK, CHILD)),
     use((FORK, {**CHILD, "async": True}), ("rye_file_system_nothing", {})),
     use((WATCH, {"operation": "wait_threads"})),

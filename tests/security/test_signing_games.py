@@ -33,6 +33,8 @@ from quire.trust.trusted import revoke
 SIGNING = "<execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute><sign>*</sign>"
 KNOWN = "<acknowledge risk='elevated'>x</acknowledge>"
 BASH = f"<execute><tool>rye.bash</tool></execute>{KNOWN}"
+PLAYBOOK = "# P\n\n## STEP 1: Look\n\nLook at it.\n"
+PIPELINE = "pipeline: p\nsteps:\n- transform: {value: '1'}\n"
 LOOK: Call = ("rye_file_system_read", {"path": "a.txt"})
 
 
@@ -337,11 +339,7 @@ async def test_a_key_revoked_between_two_turns_starts_no_child(stage: Stage, mon
 @pytest.mark.parametrize("path", ["p.playbook.md", "pipelines/p.yaml"])
 async def test_a_document_that_was_changed_after_it_was_signed(stage: Stage, path: str) -> None:
     """A signature that nobody looks at is worse than none."""
-    text = (
-        "# P\n\n## STEP 1: Look\n\nLook at it.\n"
-        if path.endswith(".md")
-        else "pipeline: p\nsteps:\n- transform: {value: '1'}\n"
-    )
+    text = PLAYBOOK if path.endswith(".md") else PIPELINE
     file = stage.sign(path, text)
     permissions = f"<execute><playbook>*</playbook><pipeline>*</pipeline></execute>{KNOWN}"
     stage.directive("main", permissions)
@@ -360,3 +358,24 @@ async def test_a_document_that_was_changed_after_it_was_signed(stage: Stage, pat
             await stage.play("p", path=path)
         played = await stage.play("main", [run])
         assert played.kinds == ["denied"], played.told
+
+
+@pytest.mark.parametrize("path", ["p.playbook.md", "pipelines/p.yaml"])
+async def test_where_documents_have_to_be_signed(stage: Stage, path: str) -> None:
+    """The user's own settings can ask for it; a workspace that says otherwise has to be confirmed first."""
+    (stage.space / "quire.toml").write_text("[trust]\ndocuments = true\n")
+    text = PLAYBOOK if path.endswith(".md") else PIPELINE
+    stage.write(path, text)
+    with pytest.raises(Refused, match="unsigned"):
+        await stage.play("p", path=path)
+    stage.directive("main", f"<execute><pipeline>*</pipeline></execute>{KNOWN}")
+    played = await stage.play("main", [("run_pipeline_inline", {"definition": PIPELINE})])
+    assert "asks for signatures" in played.told[0], played.told
+    stage.sign(path, text)
+    assert completed(await stage.play("p", path=path))
+    stage.write(path, text)
+    stage.write("quire.toml", '[trust]\nmode = "warn"\n')
+    with pytest.raises(Refused, match="unsigned"):
+        await stage.play("p", path=path)
+    stage.confirm()
+    assert completed(await stage.play("p", path=path))

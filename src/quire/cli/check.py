@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +21,11 @@ from quire.render.visible import visible
 from quire.source import Source, read_source
 
 if TYPE_CHECKING:
-    from quire.cli.resolving import PipelineCheck
+    from quire.cli.resolving import DocumentCheck
+
+
+_CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
+"""What a playbook that calls another document has in it, or one that calls a built-in tool."""
 
 
 @click.command("check")
@@ -67,22 +72,23 @@ def command(
 
 
 class _Checks:
-    """How documents are checked: pipelines with what their workspaces have registered. Only a pipeline loads that."""
+    """How documents are checked: those that may call others with what their workspaces have. Only they load that."""
 
     def __init__(self) -> None:
-        self._pipelines: PipelineCheck | None = None
+        self._calling: DocumentCheck | None = None
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
-        if formats.format_of(source) != "pipeline":
+        format = formats.format_of(source)
+        if format != "pipeline" and not (format == "playbook" and _CALL.search(source.text)):
             return formats.check(source)
-        if self._pipelines is None:
-            from quire.cli.resolving import PipelineCheck
+        if self._calling is None:
+            from quire.cli.resolving import DocumentCheck
 
-            self._pipelines = PipelineCheck()
-        return self._pipelines(source)
+            self._calling = DocumentCheck()
+        return self._calling.pipeline(source) if format == "pipeline" else self._calling.playbook(source)
 
     def conflicts(self) -> list[str]:
-        return list(self._pipelines.conflicts) if self._pipelines else []
+        return list(self._calling.conflicts) if self._calling else []
 
 
 def _page(id: str) -> str:

@@ -1,4 +1,4 @@
-"""Checking pipelines with what their workspace has: registered pipelines, tools, identities.
+"""Checking documents with what their workspace has: registered pipelines, other documents, tools, identities.
 
 Starts nothing, asks nobody.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from quire.cli.called import CalledDocuments
 from quire.diagnostics import Diagnostic
+from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
@@ -28,6 +30,7 @@ class WorkspaceResolver:
         registry = load_registry(settings)
         self._registered = registry.pipelines
         self._problems = registry.problems
+        self._documents = CalledDocuments(settings)
         self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
@@ -36,6 +39,19 @@ class WorkspaceResolver:
         found: Registered | None = self._registered.get(f"{key}.{name}") if dot else None
         found = found or self._registered.get(name)
         return found.tree if found else None
+
+    def document(self, name: str) -> Called | None:
+        return self._documents.find(name)
+
+    def registered(self, name: str) -> Called | None:
+        """A registered pipeline as a playbook sees it, which declares no inputs: what it reads is needed."""
+        found = self._registered.get(name)
+        if found is None:
+            return None
+        from quire.formats.pipeline.checks.calls import needs_of
+
+        needed, read = needs_of(found.tree)
+        return Called("pipeline", name, needed, None if read is None else tuple(sorted(read)))
 
     def tools(self) -> Collection[str] | None:
         """Servers and modules are not started to ask what they have."""
@@ -68,8 +84,23 @@ class WorkspaceResolver:
         return at in named or (at.parent == (folder / FOLDER).resolve() and at.suffix == ".yaml")
 
 
-class PipelineCheck:
-    """Everything there is to say about a pipeline file in its own workspace, which is read once for all its files.
+class PlaybookResolver:
+    """For playbooks: a pipeline is a document like any other."""
+
+    def __init__(self, workspace: WorkspaceResolver) -> None:
+        self._workspace = workspace
+
+    def is_built_in(self, name: str) -> bool:
+        from quire.trust.capabilities import ALIASES
+
+        return name == "ask" or name in ALIASES or name in ALIASES.values()
+
+    def document(self, name: str) -> Called | None:
+        return self._workspace.registered(name) or self._workspace.document(name)
+
+
+class DocumentCheck:
+    """Everything there is to say about a file in its own workspace, which is read once for all its files.
 
     `conflicts` are between files, so that no place in one of them could show them.
     """
@@ -78,11 +109,20 @@ class PipelineCheck:
         self.conflicts: dict[str, None] = {}
         self._resolvers: dict[Workspace, WorkspaceResolver] = {}
 
-    def __call__(self, source: Source) -> tuple[Diagnostic, ...]:
+    def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
+        from quire.formats.playbook.document import check
+
+        return check(source, PlaybookResolver(self._resolver(Path(source.name))))
+
+    def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         path = Path(source.name)
+        resolver = self._resolver(path)
+        self.conflicts.update(dict.fromkeys(resolver.conflicts(path)))
+        return check_reading(parse(source, registered=resolver.is_registered(path)), resolver)
+
+    def _resolver(self, path: Path) -> WorkspaceResolver:
         workspace = find_workspace(path.parent)
         resolver = self._resolvers.get(workspace)
         if resolver is None:
             resolver = self._resolvers[workspace] = WorkspaceResolver(load_settings(workspace))
-        self.conflicts.update(dict.fromkeys(resolver.conflicts(path)))
-        return check_reading(parse(source, registered=resolver.is_registered(path)), resolver)
+        return resolver

@@ -126,6 +126,7 @@ class Driver:
             await runtime.drive(run, began=lambda drive: self._began(run, drive))
         except asyncio.CancelledError:
             if not self.stopping:
+                self._say(f"run {run} is not this worker's any more")
                 raise
         except (RunBusy, Fenced) as error:
             self._say(str(error))

@@ -55,8 +55,10 @@ def read_export(path: Path) -> Exported:
     except OSError as error:
         raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
     lines = data.split(b"\n")
-    whole = lines.pop() == b""
-    entries = _parsed(path, lines if whole else [*lines, data.rpartition(b"\n")[2]], whole)
+    whole = len(lines) > 1 and lines[-1] == b""
+    if whole:
+        lines.pop()
+    entries = _parsed(path, lines, whole)
     _check_version(path, entries[0])
     _check_chain(path, lines, entries)
     _check_end(path, lines, entries)

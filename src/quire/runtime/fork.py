@@ -12,7 +12,6 @@ from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import Boundary, request_hash
 from quire.errors import BadInputs, RunState
-from quire.models import open_model
 from quire.plan.uses import asks_a_model
 from quire.runtime.ids import new_run_id
 from quire.runtime.pins import Pins
@@ -99,7 +98,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
     if not asks_a_model([view.document.runnable()]) and not pins.model:
         return pins, ""
     choice = runtime.choose_model(changes.model, view.document.runnable())
-    open_model(choice.spec, runtime.settings.models)
+    runtime.check_model(choice.spec)
     return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
 
 

@@ -138,7 +138,7 @@ def _of_turn(view: RunView, path: str) -> list[Origin]:
         return []
     return [
         Origin(call.name or call.tool, call.result, f"{before.label}, tool {at}", before.path)
-        for at, call in before.calls.items()
+        for at, call in sorted(before.calls.items())
         if call.result is not None
     ]
 

@@ -404,6 +404,10 @@ class Runtime:
         self._check_provider(spec)
         return open_model(spec, self.settings.models, self._environ) if spec else NoModelHere()
 
+    def check_model(self, spec: str) -> None:
+        """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
+        self._open(spec)
+
     def _agents(self) -> Mapping[str, AgentSettings]:
         return {"default": AgentSettings(), **self.settings.agents}
 

@@ -55,6 +55,8 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
             return StoreError(_MEANINGS[sqlite3.SQLITE_READONLY].format(path=where))
         return StoreError(f"{where} cannot be used for the store: {error.strerror or error}")
     code: int = getattr(error, "sqlite_errorcode", -1)
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        code = sqlite3.SQLITE_FULL  # the index of the log could not grow
     meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
     name: str = getattr(error, "sqlite_errorname", "")
     return StoreError(meaning.format(path=path, detail=f"{name}: {error}" if name else error))

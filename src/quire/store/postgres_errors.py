@@ -53,6 +53,8 @@ def explain(error: psycopg.Error, place: str) -> StoreError:
     if (refusal := _refusal(error)) is not None:
         return StoreError(refusal.format(place=place))
     code = error.sqlstate
+    if code is None and not isinstance(error, psycopg.OperationalError):
+        return StoreError(f"{place} cannot be used: {_said(error)}")
     if code is None or code.startswith(_AWAY):
         return StoreError(f"{place} does not answer: check that the server runs and can be reached ({_said(error)})")
     meaning = _MEANINGS.get(code) or _MEANINGS.get(code[:2]) or "{place} cannot do that ({code}: {said})"

@@ -100,7 +100,8 @@ class Server:
 
     async def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         async def read(connection: Connection, again: bool) -> list[tuple[Any, ...]]:
-            return await (await connection.execute(sql, parameters)).fetchall()
+            cursor = await connection.execute(sql, parameters)
+            return await cursor.fetchall() if cursor.description else []
 
         return await self._patiently(self._reader, read)
 

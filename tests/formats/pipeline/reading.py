@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from quire.diagnostics import Diagnostic
+from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
@@ -43,7 +44,7 @@ def steps(*texts: str) -> str:
 
 
 class Workspace:
-    """Registered pipelines, one a text, and the tools and identities there are."""
+    """Registered pipelines, one a text, and the other documents, the tools and the identities there are."""
 
     def __init__(
         self,
@@ -51,15 +52,20 @@ class Workspace:
         tools: Collection[str] | None = None,
         parameters: Mapping[str, Mapping[str, Value]] | None = None,
         identities: Collection[str] | None = None,
+        documents: Collection[Called] = (),
     ) -> None:
         found = [pipeline for text in texts for pipeline in file_of(text).pipelines]
         self._pipelines = {pipeline.name.text: pipeline for pipeline in found}
         self._tools = tools
         self._parameters = parameters or {}
         self._identities = identities
+        self._documents = {one.name: one for one in documents}
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         return self._pipelines.get(name)
+
+    def document(self, name: str) -> Called | None:
+        return self._documents.get(name)
 
     def tools(self) -> Collection[str] | None:
         return self._tools

@@ -10,6 +10,7 @@ from tests.formats.pipeline.reading import Workspace, checked
 
 from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
+from quire.formats.called import Called
 from quire.formats.pipeline.codes import codes, errors, lints, warnings
 from quire.formats.pipeline.parse import parse
 from quire.source import Source
@@ -59,6 +60,7 @@ def test_examples_of_pages_are_true(code: Code) -> None:
         tools=["file__read", "file__write"],
         parameters={"file__read": {"properties": {"path": {}}, "required": ["path"], "additionalProperties": False}},
         identities=["default", "reviewer"],
+        documents=[Called("directive", "greet_guest", ("guest",), ("guest",))],
     )
 
     def found(example: str) -> set[str]:

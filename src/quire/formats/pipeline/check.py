@@ -5,18 +5,22 @@ Without a resolver only what the file itself tells: a target that is not in it m
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import attrgetter
 
 from quire.diagnostics import Diagnostic
 from quire.formats.pipeline.checks.arguments import check_arguments
 from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
 from quire.formats.pipeline.checks.names import check_identities, check_schema_names, check_tool_names
-from quire.formats.pipeline.checks.resolver import Find, Resolver, finder
+from quire.formats.pipeline.checks.resolver import Document, Find, Resolver, finder
 from quire.formats.pipeline.checks.stores import check_stores
 from quire.formats.pipeline.checks.texts import check_texts
 from quire.formats.pipeline.checks.types import check_types
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.syntax import Pipeline
+from quire.formats.pipeline.walk import targets, walk
+from quire.schema import FieldType
 
 __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 
@@ -32,7 +36,8 @@ def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[D
     fields = Fields(reading.source)
     find = finder(file, resolver)
     tools = resolver.tools() if resolver else None
-    calls = CallChecker(find, fields, complete=resolver is not None, unread=file.unread)
+    document = resolver.document if resolver else None
+    calls = CallChecker(find, fields, document, unread=file.unread)
     check_schema_names(file, fields)
     if tools is not None:
         check_tool_names(file, tools, fields)
@@ -43,8 +48,18 @@ def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[D
         calls.check(pipeline)
         check_stores(pipeline, fields)
         check_texts(pipeline, fields)
-        check_types(pipeline, file.schemas, fields)
+        gives = _results(pipeline, find, document)
+        check_types(pipeline, file.schemas, fields, gives)
     known = {one.span.start for one in reading.diagnostics}
     fresh = (one for one in dict.fromkeys(fields.found) if reading.file or one.span.start not in known)
     found = [*reading.diagnostics, *fresh]
     return tuple(sorted(found, key=attrgetter("span.start", "span.end")))
+
+
+def _results(pipeline: Pipeline, find: Find, document: Document | None) -> Mapping[str, FieldType]:
+    """What is known of the results of the documents that a pipeline calls, by their names."""
+    if document is None:
+        return {}
+    names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}
+    called = {name: document(name) for name in names if find(name, pipeline) is None}
+    return {name: one.gives for name, one in called.items() if one and one.gives is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quire.diagnostics import Diagnostic
+from quire.formats.playbook.calls import Resolver
 from quire.formats.playbook.codes import codes
 from quire.formats.playbook.lint import lint
 from quire.formats.playbook.parse import parse
@@ -11,6 +12,6 @@ from quire.source import Source
 __all__ = ["check", "codes"]
 
 
-def check(source: Source) -> tuple[Diagnostic, ...]:
+def check(source: Source, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
     reading = parse(source)
-    return tuple(sorted((*reading.diagnostics, *lint(reading)), key=lambda found: found.span.start))
+    return tuple(sorted((*reading.diagnostics, *lint(reading, resolver)), key=lambda found: found.span.start))

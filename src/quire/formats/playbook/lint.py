@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from quire.diagnostics import Diagnostic
+from quire.formats.playbook.calls import Resolver, check_calls
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
@@ -18,11 +19,14 @@ from quire.source import Source, Span
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def lint(reading: Reading) -> tuple[Diagnostic, ...]:
-    """Lints of a document that can be read; of one that cannot, only what its headings were meant to be."""
+def lint(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
+    """Lints of a document that can be read; of one that cannot, only what its headings were meant to be.
+
+    With a resolver, calls of other documents are looked at, too."""
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
+        found += check_calls(reading.playbook, resolver) if resolver else ()
     return tuple(sorted(found, key=lambda one: one.span.start))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from quire.formats.pipeline.checks.resolver import Find
+from quire.expr.syntax import Constant
+from quire.formats.called import Called
+from quire.formats.pipeline.checks.resolver import Document, Find
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
@@ -47,13 +49,16 @@ def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) ->
 
 
 class CallChecker:
-    """The calls of one file. `complete` says that what cannot be found does not exist, but for `unread`."""
+    """The calls of one file. With `document`, which finds what is no pipeline, all that is not found does not exist,
+    but for `unread`."""
 
-    def __init__(self, find: Find, fields: Fields, *, complete: bool, unread: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, find: Find, fields: Fields, document: Document | None, *, unread: frozenset[str] = frozenset()
+    ) -> None:
         self._find = find
+        self._document = document
         self._unread = unread
         self._fields = fields
-        self._complete = complete
         self._done: set[int] = set()
         self._known: dict[int, _Needs] = {}
 
@@ -67,14 +72,33 @@ class CallChecker:
                 callee = self._find(target.pipeline.text, pipeline)
                 if callee is not None:
                     self._check_passes(target, callee)
-                elif self._complete and target.pipeline.text not in self._unread:
-                    message = f"there is no pipeline {fields.shown(target.pipeline.text)}"
-                    fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
+                elif self._document is not None and target.pipeline.text not in self._unread:
+                    document = self._document(target.pipeline.text)
+                    if document is not None:
+                        self._check_inputs(target, document)
+                    else:
+                        message = f"there is no pipeline, playbook or directive {fields.shown(target.pipeline.text)}"
+                        fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
                 seen: set[str] = set()
                 for one in target.passes:
                     if one.name.text in seen:
                         fields.report(lints.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
                     seen.add(one.name.text)
+
+    def _check_inputs(self, target: Target, callee: Called) -> None:
+        """What a document of another format is given; values only where they are written down."""
+        names = {one.name.text: one.name for one in target.passes}
+        if missing := callee.missing(names):
+            self._fields.report(warnings.CALLEE_INPUTS, missing, target.pipeline.span)
+        for name, hint in callee.unknown(names):
+            message = f"the {callee.format} {callee.name} has no input {name}"
+            self._fields.report(warnings.CALLEE_INPUTS, message, names[name].span, hint)
+        for one in target.passes:
+            root = one.value.expression.root if one.value else None
+            problem = callee.wrong(one.name.text, root.value) if isinstance(root, Constant) else ""
+            if problem:
+                message = f"the {callee.format} {callee.name} cannot take this {one.name.text}: {problem}"
+                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
 
     def _check_passes(self, target: Target, callee: Pipeline) -> None:
         needs = self._known.get(id(callee)) or self._known.setdefault(id(callee), _needs(callee))
@@ -89,6 +113,12 @@ class CallChecker:
                 help = self._fields.suggestion(text, needs.read)
                 message = f"{callee.name.text} never reads {text}"
                 self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
+
+
+def needs_of(callee: Pipeline) -> tuple[tuple[str, ...], frozenset[str] | None]:
+    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+    needs = _needs(callee)
+    return needs.needed, needs.read
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol, TypeAlias
 
+from quire.formats.called import Called
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
 from quire.values import Value
 
@@ -14,6 +15,10 @@ class Resolver(Protocol):
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """What a target means in a pipeline. The same pipeline is the same object each time."""
+        ...
+
+    def document(self, name: str) -> Called | None:
+        """A playbook or a directive that is no pipeline's namesake."""
         ...
 
     def tools(self) -> Collection[str] | None:
@@ -29,6 +34,7 @@ class Resolver(Protocol):
         ...
 
 
+Document: TypeAlias = Callable[[str], Called | None]
 Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 
 

@@ -6,7 +6,7 @@ is known, nothing is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quire.expr import python_text
@@ -17,6 +17,7 @@ from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
     AgentBody,
+    CallBody,
     ExpressionText,
     FoldBody,
     ForEachBody,
@@ -35,8 +36,11 @@ _ORDERING = ("<", ">", "<=", ">=")
 _NEVER = frozenset({"list", "map"})
 
 
-def check_types(pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields) -> None:
-    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields)
+def check_types(
+    pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields, gives: Mapping[str, FieldType] | None = None
+) -> None:
+    """`gives` are the types of what documents of other formats return, by their names."""
+    walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {})
     stores: dict[str, FieldType | None] = {}
     pipe: FieldType | None = None
     for step in pipeline.steps:
@@ -46,7 +50,8 @@ def check_types(pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields) -
 
 
 class _Walker:
-    def __init__(self, shapes: Shapes, fields: Fields) -> None:
+    def __init__(self, shapes: Shapes, fields: Fields, gives: Mapping[str, FieldType]) -> None:
+        self._gives = gives
         self._shapes = shapes
         self._fields = fields
 
@@ -60,6 +65,8 @@ class _Walker:
                 self._prompt(prompt, scope)
             case TransformBody(value=value):
                 return self._shapes.infer(value.expression.root, scope)
+            case CallBody(target=target):
+                return self._gives.get(target.pipeline.text)
             case MatchBody():
                 self._cases(step.body, scope)
             case FoldBody(source=source, do=do):
@@ -101,10 +108,11 @@ class _Walker:
         known, rest = scope.begin(segments)
         at = len(segments) - len(rest)
         for segment, span in zip(rest, places[at:], strict=True):
+            known = self._shapes.resolved(known)
             if known is None:
                 return
             holder = ".".join(segments[:at])
-            inside = parts_of(self._shapes.resolved(known))
+            inside = parts_of(known)
             field = next((one for one in inside or () if one.name == segment), None)
             if field is None:
                 self._no_field(holder, segment, inside, self._fields.at(text, span))

@@ -12,9 +12,9 @@ _warning = partial(make, Severity.WARNING)
 UNKNOWN_PIPELINE = _warning(
     "PL101",
     "unknown-pipeline",
-    "A `call` or a case names a pipeline that is not registered.",
-    "The step fails when it is reached. Targets are the declared names, not the names of files; a file with several\n"
-    "pipelines registers them as `KEY.NAME`.",
+    "A `call` or a case names what is neither a registered pipeline nor a playbook or directive of the workspace.",
+    "The step fails when it is reached. Pipelines go by their declared names, not by those of files; a file with\n"
+    "several registers them as `KEY.NAME`.",
     "- call: {pipeline: reprot}",
     "- call: {pipeline: report}",
 )
@@ -117,4 +117,12 @@ ARGUMENTS = _warning(
     "an argument is looked at.",
     "- tool: {name: file__read, args: {file: notes.txt}}",
     "- tool: {name: file__read, args: {path: notes.txt}}",
+)
+CALLEE_INPUTS = _warning(
+    "PL114",
+    "document-inputs",
+    "A playbook or directive that is called is not given what it needs, or is given what it does not take.",
+    "`pass` is all that it gets, by the names of its inputs. The step fails when it is reached.",
+    "- call: {pipeline: greet_guest}",
+    "- call: {pipeline: greet_guest, pass: [guest]}",
 )

@@ -207,3 +207,21 @@ ARTIFACT_LINE = _lint(
     "## ARTIFACTS\n\nA json file.",
     "## ARTIFACTS\n\ntype: json",
 )
+UNKNOWN_CALLEE = _lint(
+    "PB225",
+    "unknown-callee",
+    "`@tool(quire, NAME)` names neither a built-in tool nor a document of the workspace.",
+    "A document is a registered pipeline, a playbook in the workspace's folder or in `playbooks/`, or a directive.\n"
+    "The run could not start.",
+    '@tool(quire, room_pric, {"nights": 2})',
+    '@tool(quire, room_price, {"nights": 2})',
+)
+CALLEE_INPUTS = _lint(
+    "PB226",
+    "callee-inputs",
+    "A document that is called is not given what it needs, or is given what it does not take.",
+    "The step would fail. A value with a placeholder in it is known only when the step runs: only its name is looked\n"
+    "at.",
+    '@tool(quire, room_price, {"night": 2})',
+    '@tool(quire, room_price, {"nights": 2})',
+)

@@ -1,0 +1,75 @@
+"""Calls of other documents, `@tool(quire, NAME, {…})`: whether there is such a one, and whether it takes the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from quire.diagnostics import Diagnostic
+from quire.formats.called import Called
+from quire.formats.playbook.arguments import arguments
+from quire.formats.playbook.codes import lints
+from quire.formats.playbook.facts import family
+from quire.formats.playbook.syntax import Playbook, ToolCall
+from quire.plan.nodes import Arguments, Hole, Template
+from quire.values import Value
+
+CONNECTION = "quire"
+
+
+class Resolver(Protocol):
+    """What checking the calls of a playbook needs to know from elsewhere."""
+
+    def is_built_in(self, name: str) -> bool: ...
+
+    def document(self, name: str) -> Called | None:
+        """The document that a name means, of any format."""
+        ...
+
+
+def check_calls(playbook: Playbook, resolver: Resolver) -> Iterator[Diagnostic]:
+    for parent in playbook.steps:
+        for step in family(parent):
+            if step.tool and step.tool.connection == CONNECTION and not resolver.is_built_in(step.tool.tool):
+                yield from _call(step.tool, resolver)
+
+
+def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:
+    callee = resolver.document(call.tool)
+    if callee is None:
+        message = f"There is no built-in tool and no document {call.tool}"
+        yield Diagnostic(lints.UNKNOWN_CALLEE, message, call.span, "the run could not start")
+        return
+    try:
+        given = arguments(call.arguments)
+    except ValueError:
+        return  # a finding of its own
+    if not isinstance(given, dict):
+        return
+    if missing := callee.missing(given):
+        yield Diagnostic(lints.CALLEE_INPUTS, f"{missing[0].upper()}{missing[1:]}", call.span)
+    for name, hint in callee.unknown(given):
+        message = f"The {callee.format} {callee.name} has no input {name}"
+        yield Diagnostic(lints.CALLEE_INPUTS, message, call.span, "", hint)
+    for name, value in given.items():
+        literal = _literal(value)
+        problem = callee.wrong(name, literal[0]) if literal else ""
+        if problem:
+            message = f"The {callee.format} {callee.name} cannot take this {name}: {problem}"
+            yield Diagnostic(lints.CALLEE_INPUTS, message, call.span)
+
+
+def _literal(value: Arguments) -> tuple[Value] | None:
+    """A value that is the same in every run; None for one that depends on the run."""
+    match value:
+        case Hole():
+            return None
+        case Template():
+            return None if any(value.references()) else ("".join(str(part) for part in value.parts),)
+        case tuple():
+            items = [_literal(one) for one in value]
+            return None if None in items else ([one[0] for one in items if one],)
+        case dict():
+            parts = {name: _literal(one) for name, one in value.items()}
+            return None if None in parts.values() else ({name: one[0] for name, one in parts.items() if one},)
+    return (value,)

@@ -1,0 +1,141 @@
+"""Stores that cannot be used, and runs that somebody else drives: a line that says why, exit 2, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chaos.documents import LEDGER, STORIES, Story
+from tests.chaos.sight import look
+from tests.chaos.stable import Exit, Stable
+from tests.chaos.workspace import Place, make_place
+
+from quire.engine.records import Status
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
+
+PLAYBOOK = STORIES[0]
+RUN = ["run", PLAYBOOK.document, "--script", "script.json", "-q"]
+REFUSED, WAITING = 2, 4
+NOBODY = 65_534
+SLOW = Story(
+    "slow",
+    "slow.yaml",
+    {"slow.yaml": "pipeline: slow\nsteps:\n- tool: {name: note, args: {site: a}}\n- agent: {prompt: go}\n"},
+    [{"contains": "go", "reply": "gone", "delay_ms": 2_500}],
+)
+
+
+@pytest.fixture
+def stable(tmp_path: Path) -> Iterator[Stable]:
+    with Stable(tmp_path / "stable") as stable:
+        yield stable
+
+
+@pytest.fixture
+def waiting(tmp_path: Path, stable: Stable) -> Place:
+    """A run that waits for its first answer."""
+    place = make_place(tmp_path / "place", PLAYBOOK)
+    assert at(stable, place, RUN).code == WAITING
+    return place
+
+
+def at(stable: Stable, place: Place, words: list[str], **how: int) -> Exit:
+    user = how.get("user")
+    return stable.run(words, place.folder, {**place.environ, "CHAOS_LIFE": "0"}, user=user)
+
+
+def refused(exit: Exit, *words: str) -> None:
+    assert exit.code == REFUSED, exit.err
+    (line,) = exit.err.splitlines()
+    assert line.startswith("quire: ")
+    for word in words:
+        assert word in line, line
+    assert exit.out == ""
+
+
+def goes_on(stable: Stable, place: Place) -> None:
+    assert at(stable, place, ["answer", "last", "yes", "-q"]).code == WAITING
+    done = at(stable, place, ["answer", "last", "yes", "-q"])
+    assert (done.code, done.out) == (0, "Tea was made and served.\n"), done.err
+    performed = (place.folder / LEDGER).read_text().splitlines()
+    assert len(performed) == len(set(performed)) == 3
+
+
+def test_a_database_of_a_newer_version(waiting: Place, stable: Stable) -> None:
+    before = _version(waiting, 99)
+    for words in (RUN, ["resume", "last"], ["answer", "last", "yes"], ["runs"], ["inbox"]):
+        refused(at(stable, waiting, words), "was written by a newer Quire (schema 99", "upgrade Quire")
+    _version(waiting, before)
+    goes_on(stable, waiting)
+
+
+def _version(place: Place, version: int) -> int:
+    connection = sqlite3.connect(place.database)
+    before: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    connection.execute(f"PRAGMA user_version = {version}")
+    connection.close()
+    return before
+
+
+def test_a_read_only_disk(waiting: Place, stable: Stable) -> None:
+    folder = str(waiting.database.parent)
+    kept = waiting.folder.parent / "kept"
+    shutil.move(folder, kept)
+    Path(folder).mkdir()
+    _mount("--bind", str(kept), folder)
+    try:
+        _mount("-o", "remount,bind,ro", folder)
+        for words in (RUN, ["resume", "last"], ["answer", "last", "yes"]):
+            refused(at(stable, waiting, words), "is read-only: make the file and its folder writable")
+        _mount("-o", "remount,bind,rw", folder)
+        goes_on(stable, waiting)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def _mount(*words: str) -> None:
+    done = subprocess.run(["mount", *words], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"nothing can be mounted here: {done.stderr.strip()}")
+
+
+def test_no_permission(stable: Stable) -> None:
+    with tempfile.TemporaryDirectory(prefix="quire-chaos-") as name:
+        place = make_place(Path(name) / "place", PLAYBOOK)
+        assert at(stable, place, RUN).code == WAITING
+        shut, user = (0o700, NOBODY) if os.getuid() == 0 else (0o000, None)
+        for folder in (Path(name), place.folder.parent):
+            folder.chmod(0o755)
+        place.database.parent.chmod(shut)
+        try:
+            how = {} if user is None else {"user": user}
+            for words in (RUN, ["resume", "last"], ["answer", "last", "yes"]):
+                refused(at(stable, place, words, **how), str(place.database.parent), "permi")
+        finally:
+            place.database.parent.chmod(0o755)
+        goes_on(stable, place)
+
+
+def test_two_processes_drive_one_run(tmp_path: Path, stable: Stable) -> None:
+    place = make_place(tmp_path / "place", SLOW)
+    environ = {**place.environ, "CHAOS_LIFE": "0"}
+    with Stable(tmp_path / "other") as other:
+        other.start(["run", SLOW.document, "--script", "script.json", "-q"], place.folder, environ)
+        deadline = time.monotonic() + 30
+        while not ((seen := look(place, tmp_path / "look").main) and seen.results()):
+            assert time.monotonic() < deadline
+        refused(stable.run(["resume", seen.row.id], place.folder, environ), "is being driven by another process")
+        first = other.finish()
+    assert (first.code, first.out) == (0, "gone\n"), first.err
+    (run,) = look(place, tmp_path / "look").runs
+    assert run.row.status is Status.COMPLETED
+    assert len((place.folder / LEDGER).read_text().splitlines()) == 1

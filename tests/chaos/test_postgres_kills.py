@@ -1,0 +1,109 @@
+"""The same on PostgreSQL: clients that are killed, and a server that is."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.chaos.documents import STORIES, Story
+from tests.chaos.life import Life, calm_life
+from tests.chaos.stable import Stable
+from tests.chaos.storm import storm, told
+from tests.chaos.workspace import make_place
+
+pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
+
+from tests.store.postgres_server import PostgresServer, shared_server
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
+
+KILLS = 16
+SECONDS = 5.0
+COULD_NOT_GO_ON = 2
+
+
+class MortalServer(PostgresServer):
+    """Dies as a machine's memory killer would have it, and is started again."""
+
+    def kill(self) -> None:
+        os.kill(int((self._folder / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def revive(self) -> None:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                return self.start()
+            except subprocess.CalledProcessError:
+                # Processes of the dead server have not all noticed yet.
+                if time.monotonic() > deadline:
+                    raise
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[MortalServer]:
+    server = MortalServer(Path(tempfile.mkdtemp(prefix="quire-pg-")))
+    yield server
+    server.remove()
+
+
+@pytest.mark.parametrize("story", STORIES[1:], ids=lambda story: str(story.name))
+def test_clients_are_killed(story: Story, tmp_path: Path) -> None:
+    server = shared_server()
+    with Stable(tmp_path / "stable") as stable:
+        found = storm(
+            stable,
+            tmp_path,
+            story,
+            KILLS,
+            int(time.time()),
+            deadline=time.monotonic() + SECONDS,
+            kills_per_life=5,
+            url=lambda: server.url(schema=server.new_schema()),
+        )
+    assert not found.report, found.report
+    assert found.kills >= 3
+
+
+@pytest.mark.parametrize("story", STORIES[2:], ids=lambda story: str(story.name))
+def test_the_server_is_killed_while_a_run_goes_on(mortal: MortalServer, story: Story, tmp_path: Path) -> None:
+    seed = int(time.time())
+    draw = random.Random(seed)
+
+    away = False
+
+    def strike() -> bool:
+        nonlocal away
+        mortal.kill()
+        away = True
+        both = draw.random() < 0.3
+        if not both:
+            repair()
+        return both
+
+    def repair() -> None:
+        nonlocal away
+        if away:
+            mortal.revive()
+            away = False
+
+    with Stable(tmp_path / "stable") as stable:
+        calm = calm_life(stable, tmp_path / "calm", story, mortal.url(schema=mortal.new_schema()))
+        place = make_place(tmp_path / "struck", story, url=mortal.url(schema=mortal.new_schema()))
+        life = Life(
+            stable, place, draw, kills=3, cold_share=0, strike=strike, repair=repair, tolerated=(COULD_NOT_GO_ON,)
+        )
+        lived = life.live()
+    assert not lived.problems, told(lived, seed, story)
+    life.judge.end(lived.sight, calm.sight, place.folder, calm.place.folder)
+    assert not life.judge.problems, told(lived, seed, story)
+    assert lived.output == calm.output
+    assert lived.kills >= 1
+    assert not any("Traceback" in said for said in lived.said)

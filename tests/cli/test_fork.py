@@ -1,0 +1,134 @@
+"""`quire fork` at the front door: what it says, what it prints, which numbers it ends with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+DOCUMENT = """# Three
+
+## STEP 1: First
+
+First.
+
+@output(first)
+
+## STEP 2: Second
+
+Second after {{first}}.
+
+@output(second)
+
+## STEP 3: Third
+
+Third after {{first}} and {{second}}.
+"""
+Said = Callable[[], tuple[str, str]]
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
+
+
+@pytest.fixture
+def run(workspace: Path, said: Said) -> str:
+    (workspace / "three.md").write_text(DOCUMENT)
+    (workspace / "replies.json").write_text('["one", {"contains": "Second", "reply": "two"}, {"default": "end"}]')
+    assert main(["run", "three.md", "-q", "--script", "replies.json"]) == 0
+    said()
+    assert main(["runs", "--json"]) == 0
+    return str(json.loads(said()[0])[0]["id"])
+
+
+def test_it_drives_at_once_and_names_its_origin(run: str, said: Said) -> None:
+    assert main(["fork", "last", "--from", "2", "--set", "first=ONE"]) == 0
+    out, err = said()
+    assert out == "end\n"
+    first, second, *rest = err.splitlines()
+    assert first.endswith(f": from step 2 of {run}, with 1 recorded effect of it")
+    assert second.endswith(f"(as run {run} was started)")
+    assert rest == ["[2/3] Second … done 0.0s", "[3/3] Third … done 0.0s"]
+    assert main(["runs"]) == 0
+    assert f"Three (fork of {run})" in said()[0].splitlines()[1]
+    assert main(["runs", "last"]) == 0
+    assert f"forked    from {run} at step 2" in said()[0]
+    assert main(["runs", "last", "--prompt", "3"]) == 0
+    assert "Third after ONE and two." in said()[0]
+
+
+def test_another_script_is_that_of_the_whole_run(run: str, said: Said, workspace: Path) -> None:
+    (workspace / "other.json").write_text('["not asked again", "TWO", "END"]')
+    assert main(["fork", run, "--from", "2", "--script", "other.json", "--json"]) == 0
+    lines = [json.loads(line) for line in said()[0].splitlines()]
+    assert lines[-1]["named"] == {"first": "one", "second": "TWO"}
+    assert [line["path"] for line in lines if line["type"] == "effect"] == ["2/model", "3/model"]
+
+
+def test_its_own_process(run: str, said: Said) -> None:
+    assert main(["fork", run, "--from", "3", "--detach"]) == 0
+    new = said()[0].strip()
+    deadline = time.monotonic() + 60
+    while True:
+        assert main(["runs", new, "--json"]) == 0
+        status = json.loads(said()[0])["status"]
+        if status == "completed" or time.monotonic() > deadline:
+            break
+    assert status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["last"], "missing option '--from'"),
+        (["last", "--from", "7"], "there is no step 7: the steps are 1, 2, 3"),
+        (["nothing", "--from", "1"], "there is no run nothing"),
+        (["last", "--from", "2", "--set", "frst=x"], "--set frst: the document never mentions frst (did you mean"),
+        (["last", "--from", "2", "--set", "x"], "--set x: write NAME=VALUE"),
+        (["last", "--from", "2", "--limit", "turns=3"], "--limit is for directives"),
+        (["last", "--from", "2", "--model", "a:b", "--script", "x"], "exclude each other"),
+        (["last", "--from", "2", "--detach", "--json"], "--detach has no output of its own"),
+        (["last", "--from", "2", "--model", "nobody:x"], "nobody"),
+    ],
+)
+def test_what_cannot_be_forked(run: str, said: Said, arguments: list[str], message: str) -> None:
+    assert main(["fork", *arguments]) == 2
+    out, err = said()
+    assert message in err.lower() if message.startswith("missing") else message in err
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert main(["runs", "--json"]) == 0
+    assert len(json.loads(said()[0])) == 1
+
+
+def test_an_id_that_is_nearly_right(run: str, said: Said) -> None:
+    wrong = run[:-1] + ("x" if run[-1] != "x" else "y")
+    assert main(["fork", wrong, "--from", "1"]) == 2
+    assert said()[1] == f"quire: there is no run {wrong}: did you mean {run}?\n"
+
+
+def test_a_full_disk_leaves_no_half_file(run: str, workspace: Path) -> None:
+    (workspace / "big.json").write_text(json.dumps(["x" * 300_000, "two", "end"]))
+    assert main(["run", "three.md", "-q", "--script", "big.json"]) == 0
+    code = (
+        "import resource, sys; from quire.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+        "sys.exit(main(['runs', 'export', 'last', '-o', 'run.jsonl']))"
+    )
+    before = sorted(os.listdir(workspace))
+    done = subprocess.run([sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "quire: run.jsonl cannot be written: File too large (nothing is left of it)\n"
+    assert sorted(os.listdir(workspace)) == before

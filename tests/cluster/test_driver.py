@@ -1,0 +1,237 @@
+"""What a worker does with a run that it is to look at, without Temporal: a real store, a tool that can be held up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.engine.house import EchoModel
+
+from quire.cluster.driver import TRIES, Attempt, Driver, Later
+from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
+from quire.documents import Document, read
+from quire.engine.ports import EffectClass
+from quire.engine.records import Status
+from quire.engine.requests import Offered, ToolRequest
+from quire.errors import CannotStart, StoreError, ToolFailed
+from quire.runtime import RunOptions, Runtime
+from quire.source import Source
+from quire.store import open_store
+from quire.values import Value
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import Workspace
+
+STEPS = """
+pipeline: steps
+steps:
+- tool: {name: one, args: {}, output: a}
+- tool: {name: two, args: {}, output: b}
+"""
+ASK = """
+pipeline: asks
+steps:
+- tool: {name: ask, args: {prompt: "Go?", type: confirm}, output: go}
+- tool: {name: one, args: {}, output: a}
+"""
+
+
+class Gates:
+    """Tools that wait until `open` is set; `broken` fails those that it names."""
+
+    def __init__(self) -> None:
+        self.open = asyncio.Event()
+        self.calls: list[str] = []
+        self.broken: set[str] = set()
+
+    def effect_class(self, request: ToolRequest) -> EffectClass:
+        return "write"
+
+    async def call(self, request: ToolRequest, effect_id: str) -> Value:
+        self.calls.append(request.tool)
+        await self.open.wait()
+        if request.tool in self.broken:
+            raise ToolFailed("out of order")
+        return request.tool
+
+    async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
+        return ()
+
+    async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
+        return ()
+
+    async def prompt(self, server: str, name: str) -> str:
+        return ""
+
+
+class House:
+    def __init__(self, folder: Path) -> None:
+        self.gates = Gates()
+        self.said: list[str] = []
+        self.settings = load_settings(Workspace(folder), {"QUIRE_HOME": str(folder / "home")})
+        self.folder = folder
+        self.runtimes: list[Runtime] = []
+        self.runtime = self.process()
+        self.driver = self.worker(self.runtime)
+
+    def process(self) -> Runtime:
+        store = open_store(self.folder / "quire.db", durability="process")
+        runtime = Runtime(self.settings, store, environ={}, model=EchoModel(), tools=self.gates, queue="q")
+        self.runtimes.append(runtime)
+        return runtime
+
+    def worker(self, runtime: Runtime) -> Driver:
+        async def same(runtime: Runtime, run: str) -> Runtime:
+            return runtime
+
+        return Driver(runtime, same, self.said.append)
+
+    async def start(self, text: str, **options: tuple[str, ...]) -> str:
+        return await self.runtime.start(document(text), {}, RunOptions(**options))  # type: ignore[arg-type]
+
+    async def status(self, run: str) -> Status:
+        return (await self.runtime.row(run)).status
+
+
+def document(text: str) -> Document:
+    return read(Source.of(text, "page.yaml"))
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    house = House(tmp_path)
+    yield house
+    for runtime in house.runtimes:
+        await runtime.close()
+
+
+async def called(house: House, times: int) -> None:
+    while len(house.gates.calls) < times:
+        await asyncio.sleep(0)
+
+
+async def test_a_run_that_ends_and_a_run_that_is_not_there(house: House) -> None:
+    house.gates.open.set()
+    run = await house.start(STEPS)
+    outcome = await house.driver.look(Order(run), Attempt(1, None))
+    assert (outcome.status, outcome.rests) == ("completed", ENDED)
+    again = await house.driver.look(Order(run, resume=True), Attempt(1, None))
+    assert (again.rests, house.gates.calls) == (ENDED, ["one", "two"])
+    assert (await house.driver.look(Order("nobody"), Attempt(1, None))).rests == ENDED
+
+
+async def test_a_waiting_run_moves_only_when_there_is_an_answer(house: House) -> None:
+    house.gates.open.set()
+    run = await house.start(ASK)
+    outcome = await house.driver.look(Order(run), Attempt(1, None))
+    row = await house.runtime.row(run)
+    assert (outcome.rests, outcome.expires_at, row.epoch) == (WAITS, row.expires_at, 1)
+    await house.driver.look(Order(run), Attempt(1, None))
+    assert (await house.runtime.row(run)).epoch == 1
+    await house.runtime.answer(run, None, "yes")
+    assert (await house.driver.look(Order(run), Attempt(1, None))).status == "completed"
+
+
+async def test_a_breakpoint_waits_for_somebody_to_resume(house: House) -> None:
+    house.gates.open.set()
+    run = await house.start(STEPS, breakpoints=("1",))
+    assert (await house.driver.look(Order(run), Attempt(1, None))).rests == WAITS
+    # The worker died before it could tell: the next try must not pass the breakpoint.
+    assert (await house.driver.look(Order(run), Attempt(2, 1))).rests == WAITS
+    assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+
+
+async def test_a_failed_run_is_resumed_once_for_each_order(house: House) -> None:
+    house.gates.open.set()
+    house.gates.broken = {"two"}
+    run = await house.start(STEPS)
+    assert (await house.driver.look(Order(run), Attempt(1, None))).status == "failed"
+    assert (await house.driver.look(Order(run), Attempt(1, None))).status == "failed"
+    attempt = Attempt(1, None)
+    assert (await house.driver.look(Order(run, resume=True), attempt)).status == "failed"
+    # The same order once more, because its end was not heard of: that was this try's epoch.
+    await house.driver.look(Order(run, resume=True), Attempt(2, attempt.epoch))
+    assert house.gates.calls == ["one", "two", "two"]
+
+
+async def test_the_owner_of_the_try_before_is_taken_for_dead_and_nobody_else(house: House) -> None:
+    run = await house.start(STEPS)
+    first = asyncio.create_task(house.driver.look(Order(run), Attempt(1, None)))
+    await called(house, 1)
+    other = house.worker(house.process())
+    assert (await other.look(Order(run), Attempt(1, None))).rests == BUSY
+    assert (await other.look(Order(run), Attempt(2, 7))).rests == BUSY
+    second = asyncio.create_task(other.look(Order(run), Attempt(2, 1)))
+    await called(house, 2)
+    house.gates.open.set()
+    assert (await second).status == "completed"
+    assert (await first).rests == BUSY, "the stale owner wrote"
+    # In flight when it was taken over: that may happen twice, what was recorded never.
+    assert house.gates.calls == ["one", "one", "two"]
+
+
+async def test_a_new_try_at_the_same_worker_joins_the_old_one(house: House) -> None:
+    run = await house.start(STEPS)
+    old, new = Attempt(1, None), Attempt(2, 1)
+    first = asyncio.create_task(house.driver.look(Order(run), old))
+    await called(house, 1)
+    second = asyncio.create_task(house.driver.look(Order(run), new))
+    await asyncio.sleep(0)
+    house.driver.cancel(run, old)
+    house.gates.open.set()
+    assert (await first).status == (await second).status == "completed"
+    assert (new.epoch, house.gates.calls) == (1, ["one", "two"])
+
+
+async def test_a_worker_that_stops_parks_and_hands_over(house: House) -> None:
+    run = await house.start(STEPS)
+    look = asyncio.create_task(house.driver.look(Order(run), Attempt(1, None)))
+    await called(house, 1)
+    house.driver.stop()
+    house.gates.open.set()
+    outcome = await look
+    assert (outcome.status, outcome.rests) == ("paused", HANDED_OVER)
+    assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).rests == HANDED_OVER
+    next_worker = house.worker(house.process())
+    # Also where the one that stopped died before it could say so.
+    assert (await next_worker.look(Order(run), Attempt(2, 1))).status == "completed"
+    assert house.gates.calls == ["one", "two"]
+
+
+async def test_a_run_that_cannot_begin_is_given_up_after_some_tries(house: House) -> None:
+    run = await house.start(ASK)
+    house.gates.open.set()
+    await house.driver.look(Order(run), Attempt(1, None))
+    await house.runtime.answer(run, None, "yes")
+
+    async def refuses(runtime: Runtime, run: str) -> Runtime:
+        raise CannotStart("there is no key here")
+
+    driver = Driver(house.process(), refuses, house.said.append)
+    for number in range(1, TRIES):
+        with pytest.raises(Later, match="there is no key here"):
+            await driver.look(Order(run), Attempt(number, None))
+    assert (await driver.look(Order(run), Attempt(TRIES, None))).status == "failed"
+    row = await house.runtime.row(run)
+    assert row.failure is not None and row.failure.message == "there is no key here"
+    last = (await house.runtime.store.events(run))[-1]
+    assert (last.type, last.data["message"]) == ("run_failed", "there is no key here")
+    # Resumed where there is one: the answer is still there.
+    assert (await house.driver.look(Order(run, resume=True), Attempt(1, None))).status == "completed"
+
+
+async def test_a_store_that_is_away_is_never_a_reason_to_give_up(house: House) -> None:
+    run = await house.start(STEPS)
+
+    async def away(runtime: Runtime, run: str) -> Runtime:
+        raise StoreError("the database is away")
+
+    driver = Driver(house.process(), away, house.said.append)
+    waits = []
+    for number in (1, 3, 5, 40):
+        with pytest.raises(Later) as later:
+            await driver.look(Order(run), Attempt(number, None))
+        waits.append(later.value.seconds)
+    assert waits == [2.0, 8.0, 30.0, 30.0]
+    assert await house.status(run) is Status.PENDING

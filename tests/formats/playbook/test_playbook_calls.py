@@ -1,0 +1,77 @@
+"""Calls of other documents from a playbook, as far as `check` can tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire.formats.called import Called
+from quire.formats.playbook.document import check
+from quire.source import Source
+from quire.values import Value
+
+
+def _wrong(name: str, value: Value) -> str:
+    return "it is no number" if name == "nights" and not isinstance(value, int) else ""
+
+
+class Workspace:
+    def is_built_in(self, name: str) -> bool:
+        return name == "file__read"
+
+    def document(self, name: str) -> Called | None:
+        known = {
+            "room_price": Called("pipeline", "room_price", ("nights",), ("nights", "beds"), wrong=_wrong),
+            "say": Called("directive", "say"),
+        }
+        return known.get(name)
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ('@tool(quire, room_price, {"nights": 2})', []),
+        ('@tool(quire, room_price, {"nights": {{n}}, "beds": "{{n}}"})', []),
+        ('@tool(quire, "room_price", {"nights": "{{n}}"})', []),
+        ("@tool(quire, room_price, {{n}})", []),
+        ("@tool(quire, say)", []),
+        ('@tool(quire, say, {"anything": [1, {"a": "b"}]})', []),
+        ('@tool(quire, file__read, {"nights": 2})', []),
+        ('@tool(other, room_pric, {"nights": 2})', []),
+        (
+            '@tool(quire, room_pric, {"nights": 2})',
+            [("PB225", "There is no built-in tool and no document room_pric", "")],
+        ),
+        (
+            "@tool(quire, room_price)",
+            [("PB226", "The pipeline room_price needs nights, which it is not given", "")],
+        ),
+        (
+            '@tool(quire, room_price, {"nights": 1, "bed": 2})',
+            [("PB226", "The pipeline room_price has no input bed", "did you mean beds?")],
+        ),
+        (
+            '@tool(quire, room_price, {"nights": 1, "colour": 2})',
+            [("PB226", "The pipeline room_price has no input colour", "it takes nights, beds")],
+        ),
+        (
+            '@tool(quire, room_price, {"nights": "two"})',
+            [("PB226", "The pipeline room_price cannot take this nights: it is no number", "")],
+        ),
+        (
+            '@tool(quire, room_price, {"nights": [1, 2]})',
+            [("PB226", "The pipeline room_price cannot take this nights: it is no number", "")],
+        ),
+    ],
+)
+def test_calls(call: str, found: list[tuple[str, str, str]]) -> None:
+    text = f"# T\n\n## INPUTS\n\n- `n` (number): N\n\n## STEP 1: A\n\n{{{{n}}}}\n\n## STEP 2: B\n\n{call}\n"
+    diagnostics = check(Source.of(text, "a.playbook.md"), Workspace())
+    assert [(one.code.id, one.message, one.help) for one in diagnostics] == found
+    assert check(Source.of(text, "a.playbook.md")) == ()
+
+
+def test_calls_of_sub_steps_are_looked_at() -> None:
+    arm = '```if a == "x"```\n\n### STEP 1a: B\n\n@tool(quire, nobody)\n\n```endif```\n'
+    text = f"# T\n\n## INPUTS\n\n- `a` (string): A\n\n## STEP 1: A\n\n{arm}"
+    (one,) = check(Source.of(text, "a.playbook.md"), Workspace())
+    assert (one.code.id, text[one.span.start : one.span.end]) == ("PB225", "@tool(quire, nobody)")
