@@ -3,7 +3,7 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 
-.PHONY: setup demo test check bench simulate lock clean
+.PHONY: setup demo test check bench simulate chaos lock clean
 
 setup: .venv/.ready
 
@@ -32,6 +32,10 @@ bench: setup
 simulate: setup
 	QUIRE_EVERY_POINT=1 $(BIN)/python -m pytest -n 2 tests/simulation/test_every_point.py
 	$(BIN)/python -m quire.testing.simulator --seeds $(SEEDS) --jobs 2
+
+# Kills so many real processes with -9 (STORE=postgresql, STORY=pipeline and SEED=1 choose which and how).
+chaos: setup
+	$(BIN)/python -m tests.chaos --kills $(or $(N),2000) $(if $(STORE),--store $(STORE)) $(if $(STORY),--story $(STORY)) $(if $(SEED),--seed $(SEED))
 
 # Needs the `uv` command; everybody else only reads the result.
 lock:

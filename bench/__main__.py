@@ -7,7 +7,19 @@ import sys
 
 from bench.rows import show
 
-BENCHES = ("parse", "startup", "engine", "store", "expr", "pipeline_parse", "pipeline", "trust", "thread", "langgraph_peer")
+BENCHES = (
+    "parse",
+    "startup",
+    "engine",
+    "store",
+    "waiting",
+    "expr",
+    "pipeline_parse",
+    "pipeline",
+    "trust",
+    "thread",
+    "langgraph_peer",
+)
 
 
 def main(names: list[str]) -> int:

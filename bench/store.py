@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
+from bench import store_postgres
 from bench.engine import commits, raw_file
 from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
@@ -31,7 +32,8 @@ EFFECTS = 10_000
 
 def measure(folder: Path | None = None) -> list[Row]:
     with tempfile.TemporaryDirectory(dir=folder) as here:
-        return asyncio.run(_measure(Path(here)))
+        rows = asyncio.run(_measure(Path(here)))
+    return [*rows, *store_postgres.measure(folder)]
 
 
 async def _measure(here: Path) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What a journaled effect costs on PostgreSQL, against the least that one commit costs over the same kind of connection.
+"""What a journaled effect costs on PostgreSQL, against one commit of a small row over the same kind of connection.
 
     python -m bench.store_postgres [FOLDER]
 

@@ -30,7 +30,10 @@ def main() -> int:
         for story in stories:
             started = time.monotonic()
             found = _storm(stable, folder / story.name, story.name, -(-asked.kills // len(stories)), asked)
-            print(f"{story.name} on {asked.store}, seed {asked.seed}: {found} ({time.monotonic() - started:.0f} s)")
+            print(
+                f"{story.name} on {asked.store}, seed {asked.seed}: {found} ({time.monotonic() - started:.0f} s)",
+                flush=True,
+            )
             if found.report:
                 failed = True
                 print(found.report)

@@ -59,9 +59,8 @@ class Life:
 
     def live(self) -> Lived:
         scratch = self.place.folder.parent / "look"
-        lived = Lived(self.place, Sight())
+        lived = Lived(self.place, look(self.place, scratch))
         for life in range(MOST_PROCESSES):
-            lived.sight = look(self.place, scratch)
             self.judge.look(lived.sight, life)
             lived.problems = self.judge.problems
             if lived.problems:
@@ -73,10 +72,11 @@ class Life:
             self.disturb(left)
             exit, kill, words, struck = self._process(life, lived.sight, left > 0)
             self.repair()
+            before, lived.sight = lived.sight, look(self.place, scratch)
             lived.told.append(_line(life, words, exit, kill))
             if struck:
                 lived.kills += 1
-                lived.hits[hit(lived.sight, look(self.place, scratch), life, kill)] += 1
+                lived.hits[hit(before, lived.sight, life, kill)] += 1
             if not exit.killed and exit.code not in (0, WAITING, *self.tolerated):
                 lived.problems.append(f"process {life} (quire {shlex.join(words)}) ended with {exit.code}:\n{exit.err}")
                 return lived

@@ -63,12 +63,6 @@ def _free(folder: Path) -> int:
 
 
 @pytest.fixture
-def stable(tmp_path: Path) -> Iterator[Stable]:
-    with Stable(tmp_path / "stable") as stable:
-        yield stable
-
-
-@pytest.fixture
 def small_disks() -> Iterator[Callable[[Place], SmallDisk]]:
     disks: list[SmallDisk] = []
 

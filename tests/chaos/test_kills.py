@@ -24,9 +24,8 @@ FEWEST = 8
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: str(story.name))
-def test_kill_9_at_any_moment(story: Story, tmp_path: Path) -> None:
-    with Stable(tmp_path / "stable") as stable:
-        seed = int(time.time())
-        found = storm(stable, tmp_path, story, KILLS, seed, deadline=time.monotonic() + SECONDS, kills_per_life=8)
+def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stable: Stable) -> None:
+    deadline = time.monotonic() + SECONDS
+    found = storm(stable, tmp_path, story, KILLS, int(time.time()), deadline=deadline, kills_per_life=8)
     assert not found.report, found.report
     assert found.kills >= FEWEST

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -47,7 +46,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 @pytest.fixture
 def run(workspace: Path, said: Said) -> str:
     (workspace / "three.md").write_text(DOCUMENT)
-    (workspace / "replies.json").write_text('["one", {"contains": "Second", "reply": "two"}, {"default": "end"}]')
+    (workspace / "replies.json").write_text('["one", {"contains": "Second after", "reply": "two"}, {"default": "end"}]')
     assert main(["run", "three.md", "-q", "--script", "replies.json"]) == 0
     said()
     assert main(["runs", "--json"]) == 0
@@ -127,8 +126,8 @@ def test_a_full_disk_leaves_no_half_file(run: str, workspace: Path) -> None:
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
         "sys.exit(main(['runs', 'export', 'last', '-o', 'run.jsonl']))"
     )
-    before = sorted(os.listdir(workspace))
+    before = sorted(path.name for path in workspace.iterdir())
     done = subprocess.run([sys.executable, "-c", code], cwd=workspace, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "quire: run.jsonl cannot be written: File too large (nothing is left of it)\n"
-    assert sorted(os.listdir(workspace)) == before
+    assert sorted(path.name for path in workspace.iterdir()) == before

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -150,7 +149,7 @@ def test_backup(invoke: Invoke, run: str) -> None:
     connection.close()
     again = invoke(command, "backup", "copy.db")
     assert (again.exit_code, again.stderr) == (2, "error: copy.db is there already: name a file that is not\n")
-    assert sorted(name for name in os.listdir() if "copy" in name) == ["copy.db"]
+    assert [path.name for path in Path().iterdir() if "copy" in path.name] == ["copy.db"]
 
 
 def test_a_store_of_a_newer_version_is_refused_by_all_of_them(

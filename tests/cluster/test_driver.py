@@ -107,8 +107,9 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
 
 
 async def called(house: House, times: int) -> None:
-    while len(house.gates.calls) < times:
-        await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        while len(house.gates.calls) < times:
+            await asyncio.sleep(0)
 
 
 async def test_a_run_that_ends_and_a_run_that_is_not_there(house: House) -> None:

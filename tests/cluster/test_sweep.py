@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.cluster.test_driver import ASK, STEPS, House
+from tests.cluster.test_driver import ASK, STEPS, House, called
 
 from quire.cluster.driver import Attempt
 from quire.cluster.orders import Order
@@ -57,8 +57,7 @@ async def test_answered_and_interrupted_runs_get_a_signal_waiting_ones_none(hous
     process = house.process()
     drive = asyncio.create_task(process.drive(lost))
     house.gates.open.clear()
-    while not house.gates.calls:
-        await asyncio.sleep(0)
+    await called(house, 1)
     assert [await sweep.once() for _ in range(4)] == [0, 0, 0, 0]
     await process.store.close()
     await house.runtime.answer(asking, None, "yes")

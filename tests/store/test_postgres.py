@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -28,6 +30,7 @@ from quire.engine.records import (
 )
 from quire.errors import Fenced, RunBusy, StoreError
 from quire.store import open_store
+from quire.store.keeping import ENDED, Pruned
 from quire.store.postgres import PostgresStore
 from quire.store.postgres_errors import explain, is_away
 from quire.store.postgres_schema import MIGRATIONS, migrate
@@ -509,15 +512,20 @@ class TestUnknownFate:
 class TestRaces:
     """Somebody holds the row of a run; what waits for it sees what was done there, not what was true before."""
 
-    async def behind(self, server: PostgresServer, schema: str, sql: str, work: Awaitable[object]) -> list[object]:
+    async def behind(
+        self, server: PostgresServer, schema: str, sql: str, work: Awaitable[object], waits_for: str = "quire_runs"
+    ) -> list[object]:
         """Starts the work while a transaction with `sql` is open, and commits that when the work waits for it."""
         rival = await psycopg.AsyncConnection.connect(server.url(schema=schema))
         await rival.execute("SELECT 1 FROM quire_runs WHERE id = 'r1' FOR UPDATE")
         await rival.execute(sql.encode())
         task = asyncio.ensure_future(work)
-        waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%%quire_runs%%'"
+        waiting = f"""
+            SELECT count(*) FROM pg_stat_activity
+            WHERE wait_event_type = 'Lock' AND query LIKE '%%{waits_for}%%' AND %s = ANY(pg_blocking_pids(pid))
+        """
         for _ in range(2_000):
-            if task.done() or server.do(waiting) != [(0,)]:
+            if task.done() or server.do(waiting, rival.info.backend_pid) != [(0,)]:
                 break
             await asyncio.sleep(0.002)
         assert not task.done()
@@ -561,6 +569,28 @@ class TestRaces:
         assert result == [Written()]
         assert server.do(f"SELECT place FROM {schema}.quire_journal") == [(place,)]
         assert await store.write(lease, effect(2)) == Written()
+
+    async def test_a_text_that_a_new_run_has_found_is_not_removed(
+        self, server: PostgresServer, schema: str, store: PostgresStore
+    ) -> None:
+        """It was there already, so the new run has put nothing in; and what refers to it is not to be seen yet."""
+        text = "# Shared"
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        await store.create(replace(new_run("old"), pins={"document": digest}, texts={digest: text}))
+        await store.request_cancel("old")
+        found = f"""
+            WITH made AS (
+                INSERT INTO quire_runs (id, title, format, document, created_at, updated_at)
+                VALUES ('r1', '', '', '', 1, 1) RETURNING n
+            ), put AS (
+                INSERT INTO quire_blobs VALUES ('{digest}', 'x') ON CONFLICT DO NOTHING
+            )
+            INSERT INTO quire_pins SELECT n, '{{"document":"{digest}"}}' FROM made
+        """
+        pruned = store.prune(float("inf"), ENDED, dry_run=False, vacuum=False)
+        (result,) = await self.behind(server, schema, found, pruned, waits_for="quire_blobs")
+        assert isinstance(result, Pruned) and (result.runs, result.texts) == (("old",), 0)
+        assert await store.text(digest) == text
 
     def test_two_threads_with_a_store_each(self, server: PostgresServer, schema: str) -> None:
         async def drive(name: str) -> None:

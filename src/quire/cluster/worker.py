@@ -23,6 +23,7 @@ from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
+from quire import __version__
 from quire.cluster.activity import DriveActivity
 from quire.cluster.client import Cluster, connect
 from quire.cluster.driver import Driver, Reopen
@@ -129,6 +130,7 @@ class ClusterWorker:
             max_concurrent_workflow_tasks=4,
             workflow_task_executor=threads,
             workflow_runner=SandboxedWorkflowRunner(restrictions=light),
+            build_id=f"quire {__version__}",  # else all modules are hashed to make one up
             identity=f"quire {os.getpid()}@{socket.gethostname()}",
             # A worker that is gone keeps what was meant for it that long from the others.
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),

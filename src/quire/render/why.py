@@ -141,7 +141,7 @@ def _performed(one: Performed) -> Value:
 def diff_page(a: RunView, b: RunView, found: RunDiff) -> Iterator[str]:
     for name, view in (("A", a), ("B", b)):
         origin = view.pins.origin
-        forked = f", forked from {origin['run']} at {place(str(origin['step']))}" if origin else ""
+        forked = f", forked from {origin.get('run')} at {place(str(origin.get('step')))}" if origin else ""
         yield f"{name} {view.row.id}  {one_line(view.row.title)}  {view.row.status.words}{one_line(forked)}"
     for change in found.about:
         yield from _change(change, "  ")

@@ -73,7 +73,11 @@ class Database:
         self._closed = False
 
     def exists(self) -> bool:
-        return self._connection is not None or self.path.exists()
+        try:
+            return self._connection is not None or self.path.exists()
+        except OSError as error:
+            # A folder that nobody may look into.
+            raise explain(error, self.path) from error
 
     def connection(self) -> sqlite3.Connection:
         if self._connection is None:

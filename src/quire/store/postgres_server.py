@@ -111,8 +111,11 @@ class Server:
 
     async def as_owner(self, work: Work[T]) -> T:
         """On the owner's connection, one after the other. Nobody who is cancelled interrupts it half-way."""
-        task = asyncio.ensure_future(self._patiently(self._owners, work))
-        return await asyncio.shield(task)
+        return await asyncio.shield(asyncio.ensure_future(self.as_owner_unshielded(work)))
+
+    async def as_owner_unshielded(self, work: Work[T]) -> T:
+        """The same for a task that nobody cancels."""
+        return await self._patiently(self._owners, work)
 
     async def owner_transaction(self, work: Work[T]) -> T:
         return await self.as_owner(_whole(work))

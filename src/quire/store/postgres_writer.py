@@ -129,7 +129,7 @@ class Writer:
             return await _write_together(connection, writes)
 
         try:
-            outcomes = await self._server.as_owner(attempt)
+            outcomes = await self._server.as_owner_unshielded(attempt)
         except StoreError as error:
             return error
         for write, outcome in zip(writes, outcomes, strict=True):

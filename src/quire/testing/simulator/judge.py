@@ -34,7 +34,8 @@ def judge(scenario: Scenario, calm: Lived, lived: Lived) -> list[str]:
 
 def _same(calm: Lived, lived: Lived) -> Iterator[str]:
     if lived.row.status is not calm.row.status:
-        yield f"the run is {lived.row.status} in the end, without faults it is {calm.row.status} ({_why(lived)})"
+        ends = f"{lived.row.status} ({_why(lived)}) in the end, without faults it is {calm.row.status} ({_why(calm)})"
+        yield f"the run is {ends}"
         return
     if lived.row.failure != calm.row.failure:
         yield f"the run failed with {lived.row.failure}, without faults with {calm.row.failure}"

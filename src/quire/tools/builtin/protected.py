@@ -78,8 +78,17 @@ class Protection:
                     pending.append(below)
 
     def at_the_top(self, root: Path) -> dict[str, tuple[object, ...]]:
-        """What is protected right in a folder, each with what tells it from another thing of the same name."""
-        return {entry.name: _identity(entry) for entry in _entries(root) if self._may_not_write((entry.name,))}
+        """What is protected right in a folder, each with what tells it from another thing of the same name.
+
+        Also what is right in an `.ai` folder that was opened: its rules are closed all the same."""
+        found: dict[str, tuple[object, ...]] = {}
+        for entry in _entries(root):
+            if self._may_not_write((entry.name,)):
+                found[entry.name] = _identity(entry)
+            elif fold(entry.name) == ".ai" and entry.is_dir(follow_symlinks=False):
+                inner = [one for one in _entries(Path(entry.path)) if self._may_not_write((entry.name, one.name))]
+                found |= {f"{entry.name}/{one.name}": _identity(one) for one in inner}
+        return found
 
     def _may_not_write(self, parts: Sequence[str]) -> bool:
         return self.is_closed(parts) or bool(self._asking(parts))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from quire.testing.simulator.draw import Draw
-from quire.testing.simulator.generate.playbook import UNCERTAIN
+from quire.testing.simulator.generate.playbook import RESUMES, UNCERTAIN
 from quire.testing.simulator.scenario import Scenario
 
 SCHEMA = "schema: Mark\nfields:\n  mark: {type: string}\n  fine: {type: bool}\n---\n"
@@ -181,4 +181,5 @@ def draw_pipeline(draw: Draw) -> Scenario:
         max_parallel=made.max_parallel,
         max_model_calls=calls,
         on_uncertain=policy,
+        resumes=RESUMES,
     )

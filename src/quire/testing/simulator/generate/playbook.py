@@ -7,6 +7,9 @@ from quire.testing.simulator.scenario import Scenario
 from quire.workspace.settings import OnUncertain
 
 UNCERTAIN: tuple[OnUncertain, ...] = ("rerun", "rerun", "rerun", "ask", "fail")
+RESUMES = 16
+"""More than there are steps that fail when they are first done."""
+
 _LETTERS = "abcdefgh"
 
 
@@ -79,4 +82,5 @@ def draw_playbook(draw: Draw) -> Scenario:
     policy = draw.pick(UNCERTAIN)
     name = "simulated.playbook.md"
     # A call that is not made again changes what comes out, and that is what was asked for.
-    return Scenario("playbook", {name: text}, name, {"topic": "tea"}, exact=policy != "fail", on_uncertain=policy)
+    exact = policy != "fail"
+    return Scenario("playbook", {name: text}, name, {"topic": "tea"}, exact, on_uncertain=policy, resumes=RESUMES)
