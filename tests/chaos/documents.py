@@ -277,12 +277,14 @@ def answer_to(prompt: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One document with all that it needs. `document` is what `quire run` is told."""
+    """One document with all that it needs. `document` is what `quire run` is told; no more than `side_by_side` of its
+    tools can be at work at once."""
 
     name: str
     document: str
     files: dict[str, str]
     script: list[dict[str, object]]
+    side_by_side: int = 1
 
 
 STORIES = (
@@ -293,7 +295,7 @@ STORIES = (
         {"rooms.yaml": PIPELINE, "pipelines/move.yaml": MOVE, "pipelines/paint.yaml": PAINT},
         PIPELINE_SCRIPT,
     ),
-    Story("directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT),
+    Story("directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT, 8),
 )
 
 

@@ -21,9 +21,11 @@ _SIGNATURE = re.compile(r"rye:signed:\S+")
 class Judge:
     """Looks after each process. `problems` is empty as long as all is well.
 
+    At most `side_by_side` effects can have been under way when a process died; everything before was recorded.
     With `gaps` the numbers of events may leave some out: what a full disk refused is said again under a new one."""
 
-    def __init__(self, *, gaps: bool = False) -> None:
+    def __init__(self, side_by_side: int, *, gaps: bool = False) -> None:
+        self._side_by_side = side_by_side
         self._gaps = gaps
         self.problems: list[str] = []
         self._results: dict[tuple[str, str], EffectRecord] = {}
@@ -50,6 +52,12 @@ class Judge:
             self.problems.append("a letter is gone")
         self._letters = len(sight.letters)
         self.problems += self._performed(sight)
+        lost = {one.effect for one in sight.ledger if one.life == life - 1} - self._recorded.keys()
+        if len(lost) > self._side_by_side:
+            self.problems.append(
+                f"process {life - 1} left {len(lost)} effects without a record, and only {self._side_by_side} can be "
+                "under way at once"
+            )
 
     def _kept(self, run: RunSeen) -> Iterator[str]:
         """What was recorded is still there, as it was."""

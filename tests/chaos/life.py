@@ -42,7 +42,8 @@ class Lived:
 class Life:
     """`disturb` may do something to the world before each process, given how many kills are left; `strike` something
     else than killing it when its moment comes, and says whether the process is to die as well. `repair` comes before
-    anybody looks. `file_limit` is how large files may get. `tolerated` are the exits that these may cause."""
+    anybody looks. `file_limit` is how large files may get, `gaps` as the judge
+    has it. `tolerated` are the exits that these may cause."""
 
     stable: Stable
     place: Place
@@ -54,8 +55,12 @@ class Life:
     repair: Callable[[], None] = lambda: None
     file_limit: Callable[[], int | None] = lambda: None
     tolerated: tuple[int, ...] = ()
-    judge: Judge = field(default_factory=Judge)
+    gaps: bool = False
+    judge: Judge = field(init=False)
     typical: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.judge = Judge(self.place.story.side_by_side, gaps=self.gaps)
 
     def live(self) -> Lived:
         scratch = self.place.folder.parent / "look"

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos.documents import Story
-from tests.chaos.judge import Judge
 from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.workspace import Place, make_place
@@ -58,7 +57,6 @@ def storm(
             make_drawn(place, story, url(), draw),
             draw,
             kills=min(kills_per_life, kills - found.kills),
-            judge=Judge(),
             typical=typical,
         )
         lived = life.live()

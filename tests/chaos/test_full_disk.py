@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 from tests.chaos.documents import STORIES, Story
-from tests.chaos.judge import Judge
 from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.storm import told
@@ -91,7 +90,7 @@ def test_a_disk_that_fills_up(
         else:
             disk.leave(draw.choice((0, 4_096, draw.randrange(120_000))))
 
-    life = Life(stable, place, draw, kills=0, judge=Judge(gaps=True), disturb=disturb, tolerated=(COULD_NOT_GO_ON,))
+    life = Life(stable, place, draw, kills=0, gaps=True, disturb=disturb, tolerated=(COULD_NOT_GO_ON,))
     _same_in_the_end(life, calm_life(stable, tmp_path / "calm", story), seed, NO_ROOM)
 
 
@@ -108,7 +107,7 @@ def test_files_that_may_not_grow(story: Story, tmp_path: Path, stable: Stable) -
         sizes = [file.stat().st_size for file in (place.database, place.log) if file.exists()]
         return max([16_384, *sizes]) + draw.randrange(40_000)
 
-    life = Life(stable, place, draw, kills=0, judge=Judge(gaps=True), file_limit=limit, tolerated=(COULD_NOT_GO_ON,))
+    life = Life(stable, place, draw, kills=0, gaps=True, file_limit=limit, tolerated=(COULD_NOT_GO_ON,))
     _same_in_the_end(life, calm_life(stable, tmp_path / "calm", story), seed, NO_ROOM, "check the disk and its quota")
 
 

@@ -73,6 +73,10 @@ def damaged(seen: Sight) -> None:
     seen.damage = "row 3 missing from index"
 
 
+def too_many_under_way(seen: Sight) -> None:
+    seen.ledger += [Performed(1, "note", "new"), Performed(1, "note", "newer")]
+
+
 def letter_lost(seen: Sight) -> None:
     seen.letters = ()
 
@@ -91,11 +95,12 @@ def letter_lost(seen: Sight) -> None:
         (wrong_answer, "is stored as 'no'"),
         (damaged, "is damaged"),
         (letter_lost, "a letter is gone"),
+        (too_many_under_way, "only 1 can be under way"),
     ],
     ids=lambda one: one.__name__ if callable(one) else "",
 )
 def test_a_bug_between_two_processes(bug: Callable[[Sight], None], said: str) -> None:
-    judge = Judge()
+    judge = Judge(1)
     letter = Letter(RUN, "L1", "[pipeline] run L1 …", 1.0)
     judge.look(replace(sight(), letters=(letter,)), 1)
     judge.look(fine := replace(sight(), letters=(letter,)), 2)
@@ -106,7 +111,7 @@ def test_a_bug_between_two_processes(bug: Callable[[Sight], None], said: str) ->
 
 
 def test_a_question_that_is_asked_again() -> None:
-    judge = Judge()
+    judge = Judge(1)
     judge.look(sight(), 1)
     answered = sight()
     answered.runs[0].questions = []
@@ -118,7 +123,7 @@ def test_a_question_that_is_asked_again() -> None:
 
 
 def test_what_was_under_way_may_happen_again() -> None:
-    judge = Judge()
+    judge = Judge(1)
     seen = sight()
     seen.runs[0].effects.clear()
     judge.look(seen, 1)
@@ -174,7 +179,7 @@ def letter_read_twice(seen: Sight) -> None:
     ids=lambda one: one.__name__ if callable(one) else "",
 )
 def test_a_bug_in_the_end(bug: Callable[[Sight], None], said: str) -> None:
-    judge = Judge()
+    judge = Judge(1)
     judge.end(ended(), ended(), HERE, HERE)
     assert judge.problems == []
     wrong = ended()

@@ -275,6 +275,20 @@ class TestCommits:
         row = await store.get("r1")
         assert row is not None and (row.input_tokens, row.output_tokens, row.cost) == (3, 6, 1.5)
 
+    async def test_a_bug_in_one_write_leaves_nobody_waiting(
+        self, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lease = await owned(store)
+
+        async def bug(work: object) -> object:
+            monkeypatch.undo()
+            raise RuntimeError("a bug")
+
+        monkeypatch.setattr(store._server, "as_owner_unshielded", bug)
+        monkeypatch.setattr("quire.store.postgres_writer.GROUP", 1)
+        results = await asyncio.gather(*(store.write(lease, effect(n)) for n in (1, 2)), return_exceptions=True)
+        assert [type(result) for result in results] == [RuntimeError, Written]
+
     async def test_large_values_are_kept_once_and_out_of_the_row(
         self, server: PostgresServer, schema: str, store: PostgresStore
     ) -> None:

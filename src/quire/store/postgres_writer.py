@@ -102,8 +102,10 @@ class Writer:
             writes, self._pending = self._pending[:GROUP], self._pending[GROUP:]
             try:
                 await self._flush(writes)
-            except BaseException as error:
-                _fail(writes, error if isinstance(error, Exception) else StoreError("the write was interrupted"))
+            except Exception as error:
+                _fail(writes, error)
+            except BaseException:
+                _fail([*writes, *self._pending], StoreError("the write was interrupted"))
                 raise
 
     async def _flush(self, writes: Sequence[Write]) -> None:
