@@ -35,15 +35,18 @@ class MortalServer(PostgresServer):
     """Dies as a machine's memory killer would have it, and is started again."""
 
     def kill(self) -> None:
-        os.kill(int((self._folder / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        self._killed = int((self._folder / "postmaster.pid").read_text().split()[0])
+        os.kill(self._killed, signal.SIGKILL)
 
     def revive(self) -> None:
+        """It does not start while its predecessor has not been reaped, or has children that did not notice yet."""
         deadline = time.monotonic() + 30
+        while Path(f"/proc/{self._killed}").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
         while True:
             try:
                 return self.start()
             except subprocess.CalledProcessError:
-                # Processes of the dead server have not all noticed yet.
                 if time.monotonic() > deadline:
                     raise
 

@@ -25,6 +25,9 @@ class Loaded:
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         return self._pipelines.get(name)
 
+    def document(self, name: str) -> None:
+        return None
+
     def tools(self) -> Collection[str] | None:
         return None
 

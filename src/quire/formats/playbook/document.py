@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quire.diagnostics import Diagnostic
-from quire.formats.playbook.calls import Resolver
 from quire.formats.playbook.codes import codes
 from quire.formats.playbook.lint import lint
 from quire.formats.playbook.parse import parse
 from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.calls import Resolver
 
 __all__ = ["check", "codes"]
 

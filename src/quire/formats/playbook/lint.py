@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
-from quire.formats.playbook.calls import Resolver, check_calls
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
@@ -15,6 +15,9 @@ from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.suggest import Suggestions
 from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
 from quire.source import Source, Span
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.calls import Resolver
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -26,7 +29,10 @@ def lint(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
-        found += check_calls(reading.playbook, resolver) if resolver else ()
+        if resolver is not None:
+            from quire.formats.playbook.calls import check_calls
+
+            found += check_calls(reading.playbook, resolver)
     return tuple(sorted(found, key=lambda one: one.span.start))
 
 
