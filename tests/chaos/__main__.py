@@ -6,6 +6,7 @@ python -m tests.chaos --kills 2000 [--story playbook|pipeline|directive] [--stor
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 import time
@@ -37,6 +38,8 @@ def main() -> int:
             if found.report:
                 failed = True
                 print(found.report)
+    if not failed:
+        shutil.rmtree(folder)
     return 1 if failed else 0
 
 

@@ -11,8 +11,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-LEDGER = "ledger.txt"
-
 TOOLS = '''"""Tools that write down who called them, and are in no hurry."""
 
 import os
@@ -22,7 +20,7 @@ import quire
 
 
 def _performed(name, effect_id):
-    with open("ledger.txt", "ab", buffering=0) as ledger:
+    with open(os.environ["CHAOS_LEDGER"], "ab", buffering=0) as ledger:
         ledger.write(f"{os.environ['CHAOS_LIFE']} {name} {effect_id}\\n".encode())
         os.fsync(ledger.fileno())
     time.sleep(0.004)
@@ -285,17 +283,31 @@ class Story:
     files: dict[str, str]
     script: list[dict[str, object]]
     side_by_side: int = 1
+    titles: tuple[str, ...] = ()
+    """Those of its runs."""
+
+    @property
+    def script_file(self) -> str:
+        return f"{self.name}.script.json"
+
+    @property
+    def ledger(self) -> str:
+        return f"{self.name}.ledger.txt"
 
 
 STORIES = (
-    Story("playbook", "tea.playbook.md", {"tea.playbook.md": PLAYBOOK}, PLAYBOOK_SCRIPT),
+    Story("playbook", "tea.playbook.md", {"tea.playbook.md": PLAYBOOK}, PLAYBOOK_SCRIPT, titles=("Tea for a guest",)),
     Story(
         "pipeline",
         "rooms.yaml",
         {"rooms.yaml": PIPELINE, "pipelines/move.yaml": MOVE, "pipelines/paint.yaml": PAINT},
         PIPELINE_SCRIPT,
+        side_by_side=6,
+        titles=("rooms",),
     ),
-    Story("directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT, 8),
+    Story(
+        "directive", "chaos/top", {**DIRECTIVES, **LAUNCHES}, DIRECTIVE_SCRIPT, side_by_side=8, titles=("top", "later")
+    ),
 )
 
 
@@ -303,7 +315,7 @@ def write_story(story: Story, folder: Path) -> None:
     files = {
         **story.files,
         "chaos_tools.py": TOOLS,
-        "script.json": json.dumps(story.script),
+        story.script_file: json.dumps(story.script),
         "quire.toml": '[tools]\nmodules = ["chaos_tools"]\n',
     }
     for name, text in files.items():

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tests.chaos.documents import LEDGER
 from tests.chaos.workspace import Place
 
 
@@ -29,7 +28,7 @@ class Kill:
     def trigger(self, place: Place) -> Callable[[float], bool]:
         if self.by == "time":
             return lambda elapsed: elapsed >= self.delay
-        file = place.folder / LEDGER if self.by == "tool" else place.log
+        file = place.folder / place.story.ledger if self.by == "tool" else place.log
         last, left, strike = _stamp(file), self.count, math.inf
 
         def now(elapsed: float) -> bool:

@@ -119,7 +119,7 @@ class Life:
     def _words(self, sight: Sight) -> list[str]:
         """What somebody would do now: start it, answer a question, or go on."""
         if sight.main is None:
-            return ["run", self.place.story.document, "--script", "script.json", "-q"]
+            return ["run", self.place.story.document, "--script", self.place.story.script_file, "-q"]
         run = self.draw.choice(sight.unfinished)
         if run.questions and (run.row.status is Status.AWAITING_INPUT or self.draw.random() < 0.5):
             question = self.draw.choice(run.questions)

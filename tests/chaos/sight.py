@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.chaos.documents import LEDGER
 from tests.chaos.workspace import Place
 
 from quire.engine.ports import Store
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status
-
-OLD_RUN = "old-1"
-"""The run that comes with the database of version 1."""
+from quire.store import open_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +64,20 @@ def effect_id(run: str, path: str) -> str:
 
 
 def look(place: Place, scratch: Path) -> Sight:
-    sight = Sight(ledger=_ledger(place.folder / LEDGER))
+    sight = Sight(ledger=_ledger(place.folder / place.story.ledger))
     if place.url or place.database.exists():
         if not place.url:
-            place.copy(scratch)
-            sight.damage, sight.schema = _inspect(scratch / "quire.db")
-        asyncio.run(_read(place.store(scratch), sight))
+            # What a crash left in the file stays for the next process to find, unless others are at work there.
+            database = place.database if place.shared else place.copy(scratch)
+            sight.damage, sight.schema = _inspect(database)
+        asyncio.run(_read(open_store(place.url or database), sight, place.story.titles))
     return sight
 
 
-async def _read(store: Store, sight: Sight) -> None:
+async def _read(store: Store, sight: Sight, titles: Collection[str]) -> None:
     try:
         for row in await store.list():
-            if row.id == OLD_RUN:
+            if row.title not in titles:
                 continue
             sight.runs.append(
                 RunSeen(

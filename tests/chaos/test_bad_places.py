@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.chaos.documents import LEDGER, STORIES, Story
+from tests.chaos.documents import STORIES, Story
 from tests.chaos.sight import look
 from tests.chaos.stable import Exit, Stable
 from tests.chaos.workspace import Place, make_place
@@ -22,14 +22,15 @@ from quire.engine.records import Status
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
 PLAYBOOK = STORIES[0]
-RUN = ["run", PLAYBOOK.document, "--script", "script.json", "-q"]
+RUN = ["run", PLAYBOOK.document, "--script", PLAYBOOK.script_file, "-q"]
 REFUSED, WAITING = 2, 4
 NOBODY = 65_534
 SLOW = Story(
     "slow",
     "slow.yaml",
     {"slow.yaml": "pipeline: slow\nsteps:\n- tool: {name: note, args: {site: a}}\n- agent: {prompt: go}\n"},
-    [{"contains": "go", "reply": "gone", "delay_ms": 2_500}],
+    [{"contains": "go", "reply": "gone", "delay_ms": 1_500}],
+    titles=("slow",),
 )
 
 
@@ -59,7 +60,7 @@ def goes_on(stable: Stable, place: Place) -> None:
     assert at(stable, place, ["answer", "last", "yes", "-q"]).code == WAITING
     done = at(stable, place, ["answer", "last", "yes", "-q"])
     assert (done.code, done.out) == (0, "Tea was made and served.\n"), done.err
-    performed = (place.folder / LEDGER).read_text().splitlines()
+    performed = (place.folder / place.story.ledger).read_text().splitlines()
     assert len(performed) == len(set(performed)) == 3
 
 
@@ -126,7 +127,7 @@ def test_two_processes_drive_one_run(tmp_path: Path, stable: Stable) -> None:
     place = make_place(tmp_path / "place", SLOW)
     environ = {**place.environ, "CHAOS_LIFE": "0"}
     with Stable(tmp_path / "other") as other:
-        other.start(["run", SLOW.document, "--script", "script.json", "-q"], place.folder, environ)
+        other.start(["run", SLOW.document, "--script", SLOW.script_file, "-q"], place.folder, environ)
         deadline = time.monotonic() + 30
         while not ((seen := look(place, tmp_path / "look").main) and seen.results()):
             assert time.monotonic() < deadline
@@ -135,4 +136,4 @@ def test_two_processes_drive_one_run(tmp_path: Path, stable: Stable) -> None:
     assert (first.code, first.out) == (0, "gone\n"), first.err
     (run,) = look(place, tmp_path / "look").runs
     assert run.row.status is Status.COMPLETED
-    assert len((place.folder / LEDGER).read_text().splitlines()) == 1
+    assert len((place.folder / place.story.ledger).read_text().splitlines()) == 1

@@ -6,19 +6,25 @@ known; a test that fails once in a hundred times has found something all the sam
 
 from __future__ import annotations
 
+import random
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.chaos.documents import STORIES, Story
+from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
-from tests.chaos.storm import storm
+from tests.chaos.storm import storm, told
+from tests.chaos.workspace import make_place, settle_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
 KILLS = 80
-SECONDS = 11.0
+SECONDS = 9.0
+NEIGHBOUR_KILLS = 10
 FEWEST = 8
 """On the slowest machine. Fewer, and the test does not test."""
 
@@ -29,3 +35,24 @@ def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stable: Stable) -> N
     found = storm(stable, tmp_path, story, KILLS, int(time.time()), deadline=deadline, kills_per_life=8)
     assert not found.report, found.report
     assert found.kills >= FEWEST
+
+
+def test_the_death_of_one_does_not_harm_its_neighbour(tmp_path: Path, stable: Stable) -> None:
+    """Two runs are driven and killed at the same time, on one database."""
+    seed = int(time.time())
+    stories = STORIES[0], STORIES[1]
+    calm = [calm_life(stable, tmp_path / f"calm-{story.name}", story) for story in stories]
+    host = replace(make_place(tmp_path / "both", stories[0]), shared=True)
+    places = [host, settle_in(host, stories[1])]
+    with Stable(tmp_path / "other") as other, ThreadPoolExecutor(2) as threads:
+        lives = [
+            Life(one, place, random.Random(seed + number), kills=NEIGHBOUR_KILLS)
+            for number, (one, place) in enumerate(zip((stable, other), places, strict=True))
+        ]
+        both: list[Lived] = list(threads.map(lambda life: life.live(), lives))
+    for life, lived, undisturbed in zip(lives, both, calm, strict=True):
+        assert not lived.problems, told(lived, seed, life.place.story)
+        life.judge.end(lived.sight, undisturbed.sight, life.place.folder, undisturbed.place.folder)
+        assert not life.judge.problems, told(lived, seed, life.place.story)
+        assert lived.output == undisturbed.output
+        assert lived.kills

@@ -5,15 +5,13 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from tests.chaos.documents import Story, write_story
 
-from quire.engine.ports import Store
-from quire.store import open_store
 from quire.trust.keys import SigningKey
 from quire.trust.own import keep, own_key
 from quire.trust.sign_file import sign_file
@@ -28,12 +26,13 @@ VERSION_1 = Path(__file__).parents[1] / "store" / "version_1.sql"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`url` is that of a store elsewhere; empty for the file in the workspace."""
+    """`url` is that of a store elsewhere, empty for the file in the workspace; with `shared` others use that one too."""
 
     folder: Path
     story: Story
     url: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
+    shared: bool = False
 
     @property
     def database(self) -> Path:
@@ -43,17 +42,15 @@ class Place:
     def log(self) -> Path:
         return self.folder / ".quire" / "quire.db-wal"
 
-    def copy(self, to: Path) -> None:
-        """What a crash left in the file stays for the next process to find: whoever looks takes a copy."""
+    def copy(self, to: Path) -> Path:
+        """The database as it is now, elsewhere."""
         if to.exists():
             shutil.rmtree(to)
         to.mkdir(parents=True)
         for file in (self.database, self.log):
             if file.exists():
                 shutil.copy(file, to / file.name)
-
-    def store(self, copied: Path) -> Store:
-        return open_store(self.url or copied / "quire.db")
+        return to / self.database.name
 
 
 def make_place(
@@ -71,7 +68,7 @@ def make_place(
     write_story(story, work)
     settings = [f'[runs]\nexpiry = "7d"\ndurability = "{durability}"\n', f'[store]\nurl = "{url}"\n' if url else ""]
     (home / "quire.toml").write_text("".join(settings))
-    environ = {"QUIRE_HOME": str(home), "NO_COLOR": "1", "TERM": "dumb"}
+    environ = {"QUIRE_HOME": str(home), "NO_COLOR": "1", "TERM": "dumb", "CHAOS_LEDGER": story.ledger}
     confirm(load_settings(find_workspace(work), environ))
     if (work / ".ai").exists():
         _sign(work, home)
@@ -81,6 +78,13 @@ def make_place(
         connection.executescript(VERSION_1.read_text(encoding="utf-8"))
         connection.close()
     return Place(work, story, url, environ)
+
+
+def settle_in(host: Place, story: Story) -> Place:
+    """Another story in the same workspace, with the same database. Neither of them may be a directive: those are signed
+    when their workspace is made."""
+    write_story(story, host.folder)
+    return replace(host, story=story, environ={**host.environ, "CHAOS_LEDGER": story.ledger}, shared=True)
 
 
 def _sign(work: Path, home: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,11 +35,13 @@ def database() -> Iterator[PostgresServer]:
 
 
 async def assert_once(town: Town, runs: list[str], before: dict[str, str], count: int) -> None:
-    """Every effect is recorded; what was recorded at that moment has not been done again."""
-    after, times = await town.recorded(runs), Counter(mark["id"] for mark in town.marks())
+    """Every effect is recorded, and none was done again after that: the call that is recorded is its last.
+
+    `before` is what was recorded at some moment: it has not changed since."""
+    after, last = await town.recorded(runs), {mark["id"]: mark["token"] for mark in town.marks()}
     assert len(after) == count
     assert before.items() <= after.items()
-    assert {times[effect] for effect in before} <= {1}
+    assert after == {effect: token for effect, token in last.items() if effect in after}
 
 
 async def test_temporal_is_not_there_yet(tmp_path: Path, database: PostgresServer) -> None:

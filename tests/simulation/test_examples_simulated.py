@@ -94,6 +94,9 @@ def test_an_example_under_faults_comes_to_what_it_came_to_for_real(
     example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("QUIRE_PYTHON", sys.executable)
+    for module in (EXAMPLES / example.name).glob("*.py"):
+        # Another test may have loaded it from its own copy of the example.
+        monkeypatch.delitem(sys.modules, module.stem, raising=False)
     recorded = _recorded(example, tmp_path)
     files = {}
     for path in sorted((EXAMPLES / example.name).rglob("*")):

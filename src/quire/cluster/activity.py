@@ -63,14 +63,23 @@ class DriveActivity:
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
         work.add_done_callback(lambda _: changed.set())
+        while not work.done():
+            try:
+                await self._watch(work, attempt, changed, limit / BEATS)
+            except asyncio.CancelledError:
+                if not _unwanted():
+                    # Temporal was away, or has given the run to another worker. If somebody drives it, the epoch will
+                    # say so; if nobody does, to stop would only lose time.
+                    continue
+                self._loop.call_soon_threadsafe(self._driver.cancel, order.run, attempt)
+                await asyncio.wait({work}, timeout=PARK_SECONDS)
+                raise
         try:
-            await self._watch(work, attempt, changed, limit / BEATS)
-            return await work
-        except asyncio.CancelledError:
-            # Taken over by another worker, or nobody wants the run driven any more.
-            self._loop.call_soon_threadsafe(self._driver.cancel, order.run, attempt)
-            await asyncio.wait({work}, timeout=PARK_SECONDS)
-            raise
+            if work.cancelled():
+                # This try had joined one that was just being stopped. Never to be told as it is: Temporal does not
+                # try again what says that it was cancelled.
+                raise Later(f"run {order.run} was being parked", 1.0)
+            return work.result()
         except Later as later:
             raise ApplicationError(
                 str(later),
@@ -82,13 +91,22 @@ class DriveActivity:
     async def _watch(
         self, work: asyncio.Future[Outcome], attempt: Attempt, changed: asyncio.Event, seconds: float
     ) -> None:
-        """Beats until the work is done, and as soon as there is another epoch to tell."""
+        """Beats until the work is done, and as soon as there is another epoch to tell.
+
+        Not before: heartbeats are throttled, and the first one must not keep the one with the epoch waiting. Who dies
+        without having told it could not be told from somebody who drives the run by right."""
         while not work.done():
-            if self._pulse.beats():
-                activity.heartbeat(attempt.epoch)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), seconds)
             changed.clear()
+            if not work.done() and self._pulse.beats():
+                activity.heartbeat(attempt.epoch)
+
+
+def _unwanted() -> bool:
+    """Whether somebody has stopped the workflow, rather than lost sight of this worker."""
+    details = activity.cancellation_details()
+    return details is None or not (details.not_found or details.timed_out)
 
 
 def _epoch(info: activity.Info) -> int | None:

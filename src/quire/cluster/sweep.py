@@ -62,7 +62,11 @@ class Sweep:
             *await self._store.list(status=Status.INTERRUPTED, limit=MOST),
             *await self._answered(),
         ]
-        return [row for row in rows if Pins.of(row.pins).queue == self._queue]
+        return [row for row in rows if self._ours(Pins.of(row.pins))]
+
+    def _ours(self, pins: Pins) -> bool:
+        """One that was read from an export can be looked at, and never goes on."""
+        return pins.queue == self._queue and not pins.imported
 
     async def _answered(self) -> list[RunRow]:
         if not isinstance(self._store, SharedStore):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import random
 import signal
@@ -34,6 +35,9 @@ from quire.runtime import Runtime
 from quire.workspace.settings import ClusterSettings
 
 T = TypeVar("T")
+
+# It tells of each error that we report to it, with a trace; what matters of that, this worker says itself.
+logging.getLogger("temporalio.activity").setLevel(logging.CRITICAL)
 
 CONCURRENCY = 20
 GRACE_SECONDS = 30.0

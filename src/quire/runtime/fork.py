@@ -83,6 +83,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         pins,
         origin={"run": view.row.id, "step": place.label, "path": place.path},
         reply_to="",
+        queue=runtime.queue,
         budget=pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
     )
