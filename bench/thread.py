@@ -2,7 +2,7 @@
 
     python -m bench.thread
 
-The turns are driven against a store that keeps everything in memory, so that no disk is in the number; the model
+The turns are driven against a database that never waits for its disk, and only processor time is counted; the model
 and the tool answer at once with two kilobytes each. Composing reads five directives and twenty knowledge items from
 files, verifies each signature and puts the first message together, as `quire run` does.
 """

@@ -26,7 +26,7 @@ VERSION_1 = Path(__file__).parents[1] / "store" / "version_1.sql"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`url` is that of a store elsewhere, empty for the file in the workspace; with `shared` others use that one too."""
+    """`url` is that of a store elsewhere, empty for the file in the workspace; with `shared` others use that too."""
 
     folder: Path
     story: Story
