@@ -18,6 +18,7 @@ BENCHES = (
     "pipeline",
     "trust",
     "thread",
+    "cluster",
     "langgraph_peer",
 )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SLOTS = 20
 RUNS = 80
-STEPS = 20
+STEPS = 40
 DELAY_MS = 200
 HEARTBEAT = 2
 THINK = "pipeline: thinks\nsteps:\n" + "".join(f"- agent: {{prompt: p{at}, output: s{at}}}\n" for at in range(STEPS))

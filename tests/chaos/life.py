@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shlex
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -42,8 +44,8 @@ class Lived:
 class Life:
     """`disturb` may do something to the world before each process, given how many kills are left; `strike` something
     else than killing it when its moment comes, and says whether the process is to die as well. `repair` comes before
-    anybody looks. `file_limit` is how large files may get, `gaps` as the judge
-    has it. `tolerated` are the exits that these may cause."""
+    anybody looks. `file_limit` is how large files may get, `gaps` as the judge has it. `tolerated` are the exits that
+    these may cause. After the moment `until` it is left in peace."""
 
     stable: Stable
     place: Place
@@ -56,6 +58,7 @@ class Life:
     file_limit: Callable[[], int | None] = lambda: None
     tolerated: tuple[int, ...] = ()
     gaps: bool = False
+    until: float = math.inf
     judge: Judge = field(init=False)
     typical: dict[str, float] = field(default_factory=dict)
 
@@ -73,7 +76,7 @@ class Life:
             if lived.sight.done:
                 lived.output = self._output(lived.sight)
                 return lived
-            left = self.kills - lived.kills
+            left = self.kills - lived.kills if time.monotonic() < self.until else 0
             self.disturb(left)
             exit, kill, words, struck = self._process(life, lived.sight, left > 0)
             self.repair()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 import time
@@ -15,7 +16,7 @@ from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.workspace import Place, make_place
 
-KILLS_PER_LIFE = 14
+KILLS_PER_LIFE = 16
 
 
 @dataclass(slots=True)
@@ -39,7 +40,7 @@ def storm(
     kills: int,
     seed: int,
     *,
-    deadline: float | None = None,
+    deadline: float = math.inf,
     url: Callable[[], str] = lambda: "",
     kills_per_life: int = KILLS_PER_LIFE,
 ) -> Storm:
@@ -49,7 +50,7 @@ def storm(
     found = Storm()
     calm = calm_life(stable, folder / "calm", story, url())
     typical: dict[str, float] = {}
-    while found.kills < kills and (deadline is None or time.monotonic() < deadline):
+    while found.kills < kills and time.monotonic() < deadline:
         draw = random.Random(seed)
         place = folder / f"seed-{seed}"
         life = Life(
@@ -58,6 +59,7 @@ def storm(
             draw,
             kills=min(kills_per_life, kills - found.kills),
             typical=typical,
+            until=deadline,
         )
         lived = life.live()
         if not lived.problems:

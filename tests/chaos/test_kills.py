@@ -32,7 +32,7 @@ FEWEST = 8
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: str(story.name))
 def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stable: Stable) -> None:
     deadline = time.monotonic() + SECONDS
-    found = storm(stable, tmp_path, story, KILLS, int(time.time()), deadline=deadline, kills_per_life=8)
+    found = storm(stable, tmp_path, story, KILLS, int(time.time()), deadline=deadline, kills_per_life=20)
     assert not found.report, found.report
     assert found.kills >= FEWEST
 

@@ -69,7 +69,7 @@ def test_clients_are_killed(story: Story, tmp_path: Path, stable: Stable) -> Non
         int(time.time()),
         deadline=time.monotonic() + SECONDS,
         url=lambda: server.url(schema=server.new_schema()),
-        kills_per_life=5,
+        kills_per_life=10,
     )
     assert not found.report, found.report
     assert found.kills >= FEWEST

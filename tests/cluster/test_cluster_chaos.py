@@ -66,7 +66,7 @@ async def test_temporal_vanishes_while_runs_go_on(tmp_path: Path, lasting: Tempo
     database = own_server()
     town = Town(tmp_path, lasting.address, database.url(schema=database.new_schema()))
     try:
-        town.workers(2)
+        worker, _ = town.workers(2)
         runs = await started(town, marks_pipeline(60, 0.2), 8)
         (asking,) = await started(town, ASKING)
         until(lambda: len(town.marks()) > 40, "the runs do not get going")
@@ -76,10 +76,12 @@ async def test_temporal_vanishes_while_runs_go_on(tmp_path: Path, lasting: Tempo
         answered = town.quire("answer", asking, "yes")
         assert (answered.returncode, "it is stored all the same" in answered.stderr) == (0, True), answered.stderr
         until(lambda: len(town.marks()) > 120, "the runs stand still without Temporal")
+        until(lambda: "is away" in worker.said(), "nobody said that Temporal is away")
         before = await town.recorded(runs)
         lasting.start()
         await town.reach([*runs, asking], Status.COMPLETED)
         await assert_once(town, runs, before, 480)
+        until(lambda: "is back" in worker.said(), "nobody said that Temporal is back")
         assert await workflow_result(town, asking) == "completed"
     finally:
         await town.close()

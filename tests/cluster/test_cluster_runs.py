@@ -184,3 +184,13 @@ async def test_quire_run_without_a_cluster(town: Town, settings: str, said: str)
     refused = town.quire("run", "page.yaml", "--cluster")
     assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
     assert "there are no runs" in town.quire("runs").stderr or "no runs yet" in town.quire("runs").stderr
+
+
+async def test_a_worker_that_cannot_start(town: Town) -> None:
+    refused = town.quire("worker", "--namespace", "nowhere")
+    assert (refused.returncode, refused.stdout) == (2, ""), refused.stderr
+    assert "refuses this worker: Namespace nowhere is not found" in refused.stderr
+    (town.folder / "quire.toml").write_text("")
+    for options, said in ((["--temporal", "x:1"], "which store?"), (["--database", "q.db"], "which Temporal server?")):
+        refused = town.quire("worker", *options)
+        assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 CONNECT_SECONDS = 5.0
+_MESSAGE = re.compile(r'message: "([^"]{1,500})"')
+_LONGEST = 200
 RPC = timedelta(seconds=5)
 TASK = timedelta(seconds=5)
 """How long a worker may think about what a workflow does next: milliseconds, unless it is gone."""
@@ -57,7 +60,7 @@ class Cluster:
                 rpc_timeout=RPC,
             )
         except (RPCError, RuntimeError) as error:
-            raise CannotStart(f"Temporal did not take run {run}: {_reason(error)}") from None
+            raise CannotStart(f"Temporal did not take run {run}: {reason(error)}") from None
 
 
 async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> Client:
@@ -75,7 +78,7 @@ async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> C
     except TimeoutError:
         raise CannotStart(f"Temporal at {where.temporal} does not answer") from None
     except (RuntimeError, RPCError, ValueError) as error:
-        raise CannotStart(f"Temporal at {where.temporal} cannot be reached: {_reason(error)}") from None
+        raise CannotStart(f"Temporal at {where.temporal} cannot be reached: {reason(error)}") from None
 
 
 NOT_SET = (
@@ -98,7 +101,9 @@ def require_cluster(settings: Settings) -> ClusterSettings:
     return settings.cluster
 
 
-def _reason(error: BaseException) -> str:
-    """One line of what gRPC has to say, which is often a whole stack."""
-    first = str(error).strip().split("\n")[0]
-    return first if len(first) <= 200 else first[:200] + "…"
+def reason(error: BaseException) -> str:
+    """One line of what gRPC has to say, which often is a whole structure around one message."""
+    text = str(error).strip()
+    messages = _MESSAGE.findall(text)
+    first = messages[-1] if messages else text.split("\n")[0]
+    return first if len(first) <= _LONGEST else first[:_LONGEST] + "…"

@@ -20,13 +20,15 @@ from datetime import timedelta
 from typing import TypeVar
 
 from temporalio.client import Client
+from temporalio.runtime import LoggingConfig, TelemetryConfig, TelemetryFilter
+from temporalio.runtime import Runtime as TemporalRuntime
 from temporalio.service import RPCError
 from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from quire import __version__
 from quire.cluster.activity import DriveActivity
-from quire.cluster.client import Cluster, connect
+from quire.cluster.client import Cluster, connect, reason
 from quire.cluster.driver import Driver, Reopen
 from quire.cluster.sweep import EVERY_SECONDS, Sweep
 from quire.cluster.workflow import RunWorkflow
@@ -68,12 +70,14 @@ class ClusterWorker:
         self._grace = grace
         self._temporal = asyncio.new_event_loop()
         self._interrupts = 0
+        self._away = False
 
     async def run(self) -> None:
         """Until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers go on with them.
 
         Raises `CannotStart` where no retry would help."""
         loop = asyncio.get_running_loop()
+        _hush()
         self._stopped = asyncio.Event()
         self._leaving = asyncio.Event()
         with _signals(loop, self._interrupt):
@@ -116,7 +120,7 @@ class ClusterWorker:
                     await self._leave(worker)
                 await serving
             except (RPCError, RuntimeError) as error:
-                raise CannotStart(f"Temporal at {self._where.temporal} refuses this worker: {error}") from None
+                raise CannotStart(f"Temporal at {self._where.temporal} refuses this worker: {reason(error)}") from None
             finally:
                 sweeping.cancel()
                 stopped.cancel()
@@ -157,8 +161,21 @@ class ClusterWorker:
         while True:
             # Workers that were started together do not all look at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
+            await self._check(cluster)
             with contextlib.suppress(StoreError):
                 await sweep.once()
+
+    async def _check(self, cluster: Cluster) -> None:
+        """Says so when Temporal has gone, and when it is back."""
+        problem = ""
+        try:
+            await self._there(cluster.client.service_client.check_health(timeout=timedelta(seconds=5)))
+        except (RPCError, RuntimeError) as error:
+            problem = reason(error)
+        if bool(problem) != self._away:
+            self._away = bool(problem)
+            where = f"Temporal at {self._where.temporal}"
+            self._say(f"{where} is away ({problem}): runs go on" if problem else f"{where} is back")
 
     async def _connected(self) -> Client | None:
         """Temporal, as soon as it is there; None where somebody stops the worker before."""
@@ -186,6 +203,15 @@ class ClusterWorker:
             return await work
 
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(done(), self._temporal))
+
+
+def _hush() -> None:
+    """Temporal's core writes to stdout, in colours, and repeats itself; that it is away, this worker says itself.
+
+    Its logs must not be forwarded to Python: they come from threads of its own, and one that speaks while the
+    interpreter goes down takes the process with it."""
+    logs = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
+    TemporalRuntime.set_default(TemporalRuntime(telemetry=TelemetryConfig(logging=logs)), error_if_already_set=False)
 
 
 class _Across:
