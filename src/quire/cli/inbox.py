@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import TYPE_CHECKING
 
 import click
@@ -36,14 +37,16 @@ async def _show(runtime: Runtime, as_json: bool) -> None:
 
     questions = await runtime.store.questions()
     letters = (await runtime.store.letters())[-LETTERS:]
-    titles = {run: (await runtime.row(run)).title for run in dict.fromkeys(question.run for question in questions)}
+    titles = await _titles(runtime, {question.run for question in questions})
     if as_json:
         put_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
         return
     now = runtime.clock.now()
+    lines = []
     for question in questions:
-        put_lines([f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}"])
-        put_lines(f"  {line}" for line in question_lines(question, now))
+        lines.append(f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}")
+        lines += (f"  {line}" for line in question_lines(question, now))
+    put_lines(lines)
     for letter in letters:
         came = f"for {one_line(letter.recipient)}, {age(now - letter.at)} ago"
         put_lines([f"{click.style(letter.run, bold=True)}  {came}"])
@@ -52,6 +55,15 @@ async def _show(runtime: Runtime, as_json: bool) -> None:
         click.echo("answer with: quire answer RUN [STEP] VALUE", err=True)
     else:
         click.echo("nothing waits for an answer", err=True)
+
+
+async def _titles(runtime: Runtime, runs: Set[str]) -> dict[str, str]:
+    """Nearly all of them wait, and are read at once; a run that still moves while a branch of it asks is rare."""
+    from quire.engine.records import Status
+
+    waiting = await runtime.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
+    titles = {row.id: row.title for row in waiting}
+    return titles | {run: (await runtime.row(run)).title for run in runs - titles.keys()}
 
 
 def _clipped(line: str) -> str:

@@ -87,8 +87,10 @@ class _Following:
 
     def run(self) -> Generator[Request, Any, Ending]:
         yield Emit("thread_started", self.setup.path, "", {"thread": self.setup.id, "depth": self.setup.depth})
-        for warning in self.composed.warnings:
-            yield Emit("warning", f"{self.setup.path}/start", "", {"message": warning})
+        for number, warning in enumerate(self.composed.warnings):
+            # An event is kept once for a path, so each warning has its own.
+            place = f"{self.setup.path}/start" + (f"/warning[{number}]" if number else "")
+            yield Emit("warning", place, "", {"message": warning})
         try:
             yield from self._offer()
             decided = yield from self._fire("thread_started", f"{self.setup.path}/start")

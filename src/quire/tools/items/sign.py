@@ -99,7 +99,7 @@ class Sign:
         if found := issues(file, Source.of(item.stored, str(item.path))):
             return error("validation failed", item_id=item.id, issues=list(found), path=path)
         if item.type == "directive":
-            self._require_less(item)
+            self._require_less(item, path)
         key = own_key(settings)
         text = sign_text(item.stored, file.kind, file.id, key, self.now(), syntax=file.syntax)
         if len(text.encode()) > MAX_DOCUMENT_BYTES:
@@ -117,7 +117,7 @@ class Sign:
             "effect": effect_id,
         }
 
-    def _require_less(self, item: Item) -> None:
+    def _require_less(self, item: Item, path: str) -> None:
         """Raises `Denied` for a directive that may do what this run may not, by permissions of its own or inherited."""
         thread, whose = read_thread(item), ""
         if not thread.permissions and thread.extends.strip():
@@ -130,7 +130,7 @@ class Sign:
         if excess:
             raise Denied(
                 f"permission denied: signing {item.id} is refused, because it may do what this run may not: "
-                f"{', '.join(excess)}{whose}; take that out, or sign it by hand: quire sign {item.path.name}"
+                f"{', '.join(excess)}{whose}; take that out, or sign it by hand: quire sign {path}"
             )
 
 
