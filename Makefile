@@ -3,7 +3,7 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 
-.PHONY: setup demo test check bench simulate chaos lock clean
+.PHONY: setup demo test check bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -36,6 +36,10 @@ simulate: setup
 # Kills so many real processes with -9 (STORE=postgresql, STORY=pipeline and SEED=1 choose which and how).
 chaos: setup
 	$(BIN)/python -m tests.chaos --kills $(or $(N),2000) $(if $(STORE),--store $(STORE)) $(if $(STORY),--story $(STORY)) $(if $(SEED),--seed $(SEED))
+
+# The same for workers of a cluster, and for Temporal and PostgreSQL under them.
+chaos-cluster: setup
+	QUIRE_CHAOS=1 $(BIN)/python -m pytest tests/cluster/test_cluster_chaos.py
 
 # Needs the `uv` command; everybody else only reads the result.
 lock:

@@ -22,7 +22,8 @@ from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import at_once, went_well
 from quire.errors import ModelFailed, QuireError
 from quire.models.retry import Retrying
-from quire.runtime.runtime import RunOptions, Runtime
+from quire.runtime.options import RunOptions
+from quire.runtime.runtime import Runtime
 from quire.store import open_store
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate

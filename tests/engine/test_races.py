@@ -97,7 +97,7 @@ async def test_a_branch_that_is_stopped_in_the_moment_it_is_answered_leaves_nobo
     def answer_the_other() -> None:
         async def take() -> None:
             await house.answer("1/for_each[0]/for_each[1]/ask", "late")
-            await drives[0]._walker.take_answers()
+            await drives[0]._walker.resting.take_answers()
 
         def step() -> None:
             with pytest.raises(StopIteration):

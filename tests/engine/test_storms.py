@@ -123,7 +123,7 @@ class Storm:
         elif what == "interrupt":
             driving.cancel()
         elif what == "answer" and begun:
-            await begun[0]._walker.take_answers()
+            await begun[0]._walker.resting.take_answers()
 
 
 @pytest.mark.parametrize("seed", range(80))

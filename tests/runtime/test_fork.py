@@ -35,7 +35,7 @@ async def forked(
         made = await fork(runtime, run, step, changes or Changes())
         ended = await runtime.drive(made.run)
         assert ended.status is Status.COMPLETED, ended.failure
-        model = runtime._model
+        model = runtime._models.given
         assert isinstance(model, ScriptedModel)
         return made.run, [call.messages[-1].content for call in model.calls], ended.result
 
@@ -62,7 +62,7 @@ async def test_a_playbook_goes_on_from_a_step(travel: Travel, step: str, asked: 
             if ended.status is Status.AWAITING_INPUT:
                 await runtime.answer(made.run, None, "yes")
             ended = await runtime.drive(made.run)
-        model = runtime._model
+        model = runtime._models.given
         assert isinstance(model, ScriptedModel)
         assert all(want in call.messages[-1].content for call, want in zip(model.calls, asked, strict=True))
         assert ended.status is Status.COMPLETED

@@ -48,4 +48,22 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     from quire.cli.door import enter
 
-    return enter(arguments)
+    code = enter(arguments)
+    if argv is None and "temporalio" in sys.modules:
+        _leave_at_once(code)
+    return code
+
+
+def _leave_at_once(code: int) -> None:
+    """Ends the process without taking the interpreter down.
+
+    The threads of Temporal's core let go of Python objects a moment after the last call has returned. One that does so
+    while the interpreter is being taken down aborts the process, whatever its exit code was to be.
+    """
+    import contextlib
+    import os
+
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

@@ -62,7 +62,7 @@ class Drive:
 
     async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
         """Drives until nothing moves. `opening` is the first write of the drive."""
-        self._root.on_rest = self._walker.on_break = self._still.set
+        self._root.on_rest = self._walker.children.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
         await self._ledger.open(opening)
         self._root.start()
@@ -80,7 +80,7 @@ class Drive:
             if not main.cancelling():  # once: a second one would cut a writing tool's grace short
                 main.cancel()
             await asyncio.gather(main, watch, return_exceptions=True)
-            await self._walker.end()
+            await self._walker.children.end()
 
     async def _settle(self, main: asyncio.Task[Value]) -> Ended:
         while True:
@@ -89,13 +89,13 @@ class Drive:
             still.cancel()
             if main.done():
                 return await self._end(main)
-            if self._walker.broken is not None:
+            if self._walker.children.broken is not None:
                 main.cancel()
                 await asyncio.gather(main, return_exceptions=True)
-                return await self._end_by(self._walker.broken)
+                return await self._end_by(self._walker.children.broken)
             self._still.clear()
             # Who is being cancelled rests branch by branch, and waits for nobody.
-            resting = not self._root.active and not self._walker.waking and not main.cancelling()
+            resting = not self._root.active and not self._walker.resting.waking and not main.cancelling()
             if resting and (parked := await self._park()):
                 return parked
 
@@ -122,7 +122,7 @@ class Drive:
                 return await self._fail(Failure("journal", str(error)), ())
             case CancelRequested() | asyncio.CancelledError():
                 self._ledger.feed.say("run_cancelled")
-                await self._walker.withdraw_all()
+                await self._walker.resting.withdraw_all()
                 await self._ledger.close(RunUpdate(status=Status.CANCELLED))
                 return Ended(Status.CANCELLED, self._ledger.position)
         raise error
@@ -131,7 +131,7 @@ class Drive:
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )
-        await self._walker.withdraw_all()
+        await self._walker.resting.withdraw_all()
         ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
         update = RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by)
         await self._ledger.close(update, self._report(ended), supersede)
@@ -147,11 +147,11 @@ class Drive:
             self._ledger.feed.say("run_paused", label=position)
             await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, expires))
             return Ended(Status.PAUSED, position)
-        await self._walker.withdraw_stale()
+        await self._walker.resting.withdraw_stale()
         update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=expires)
         if await self._ledger.park(update):
             return Ended(Status.AWAITING_INPUT, self._ledger.position)
-        if not await self._walker.take_answers() and not self._walker.waking:
+        if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
             self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
         return None
 
@@ -176,4 +176,4 @@ class Drive:
                     main.cancel()
                     return
                 elif written.answer_waiting:
-                    await self._walker.take_answers()
+                    await self._walker.resting.take_answers()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Fan, Meter, request_hash
+from quire.engine.requests import Effect, Fan, Meter, Metering, request_hash
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -47,9 +47,19 @@ class Journal:
         found = ((path, self._records.get(path)) for path in paths)
         return tuple(path for path, record in found if record is not None and record.kind == "abort")
 
-    def metered(self, paths: Iterable[str]) -> list[Meter]:
-        """What the effects at these paths have used; nothing where there is no record."""
-        return [_meter(self._records.get(path)) for path in paths]
+    def metered(self, asked: Metering) -> list[Meter]:
+        """What these effects have used; nothing where there is no record."""
+        return [_meter(self._records.get(path)) for path in asked.paths] + [self._below(path) for path in asked.below]
+
+    def _below(self, path: str) -> Meter:
+        """A price that nobody knows is not counted."""
+        meters = [_meter(record) for at, record in self._records.items() if at.startswith(f"{path}/")]
+        return Meter(
+            sum(meter.input_tokens for meter in meters),
+            sum(meter.output_tokens for meter in meters),
+            sum(meter.cost or 0.0 for meter in meters),
+            sum(meter.elapsed for meter in meters),
+        )
 
     def model_calls(self) -> int:
         """How many were performed: one that was refused was not."""

@@ -104,7 +104,7 @@ def _follow(walk: Walk, journal: Journal, replayed: Replay, rests: Rests) -> Val
                 if isinstance(request, Fan):
                     answer = _follow_fan(request, journal, replayed, rests)
                 elif isinstance(request, Metering):
-                    answer = journal.metered(request.paths)
+                    answer = journal.metered(request)
                 elif isinstance(request, Spawn):
                     # How it ended, the parent learns from the record of its `Join`.
                     with contextlib.suppress(_Blocked, StepFailed):

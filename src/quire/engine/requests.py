@@ -288,9 +288,11 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Metering:
-    """What the effects at these paths have used. The answer is a list of `Meter`s, read from their records."""
+    """What the effects at these paths have used, and for each path of `below` all effects below it together. The answer
+    is a list of `Meter`s, read from their records."""
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

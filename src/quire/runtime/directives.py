@@ -7,10 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire.documents import Document
-from quire.engine.pipeline.setting import Setting
-from quire.engine.requests import Walk
 from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.interpret import PATH, interpret_directive
+from quire.engine.thread.interpret import PATH
 from quire.engine.thread.setup import Setup
 from quire.engine.thread.start import check_risk, set_up
 from quire.errors import CannotStart, Refused
@@ -18,7 +16,6 @@ from quire.models import Choice
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Plan, Thread
 from quire.runtime.bundles import Gathering
-from quire.runtime.loading import open_document
 from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
@@ -129,20 +126,6 @@ class Directives:
                 if found is not None:
                     return found
         raise CannotStart(f"{document.name} is in no space: directives live below .ai/directives of a workspace")
-
-    def walk(self, pins: Pins, setting: Setting) -> Walk:
-        """The thread of a run from what the run pinned."""
-        return interpret_directive(self.setup(pins, setting))
-
-    def setup(self, pins: Pins, setting: Setting) -> Setup:
-        return set_up(
-            setting.bundles[""],
-            pins.inputs,
-            PATH,
-            overrides=pins.limits,
-            granted=Grants.of(pins.grants),
-            open_document=lambda text: open_document(text, setting),
-        )
 
     def granted_now(self, pins: Pins, now: Grants) -> Grants:
         """What the run had at its start, less what reaches further than the user allows by now.

@@ -10,10 +10,10 @@ from typing import cast
 from quire.diagnostics import nearest
 from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
-from quire.engine.requests import Boundary, request_hash
 from quire.errors import BadInputs, RunState
 from quire.plan.uses import asks_a_model
 from quire.runtime.ids import new_run_id
+from quire.runtime.opening import passed
 from quire.runtime.pins import Pins
 from quire.runtime.places import BREAK, Place, find_place
 from quire.runtime.runtime import Runtime
@@ -161,13 +161,13 @@ def _with_boundary(
             )
         return kept
     path, label = place.before
-    boundary = Boundary(f"{path}{BREAK}", label)
-    stood = next((record for record in kept if record.path == boundary.path), None)
+    boundary = f"{path}{BREAK}"
+    stood = next((record for record in kept if record.path == boundary), None)
     if not sets and (stood is not None or label not in pins.breakpoints):
         return kept
     earlier = cast("Mapping[str, Value]", stood.value) if stood else {}
-    passed = EffectRecord(boundary.path, "break", "ok", request_hash(boundary), now, {**earlier, **sets})
-    return [*(record for record in kept if record is not stood), passed]
+    others = [record for record in kept if record is not stood]
+    return [*others, passed(boundary, label, {**earlier, **sets}, now)]
 
 
 async def _check_reached(

@@ -20,7 +20,8 @@ from quire.errors import QuireError, Refused
 from quire.formats.pipeline.gate import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
-from quire.runtime.runtime import RunOptions, Runtime
+from quire.runtime.options import RunOptions
+from quire.runtime.runtime import Runtime
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value

@@ -1,14 +1,62 @@
-"""What stands for a model in a run that asks none."""
+"""Which model a run asks: the one that is given, else what the user, the directive or the settings say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.errors import ModelFailed
+from quire.models import Choice, choose_model, open_model
+from quire.workspace.requests import require_trusted
+from quire.workspace.settings import Settings
+
+LOCAL_CONTEXT_CHARACTERS = 12_000
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """`given` stands in for all others."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    given: Model | None = None
+
+    def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
+        """Which one a run started now would ask, and why. `wanted` says which one a document would like."""
+        if self.given is not None:
+            return Choice(self.given.name, "given")
+        if asked is None and wanted is not None:
+            choice = wanted()
+        else:
+            choice = choose_model(asked, None, self.settings.models, self.environ)
+        if asked is None and choice.spec.startswith(("http://", "https://")):
+            require_trusted(self.settings)
+        self._check_provider(choice.spec)
+        return choice
+
+    def open(self, spec: str) -> Model:
+        """A model by its name. A run that asks none has none to open."""
+        if self.given is not None:
+            return self.given
+        self._check_provider(spec)
+        return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
+
+    def context_budget(self, spec: str) -> int | None:
+        """The embedded model has little room: without a setting, earlier results take at most half of it."""
+        budget = self.settings.runs.context_budget
+        return LOCAL_CONTEXT_CHARACTERS if budget is None and spec.startswith("local:") else budget
+
+    def _check_provider(self, spec: str) -> None:
+        """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
+        name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
+        if name in self.settings.models.providers:
+            require_trusted(self.settings)
 
 
 class NoModelHere:
+    """Stands for a model in a run that asks none."""
+
     name = "none"
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:

@@ -5,39 +5,38 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import nearest
-from quire.documents import Document, read
+from quire.documents import Document
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpret import interpret
 from quire.engine.journal import Journal
-from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
-from quire.engine.records import Batch, EffectRecord, Letter, NewRun, Question, RunRow, RunUpdate, Status
-from quire.engine.replay import expanded, replay, to_perform_again
-from quire.engine.requests import Boundary, Walk, request_hash
-from quire.engine.thread.bundle import Bundle
+from quire.engine.records import EffectRecord, Letter, NewRun, Question, RunRow, Status
+from quire.engine.replay import replay
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
-from quire.models import Choice, choose_model, open_model
-from quire.plan.nodes import SEMANTICS_VERSION, Plan
+from quire.models import Choice
+from quire.plan.nodes import Plan
 from quire.plan.uses import asks_a_model, has_agents, has_threads, prompt_schemes, tool_calls
-from quire.runtime.callees import Callee, Callees, opened, pinned, read_directive, unpinned
+from quire.runtime.callees import Callee, Callees, pinned
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
 from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
 from quire.runtime.loading import ItemLoader
-from quire.runtime.models import NoModelHere
+from quire.runtime.models import Models
+from quire.runtime.opening import opening
+from quire.runtime.options import RunOptions
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
+from quire.runtime.pinned import Pinned, pinned_profiles, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
 from quire.runtime.view import RunView
@@ -61,25 +60,6 @@ from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from quire.runtime.directives import Directives, Started
-
-LOCAL_CONTEXT_CHARACTERS = 12_000
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """What a run is started with, besides its inputs. `answers` are by step label, `limits` are those of a thread.
-
-    `within` is all that the run may do at most, where another run launches it."""
-
-    model: str | None = None
-    breakpoints: tuple[str, ...] = ()
-    answers: Mapping[str, str] = field(default_factory=dict)
-    unattended: bool = False
-    allow: tuple[str, ...] = ()
-    budget: float | None = None
-    reply_to: str = ""
-    limits: Mapping[str, Value] = field(default_factory=dict)
-    within: Grants | None = None
 
 
 class Runtime:
@@ -108,7 +88,7 @@ class Runtime:
         self.repairs = repairs
         self.queue = queue
         self._environ = os.environ if environ is None else environ
-        self._model = model
+        self._models = Models(settings, self._environ, model)
         self._tools = tools
 
     @classmethod
@@ -135,16 +115,9 @@ class Runtime:
 
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
         """Which model a run started now would use, and why. A directive may say which it wants."""
-        if self._model is not None:
-            return Choice(self._model.name, "given")
-        if asked is None and plan is not None and plan.format == "directive":
-            choice = self.directives.model_of(plan)
-        else:
-            choice = choose_model(asked, None, self.settings.models, self._environ)
-        if asked is None and choice.spec.startswith(("http://", "https://")):
-            require_trusted(self.settings)
-        self._check_provider(choice.spec)
-        return choice
+        if plan is not None and plan.format == "directive":
+            return self._models.choose(asked, lambda: self.directives.model_of(plan))
+        return self._models.choose(asked)
 
     async def start(
         self,
@@ -158,7 +131,7 @@ class Runtime:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
         plan = document.runnable()
         require_signed(self.settings, document.source, document.format)
-        one_model = self._model is not None or options.model is not None
+        one_model = self._models.given is not None or options.model is not None
         callees = self.callees(one_model=one_model).reachable(plan)
         plans = (plan, *(callee.plan for callee in callees.values()))
         granted = default_grants(self.settings, options.allow)
@@ -174,11 +147,9 @@ class Runtime:
             require_trusted(self.settings)
         model = ""
         if choice is not None or asks_a_model(plans):
-            choice = choice or self.choose_model(options.model, plan)
-            model = choice.spec
-            if self._model is None and not self.queue:
-                open_model(model, self.settings.models, self._environ)
+            model = (choice or self.choose_model(options.model, plan)).spec
         if not self.queue:
+            self._models.open(model)
             await self._preflight(plan, options, callees)
         pins = Pins(
             document=document.sha256,
@@ -191,13 +162,13 @@ class Runtime:
             allow=options.allow,
             grants=tuple(sorted(granted.patterns)),
             budget=options.budget,
-            context_budget=self._context_budget(model),
+            context_budget=self._models.context_budget(model),
             callees=pinned(callees),
             reply_to=options.reply_to,
             declared=document.declared,
             key=document.key,
             identity=self.identity,
-            profiles={name: [one.model or "", one.system, list(one.tools)] for name, one in self._agents().items()},
+            profiles=pinned_profiles(self._agents()),
             bundle=started.source.sha256 if started else "",
             keys=started.keys if started else (),
             one_model=one_model,
@@ -234,41 +205,39 @@ class Runtime:
         outermost thread.
         """
         row = await self.row(run)
-        pins, document = await self._pinned(row)
-        if pins.imported:
+        held = await self._pinned(row)
+        if held.pins.imported:
             raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
-        pins = replace(pins, limits={**pins.limits, **(limits or {})})
-        plan = document.runnable()
-        setting = await self._setting(pins)
-        plans = (plan, *setting.documents.values())
+        pins = replace(held.pins, limits={**held.pins.limits, **(limits or {})})
+        held = replace(held, pins=pins)
         async with contextlib.AsyncExitStack() as stack:
-            gate = self._gate(plans, self._grants(plan, pins), run)
+            gate = self._gate(held.plans, self._grants(held.plan, pins), run)
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
             loader = self._loader(run, pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
-            model = self._open(pins.instead or pins.model)
-            other = (lambda spec: model) if pins.instead else self._open
+            model = self._models.open(pins.instead or pins.model)
+            other = (lambda spec: model) if pins.instead else self._models.open
             ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run)
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
             records = await self.store.effects(run)
-            opening = self._opening(row, records, lambda: self._walk(plan, pins, setting), overrides)
-            gone = set(opening.supersede)
+            first = opening(row, records, held.walk, overrides or {}, self.clock.now())
+            gone = set(first.supersede)
             records = [record for record in records if record.path not in gone]
             drive = Drive(
                 lease,
-                Journal([*records, *opening.effects]),
+                Journal([*records, *first.effects]),
                 ports,
-                self._terms(plan, pins, budget),
+                self._terms(held.plan, pins, budget),
                 listen,
                 await self.store.answers(run),
                 lambda ended: () if attached else self._letters(row, pins, ended),
             )
             began(drive)
-            return await drive.until_rest(self._walk(plan, pins, setting), opening)
+            return await drive.until_rest(held.walk(), first)
 
     async def answer(self, run: str, label: str | None, value: str) -> Question:
         """Checks and stores an answer to the open question of a run (of that step, where there are several).
@@ -328,16 +297,14 @@ class Runtime:
         progress: Callable[[Plan], Progress] = Progress.of,
     ) -> RunView:
         """The same for a run that has these records. `progress` makes what listens to the replay."""
-        pins, document = await self._pinned(row)
-        plan = document.runnable()
+        held = await self._pinned(row)
         stands = row.ended_by if row.status is Status.PAUSED else ()
-        setting = await self._setting(pins)
-        thread = self.directives.setup(pins, setting) if plan.format == "directive" else None
+        thread = held.thread()
         replayed = replay(
-            self._walk(plan, pins, setting),
+            held.walk(),
             effects,
-            progress(plan),
-            lambda boundary: boundary.path in stands or boundary.label in pins.breakpoints,
+            progress(held.plan),
+            lambda boundary: boundary.path in stands or boundary.label in held.pins.breakpoints,
         )
         for question in questions:
             step = replayed.progress.step_of(question.path)
@@ -347,49 +314,11 @@ class Runtime:
             replayed.progress.add_effect(record)
         if thread is not None:
             replayed.progress.limits = thread.limits.as_value()
-        bundle = setting.bundles.get("")
-        return RunView(row, pins, document, replayed, effects, questions, thread, bundle)
+        return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle)
 
-    async def _pinned(self, row: RunRow) -> tuple[Pins, Document]:
-        pins = Pins.of(row.pins)
-        if pins.semantics_version != SEMANTICS_VERSION:
-            raise RunState(
-                f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
-                f"this Quire knows version {SEMANTICS_VERSION}"
-            )
-        source = Source.of(await self.store.text(pins.document), row.document)
-        if row.format == "directive":
-            return pins, Document(source, "directive", read_directive(source), ())
-        if pins.declared:
-            plan = unpinned(pins.declared, pins.key, source)
-            return pins, Document(source, "pipeline", plan, (), pins.declared, pins.key)
-        return pins, read(source)
-
-    async def _setting(self, pins: Pins) -> Setting:
-        documents: dict[str, Plan] = {}
-        bundles: dict[str, Bundle] = {}
-        for name, stored in pins.callees.items():
-            callee = cast("Mapping[str, str]", stored)
-            documents[name], bundle = opened(callee, await self.store.text(callee["sha256"]))
-            if bundle is not None:
-                bundles[name] = bundle
-        if pins.bundle:
-            bundles[""] = Bundle.of(await self.store.text(pins.bundle))
-        stored_profiles = cast("Mapping[str, tuple[str, str, list[str]]]", pins.profiles)
-        profiles = {
-            name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored_profiles.items()
-        }
-        spawn = self.settings.spawn
-        return Setting(documents, pins.identity, profiles, self.repairs, spawn.max_pipeline_fan_out_depth, bundles)
-
-    def _walk(self, plan: Plan, pins: Pins, setting: Setting) -> Walk:
-        match plan.format:
-            case "pipeline":
-                return interpret_pipeline(plan, pins.inputs, setting)
-            case "directive":
-                return self.directives.walk(pins, setting)
-        inputs = cast("Mapping[str, str]", pins.inputs)
-        return interpret(plan, inputs, context_budget=pins.context_budget, setting=setting)
+    async def _pinned(self, row: RunRow) -> Pinned:
+        depth = self.settings.spawn.max_pipeline_fan_out_depth
+        return await read_pinned(self.store, row, repairs=self.repairs, fan_out_depth=depth)
 
     def _terms(self, plan: Plan, pins: Pins, budget: float | None) -> Terms:
         runs = self.settings.runs
@@ -397,16 +326,9 @@ class Runtime:
         calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
         return Terms(frozenset(pins.breakpoints), runs.expiry, limit, runs.on_uncertain, calls or None)
 
-    def _open(self, spec: str) -> Model:
-        """A model by its name. A run that asks none has none to open."""
-        if self._model is not None:
-            return self._model
-        self._check_provider(spec)
-        return open_model(spec, self.settings.models, self._environ) if spec else NoModelHere()
-
     def check_model(self, spec: str) -> None:
         """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
-        self._open(spec)
+        self._models.open(spec)
 
     def _agents(self) -> Mapping[str, AgentSettings]:
         return {"default": AgentSettings(), **self.settings.agents}
@@ -419,31 +341,6 @@ class Runtime:
         if not pins.reply_to:
             return ()
         return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
-
-    def _opening(
-        self,
-        row: RunRow,
-        records: Sequence[EffectRecord],
-        begin: Callable[[], Walk],
-        overrides: Mapping[str, Value] | None,
-    ) -> Batch:
-        """The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed."""
-        update = RunUpdate(status=Status.RUNNING)
-        if row.ended_by and row.ended_by[0].endswith("/break"):
-            boundary = Boundary(row.ended_by[0], row.position)
-            passed = EffectRecord(
-                boundary.path, "break", "ok", request_hash(boundary), self.clock.now(), dict(overrides or {})
-            )
-            return Batch(effects=(passed,), update=update)
-        if overrides:
-            raise RunState(
-                f"run {row.id} is {row.status.words} and does not stand at the end of a step: "
-                "values can be set only there"
-            )
-        again = tuple(expanded(row.ended_by, [record.path for record in records]))
-        if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
-            again += to_perform_again(begin, [record for record in records if record.path not in again])
-        return Batch(supersede=again, update=update)
 
     def _grants(self, plan: Plan, pins: Pins) -> Grants:
         """Those of the start that are still granted."""
@@ -504,17 +401,6 @@ class Runtime:
         if calls and isinstance(gate, Gate):
             async with gate:
                 await gate.require(calls)
-
-    def _context_budget(self, spec: str) -> int | None:
-        """The embedded model has little room: without a setting, earlier results take at most half of it."""
-        budget = self.settings.runs.context_budget
-        return LOCAL_CONTEXT_CHARACTERS if budget is None and spec.startswith("local:") else budget
-
-    def _check_provider(self, spec: str) -> None:
-        """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
-        name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
-        if name in self.settings.models.providers:
-            require_trusted(self.settings)
 
 
 def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:

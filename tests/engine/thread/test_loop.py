@@ -173,6 +173,22 @@ async def test_a_person_who_gives_no_more_ends_it(hire: Hire) -> None:
     assert (await crew.go(turns=2)).status is Status.COMPLETED
 
 
+async def test_a_limit_that_is_no_number_is_asked_for_again(hire: Hire) -> None:
+    crew = await hire(
+        {"main": directive("main", meta=hook("limit", "escalate", "so soon"))},
+        {"main": [calls(ls(str(at))) for at in range(4)]},
+    )
+    for slip in ("ten", "nan", "-3"):
+        assert (await crew.go(turns=2)).status is Status.AWAITING_INPUT
+        (question,) = await crew.store.questions(crew.run)
+        await crew.answer(question.path, slip)
+    assert (await crew.go(turns=2)).status is Status.AWAITING_INPUT
+    (question,) = await crew.store.questions(crew.run)
+    assert question.prompt == "main: '-3' is no number.\nA higher limit for turns, or no to end it?"
+    await crew.answer(question.path, "20")
+    assert (await crew.go(turns=2)).status is Status.COMPLETED
+
+
 async def test_after_step_may_suspend_and_a_person_lets_it_go_on(hire: Hire) -> None:
     condition = '<condition path="cost.turns" op="eq" value="1" />'
     crew = await hire(
@@ -243,3 +259,16 @@ async def test_a_question_of_the_model_parks_the_thread(hire: Hire) -> None:
     assert (await crew.go()).status is Status.COMPLETED
     assert "that one" in crew.table.asked[-1].messages[-1].content
     assert len(crew.table.calls) == 2
+
+
+async def test_every_warning_of_the_start_is_kept_and_shown_once(hire: Hire) -> None:
+    context = "<context><before>k/one</before><after>k/two</after></context>"
+    crew = await hire({"main": directive("main", meta=context)}, {"main": [calls(ls()), "fine"]})
+    missing = [
+        "knowledge k/one not found: <before> of main goes without it",
+        "knowledge k/two not found: <after> of main goes without it",
+    ]
+    assert (await crew.go(turns=1)).status is Status.FAILED
+    assert [one.data["message"] for one in crew.events if one.type == "warning" and one.seq] == missing
+    assert (await crew.go()).status is Status.COMPLETED
+    assert [one.data["message"] for one in crew.events if one.type == "warning" and one.seq] == missing

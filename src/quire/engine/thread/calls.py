@@ -13,11 +13,11 @@ from typing import Any
 from quire.engine.call_document import Opened, call_document
 from quire.engine.confine import confined
 from quire.engine.pipeline.invoke import ASK, question
-from quire.engine.requests import Emit, Load, Offered, Request, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, ToolRequest, ToolUse, Walk
 from quire.engine.thread.children import About, Children
 from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
-from quire.engine.thread.purse import SharedPurse
+from quire.engine.thread.purse import Purse, SharedPurse
 from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
@@ -168,7 +168,7 @@ class Calls:
         self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
     ) -> Generator[Request, Any, Told]:
         """A child that is waited for; how it went. Raises `StepFailed` where there can be none."""
-        walk = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
+        walk, _ = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
         return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
 
     def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
@@ -223,8 +223,14 @@ class Calls:
         grants, purse = self.setup.grants, SharedPurse(self.setup.purse)
         setting = replace(opened.setting, grants=grants, purse=purse, limits=self.setup.limits)
         try:
-            walk = call_document(opened.name, given, f"{path}/", path, setting)
-            return (yield from confined(walk, grants, purse))
+            walk = confined(call_document(opened.name, given, f"{path}/", path, setting), grants, purse)
+            try:
+                output = yield from walk
+            except StepFailed:
+                yield from _settled(purse, path)
+                raise
+            yield from _settled(purse, path)
+            return output
         finally:
             self.spent += purse.spent
             self._brought = self._brought or self._brings(opened)
@@ -260,6 +266,12 @@ def _floor() -> StepFailed:
 
 def _as_thread(arguments: Mapping[str, Value]) -> bool:
     return arguments.get("thread") not in (None, "", "inline", False)
+
+
+def _settled(purse: Purse, path: str) -> Steps:
+    """What a failure has cut off, a replay does not walk through: the records say what it has cost."""
+    meters: list[Meter] = yield Metering(below=(path,))
+    purse.settle(meters[0].cost or 0.0)
 
 
 def _asked(arguments: Mapping[str, Value], path: str, label: str) -> Steps:

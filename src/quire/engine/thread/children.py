@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from quire.engine.requests import Halt, Join, Load, Request, Spawn, Walk
+from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Walk
 from quire.engine.thread.bundle import Bundle, BundleResolver
 from quire.engine.thread.compose import compose
 from quire.engine.thread.limits import Cost, resolve_limits, spawn_refused
@@ -35,6 +35,7 @@ class Child:
     """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too."""
 
     path: str
+    purse: Purse
     running: bool = True
     counted: bool = False
 
@@ -61,7 +62,7 @@ class Children:
         self._beside: dict[str, Child] = {}
 
     def running(self) -> list[str]:
-        return [child.path for child in self._beside.values() if child.running]
+        return [name for name, child in self._beside.items() if child.running]
 
     def fork(
         self,
@@ -85,12 +86,12 @@ class Children:
             raise StepFailed("limit_overrides must be an object", kind="arguments")
         aside = arguments.get("async") is True
         share = 1.0 / (sharing + 1 if aside else sharing)  # one part stays with a parent that goes on meanwhile
-        walk = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
+        walk, purse = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
         if not aside:
             return walk
         yield Spawn(f"{path}/thread", walk)
         name = f"{item_id}#{self.started}"
-        self._beside[name] = Child(f"{path}/thread")
+        self._beside[name] = Child(f"{path}/thread", purse)
         return at_once(went_well(FORK, {"thread_id": name, "status": "running"}))
 
     def thread(
@@ -103,8 +104,8 @@ class Children:
         cost: Cost,
         about: About,
         share: float = 1.0,
-    ) -> Generator[Request, Any, Walk]:
-        """The walk of a child, its part of the budget set aside. Raises `StepFailed`."""
+    ) -> Generator[Request, Any, tuple[Walk, Purse]]:
+        """The walk of a child, and its part of the budget, which is set aside. Raises `StepFailed`."""
         from quire.engine.thread.loop import follow
 
         refuse = self._no_room(cost, share)
@@ -128,7 +129,17 @@ class Children:
             told["outside"] = ending.outside
             return cast("Value", told)
 
-        return walk()
+        return walk(), child.purse
+
+    def halt(self, path: str, label: str, names: list[str]) -> Steps:
+        """Stops children. What they have spent, their records say: a replay of them may not have come as far."""
+        children = [self._beside[name] for name in names]
+        paths = tuple(child.path for child in children)
+        yield Halt(path, label, paths)
+        meters: list[Meter] = yield Metering(below=paths)
+        for child, meter in zip(children, meters, strict=True):
+            child.running = False
+            child.purse.settle(meter.cost or 0.0)
 
     def _no_room(self, cost: Cost, share: float) -> tuple[str, str] | None:
         """The limit that leaves no room for another thread, if one does."""
@@ -159,9 +170,7 @@ class Children:
                 self._results(names, found)
                 return {"success": True, "threads": [name for name in names if self._beside[name].running]}
             case "cancel_thread" | "kill_thread":
-                yield Halt(f"{path}/halt", label, paths)
-                for name in names:
-                    self._beside[name].running = False
+                yield from self.halt(f"{path}/halt", label, names)
                 return {"success": True, "cancelled": list(names)}
         known = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
         raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")

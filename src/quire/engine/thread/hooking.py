@@ -31,6 +31,15 @@ class Decided:
     what: Decision
     message: str = ""
 
+    @property
+    def stops(self) -> bool:
+        return self.what in ("fail", "abort")
+
+    @property
+    def asks(self) -> bool:
+        """A person is to say whether the thread goes on."""
+        return self.what in ("escalate", "suspend")
+
 
 @dataclass(slots=True)
 class Hooking:

@@ -13,10 +13,8 @@ from typing import Any, cast
 
 from quire.engine.requests import (
     Boundary,
-    Bounds,
     Emit,
     Fan,
-    Halt,
     HumanRequest,
     Load,
     Message,
@@ -29,17 +27,15 @@ from quire.engine.requests import (
     Request,
     ToolUse,
 )
+from quire.engine.thread.account import RAISABLE, REACHED, Account
 from quire.engine.thread.calls import Calls
 from quire.engine.thread.hooking import Decided, Hooking
-from quire.engine.thread.limits import MOST, Cost, LimitEvent, exceeded
+from quire.engine.thread.limits import MOST
 from quire.engine.thread.returns import RETURN_TOOL, owed, return_tool, returned
 from quire.engine.thread.setup import Ending, Setup
 from quire.engine.thread.told import Told, at_once, failed
 from quire.errors import StepFailed
 from quire.values import Value, encode
-
-LONGEST_REPLY = 4096
-"""Tokens that one reply may have, and that are reserved for it."""
 
 NUDGES = 2
 FAILURES_IN_A_ROW = 3
@@ -49,8 +45,6 @@ SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 PARALLEL = 8
 MOST_CALLS = 200
 """Calls of one turn that are made; a model that wants more of them at once is told so."""
-
-_LIMITS = ("turns_exceeded", "tokens_exceeded", "spend_exceeded", "spend_unknown", "duration_seconds_exceeded")
 
 Steps = Generator[Request, Any, Any]
 
@@ -72,8 +66,7 @@ class _Following:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.composed = setup.composed
-        self.limits = setup.limits
-        self.cost = Cost()
+        self.account = Account(setup.limits, setup.purse)
         self.messages = [Message("user", self.composed.message)]
         self.turn = 0
         self._nudges = 0
@@ -93,17 +86,14 @@ class _Following:
             yield Emit("warning", place, "", {"message": warning})
         try:
             yield from self._offer()
-            decided = yield from self._fire("thread_started", f"{self.setup.path}/start")
-            yield from self._heed(decided, None, f"{self.setup.path}/start")
-            if decided is not None and decided.what in ("fail", "abort"):
-                raise self._stopped(decided.message or "a hook kept the thread from starting", "hook")
+            yield from self._decide("thread_started", f"{self.setup.path}/start", "a hook kept the thread from starting")
             while True:
                 yield from self._one_turn()
         except _Ended as ended:
             ending = ended.ending
         yield from self._stop_children()
         closing = self.composed.success if ending.success else self.composed.failure
-        ending = replace(ending, closing=closing or None, cost=self.cost, outside=self.calls.untrusted)
+        ending = replace(ending, closing=closing or None, cost=self.account.cost, outside=self.calls.untrusted)
         context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
         if ending.success:
             yield from self._fire("after_complete", f"{self.setup.path}/end", context)
@@ -157,13 +147,13 @@ class _Following:
                 reply: Mapping[str, Value] = yield self._request(path)
             except StepFailed as error:
                 yield from self._count(path)
-                if error.kind in _LIMITS:
+                if error.kind in REACHED:
                     yield from self._limit_reached(error, path)
                     continue
                 failures += 1
                 decided = yield from self._fire("error", path, _error(error.kind, error.message, ""))
                 yield from self._heed(decided, error, path)
-                if decided is None or decided.what in ("fail", "abort") or failures >= FAILURES_IN_A_ROW:
+                if decided is None or decided.stops or failures >= FAILURES_IN_A_ROW:
                     raise self._failed(error.message, error.kind) from None
                 continue
             yield from self._count(path, turns=1)
@@ -179,13 +169,6 @@ class _Following:
             self.messages.append(Message("user", letter))
 
     def _request(self, path: str) -> ModelRequest:
-        left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
-        event = exceeded(self.limits, self.cost) or self._purse_empty()
-        bounds = Bounds(
-            reached=(event.limit_code, event.message) if event else None,
-            money=None if self.limits.spend is None else self.setup.purse,
-            tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
-        )
         return ModelRequest(
             path=path,
             label=self._label,
@@ -193,27 +176,14 @@ class _Following:
             messages=tuple(self.messages),
             tools=self._offered,
             model=self.setup.model,
-            bounds=bounds,
+            bounds=self.account.bounds(),
             known=self._known,
         )
-
-    def _purse_empty(self) -> LimitEvent | None:
-        """Nothing is left of what was set aside for this thread. How much that was depends on the moment in which it
-        was started, so it is nothing but a reason to refuse a call: what a hook or a model sees are the limits."""
-        purse = self.setup.purse
-        if self.limits.spend is None or self.cost.spend is None or purse.left > 0:
-            return None
-        return LimitEvent("spend_exceeded", purse.spent, purse.limit)
 
     def _count(self, path: str, *, turns: int = 0) -> Steps:
         meters: list[Meter] = yield Metering((path,))
         for meter in meters:
-            self._spend(meter, turns)
-
-    def _spend(self, meter: Meter, turns: int = 0) -> None:
-        used = Cost(turns, meter.input_tokens, meter.output_tokens, meter.cost, meter.elapsed)
-        self.cost = self.cost.plus(used)
-        self.setup.purse.pay(meter.cost)
+            self.account.pay(meter, turns=turns)
 
     def _said(self, text: str) -> Steps:
         """Text without a tool call: a nudge where more is owed, else the end."""
@@ -247,9 +217,9 @@ class _Following:
             if number >= MOST_CALLS:
                 walks.append(at_once(failed(use.name, _too_many(len(working)))))
                 continue
-            walks.append((yield from self.calls.prepare(use, path, self._label, self.cost, max(1, sharing))))
+            walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
-            self.cost = replace(self.cost, spawns=self.calls.children.started)
+            self.account.count_spawns(self.calls.children.started)
         if walks:
             outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
             told = [cast("Told", outcome.value) for outcome in outcomes]
@@ -261,23 +231,19 @@ class _Following:
         for note in self.hooks.notes:
             self.messages.append(Message("user", note))
         self.hooks.notes.clear()
-        decided = yield from self._fire("after_step", self._at)
-        yield from self._heed(decided, None, self._at)
-        if decided is not None and decided.what in ("fail", "abort"):
-            raise self._stopped(decided.message or "a hook ended the thread", "hook")
+        yield from self._decide("after_step", self._at, "a hook ended the thread")
 
     def _tell(self, use: ToolUse, told: Told, path: str) -> Steps:
         """Gives the model the result of one call; one that went wrong sets off the `error` hooks."""
         meters: list[Meter] = yield Metering(tuple(told["paths"]))
         for meter in meters:
-            self._spend(meter)
+            self.account.pay(meter)
         for cost in (told["cost"], *self.calls.children.unpaid):
             if cost is not None:
-                self._child_cost(cost)
+                self.account.count_child(cost)
         self.calls.children.unpaid.clear()
         self.calls.hear(told["outside"])
-        if self.calls.spent and self.cost.spend is not None:
-            self.cost = replace(self.cost, spend=self.cost.spend + self.calls.spent)
+        self.account.count_documents(self.calls.spent)
         self.calls.spent = 0.0
         self.messages.append(Message("tool", told["content"], answers=use.id))
         said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
@@ -291,16 +257,8 @@ class _Following:
         decided = yield from self._fire("error", path, context)
         error = StepFailed(told["content"], kind=told["kind"])
         yield from self._heed(decided, error, path)
-        if decided is not None and decided.what in ("fail", "abort"):
+        if decided is not None and decided.stops:
             raise self._stopped(decided.message or told["content"], told["kind"])
-
-    def _child_cost(self, cost: Mapping[str, Value]) -> None:
-        """A child's turns and tokens are its own; its time is the parent's too, and its money the purse has counted."""
-        spend = cost["spend"]
-        known = self.cost.spend is not None and isinstance(spend, int | float)
-        total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
-        elapsed = self.cost.elapsed_seconds + cast("float", cost["elapsed_seconds"])
-        self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
 
     def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
         """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""
@@ -326,7 +284,7 @@ class _Following:
         if decided is not None and decided.what in ("retry", "skip"):
             yield from self._refuse_return(use, decided.message or "the outputs were not accepted")
             return
-        if decided is not None and decided.what in ("fail", "abort"):
+        if decided is not None and decided.stops:
             raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
         if read.status == "error":
             raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
@@ -340,29 +298,38 @@ class _Following:
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
         """A limit ends the thread, unless a person whom a hook asks gives it more."""
-        event = exceeded(self.limits, self.cost) or LimitEvent(error.kind, self.cost.spend, self.limits.spend or 0.0)
+        event = self.account.reached(error.kind)
         context: dict[str, Value] = {"limit": event.as_value(), **event.as_value()}
         decided = yield from self._fire("limit", path, context)
         ending = self._failed(error.message, error.kind)
         ending.ending = replace(ending.ending, limit=error.kind)
-        if decided is None or decided.what not in ("escalate", "suspend"):
+        if decided is None or not decided.asks:
             raise ending
         name = error.kind.removesuffix("_exceeded")
-        if name not in ("turns", "tokens", "spend", "duration_seconds"):
+        if name not in RAISABLE:
             raise ending
-        self.hooks.paths.append(f"{path}/ask")
-        prompt = f"{self.setup.id}: {decided.message or error.message} A higher limit for {name}, or no to end it?"
-        answer: str = yield HumanRequest(f"{path}/ask", self._label, f"limit of {name}", "input", prompt)
-        raised = _number(answer)
+        raised = yield from self._ask_for_more(name, decided.message or error.message, path)
         if raised is None:
             raise ending
-        self.limits = self.limits.raised(name, raised)
-        if name == "spend":
-            self.setup.purse.raise_to(raised)
+        self.account.raise_limit(name, raised)
+
+    def _ask_for_more(self, name: str, why: str, path: str) -> Generator[Request, Any, float | None]:
+        """What a person gives as a higher limit; None for a no. Any other answer is a slip, and is asked for again."""
+        prompt, slips = f"{self.setup.id}: {why}\nA higher limit for {name}, or no to end it?", 0
+        while True:
+            asked = f"{path}/ask" + (f"[{slips}]" if slips else "")
+            self.hooks.paths.append(asked)
+            answer: str = yield HumanRequest(asked, self._label, f"limit of {name}", "input", prompt)
+            if answer.strip().lower() in ("", "n", "no"):
+                return None
+            if (given := _number(answer)) is not None:
+                return given
+            slips += 1
+            prompt = f"{self.setup.id}: {answer!r} is no number.\nA higher limit for {name}, or no to end it?"
 
     def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
         """`escalate` and `suspend` put the thread into the inbox: a person says whether it goes on."""
-        if decided is None or decided.what not in ("escalate", "suspend"):
+        if decided is None or not decided.asks:
             return
         why = decided.message or (error.message if error else "a hook suspended the thread")
         self.hooks.paths.append(f"{path}/ask")
@@ -373,13 +340,20 @@ class _Following:
         if answer != "yes":
             raise self._stopped(f"a person stopped the thread: {why}", "stopped")
 
+    def _decide(self, event: str, where: str, otherwise: str) -> Steps:
+        """An event at which hooks may end the thread; `otherwise` is why, where they have no words of their own."""
+        decided = yield from self._fire(event, where)
+        yield from self._heed(decided, None, where)
+        if decided is not None and decided.stops:
+            raise self._stopped(decided.message or otherwise, "hook")
+
     def _fire(self, event: str, where: str, more: Mapping[str, Value] | None = None) -> Steps:
         context: dict[str, Value] = {
             "event": event,
             "directive": self.composed.item_id,
             "thread_id": self.setup.id,
             "turn": self.turn,
-            "cost": self.cost.as_value(),
+            "cost": self.account.cost.as_value(),
             "limits": dict(self.composed.limits_declared),
             "inputs": dict(self.composed.inputs),
             **(more or {}),
@@ -387,17 +361,17 @@ class _Following:
         return (yield from self.hooks.fire(event, where, self._label if self.turn else "", context))
 
     def _hook_directive(self, item_id: str, given: Mapping[str, Value], path: str) -> Steps:
-        told = yield from self.calls.run_directive(item_id, given, path, self._label, self.cost)
-        self.cost = replace(self.cost, spawns=self.calls.children.started)
+        told = yield from self.calls.run_directive(item_id, given, path, self._label, self.account.cost)
+        self.account.count_spawns(self.calls.children.started)
         if told["cost"] is not None:
-            self._child_cost(told["cost"])
+            self.account.count_child(told["cost"])
         self.calls.hear(told["outside"])
         return told["ended"]
 
     def _stop_children(self) -> Steps:
         running = self.calls.children.running()
         if running:
-            yield Halt(f"{self.setup.path}/end/halt", "", tuple(running))
+            yield from self.calls.children.halt(f"{self.setup.path}/end/halt", "", running)
 
     def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
         """An ending that the model is to blame for: when the run is resumed, this turn is done anew."""
@@ -414,7 +388,7 @@ def _too_many(calls: int) -> StepFailed:
 
 
 def _number(answer: str) -> float | None:
-    """The limit that a person gives: None for any answer that is none."""
+    """The limit that a person gives; None for what cannot be one."""
     try:
         number = float(answer)
     except ValueError:

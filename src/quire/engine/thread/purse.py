@@ -13,6 +13,8 @@ class Purse:
     def __init__(self, limit: float, parent: Purse | None = None, share: float = 1.0) -> None:
         """`share` is the part of what the parent has left that may be taken at most."""
         self._parent = parent
+        self._open = parent is not None
+        self._told = 0.0
         self._held = 0.0
         self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
         self.spent = 0.0
@@ -29,17 +31,28 @@ class Purse:
     def raise_to(self, limit: float) -> None:
         """A person gives more; never more than the parent has left."""
         more = limit - self.limit
-        if self._parent is not None:
+        if self._parent is not None and self._open:
             more = min(more, max(0.0, self._parent.left))
             self._parent.hold(more)
         self.limit += more
 
     def close(self) -> None:
         """Gives back what is left. What was spent, the parent has spent."""
-        if self._parent is not None:
+        if self._parent is not None and self._open:
+            self._open = False
             self._parent.hold(-self.limit)
-            self._parent.pay(self.spent)
-            self._parent = None
+            self._tell(self.spent)
+
+    def settle(self, spent: float) -> None:
+        """Closes the purse of a thread that was stopped. `spent` is what its records come to: that may be more than the
+        thread has counted, which a replay stops before it has walked through all of them again."""
+        self.close()
+        self._tell(spent - self._told)
+
+    def _tell(self, more: float) -> None:
+        if self._parent is not None and more > 0:
+            self._told += more
+            self._parent.pay(more)
 
     def hold(self, amount: float) -> None:
         """Sets so much aside: for a child, or for a call that is under way. A negative amount gives it back."""
@@ -61,6 +74,10 @@ class SharedPurse(Purse):
     def pay(self, cost: float | None) -> None:
         super().pay(cost)
         self._owner.pay(cost)
+
+    def settle(self, spent: float) -> None:
+        if spent > self.spent:
+            self.pay(spent - self.spent)
 
     def raise_to(self, limit: float) -> None:
         self._owner.raise_to(limit)

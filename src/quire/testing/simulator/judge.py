@@ -142,9 +142,7 @@ def _limits(scenario: Scenario, lived: Lived) -> Iterator[str]:
     for thread, count in turns.items():
         if scenario.max_turns and count > scenario.max_turns:
             yield f"{thread} took {count} turns, {scenario.max_turns} are allowed"
-    # A drive that goes on does not walk through what was stopped before it, and so counts its money no more.
-    stopped = (*_halted(lived), *_cut(lived)) if lived.witness.drives > 1 else ()
-    spent = sum(one.usage.cost or 0.0 for one in calls if one.usage and not one.path.startswith(stopped))
+    spent = sum(one.usage.cost or 0.0 for one in calls if one.usage)
     if scenario.max_spend and spent > scenario.max_spend + PRICE / 100:
         yield f"${spent:.4f} were spent, ${scenario.max_spend:.4f} are allowed"
     for thread, children in _children(lived).items():

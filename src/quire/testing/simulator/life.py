@@ -15,7 +15,8 @@ from quire.engine.drive import Drive
 from quire.engine.ports import Store
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.errors import Fenced, QuireError, RunBusy, RunState, StoreError
-from quire.runtime.runtime import RunOptions, Runtime
+from quire.runtime.options import RunOptions
+from quire.runtime.runtime import Runtime
 from quire.store import open_store
 from quire.testing.simulator.cast import World
 from quire.testing.simulator.faults import Fault

@@ -15,7 +15,8 @@ from quire.engine.ports import EffectClass, Model, ModelCall, ModelReply, Tools
 from quire.engine.records import Event, Question, Status
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
-from quire.runtime.runtime import RunOptions, Runtime
+from quire.runtime.options import RunOptions
+from quire.runtime.runtime import Runtime
 from quire.store import open_store
 from quire.testing.simulator.cast import Cast, World, answer_to
 from quire.testing.simulator.scenario import Scenario

@@ -1,0 +1,122 @@
+"""A run from what it pinned: its document, all that this one can call, and the walk through them.
+
+The loop of threads is imported where it is needed: it takes longer than all that most runs do before their first step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from quire.documents import Document, read
+from quire.engine.interpret import interpret
+from quire.engine.pipeline import Profile, Setting, interpret_pipeline
+from quire.engine.ports import Store
+from quire.engine.records import RunRow
+from quire.engine.requests import Walk
+from quire.engine.thread.bundle import Bundle
+from quire.engine.thread.setup import Setup
+from quire.errors import RunState
+from quire.plan.nodes import SEMANTICS_VERSION, Plan
+from quire.runtime.callees import opened, read_directive, unpinned
+from quire.runtime.loading import open_document
+from quire.runtime.pins import Pins
+from quire.source import Source
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.settings import AgentSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    pins: Pins
+    document: Document
+    setting: Setting
+
+    @property
+    def plan(self) -> Plan:
+        return self.document.runnable()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """That of the document, and those of all that it can call."""
+        return (self.plan, *self.setting.documents.values())
+
+    @property
+    def bundle(self) -> Bundle | None:
+        """What the directive is composed from, where the document is one."""
+        return self.setting.bundles.get("")
+
+    def walk(self) -> Walk:
+        """From the start; whoever drives it answers what is recorded."""
+        pins, setting = self.pins, self.setting
+        match self.plan.format:
+            case "pipeline":
+                return interpret_pipeline(self.plan, pins.inputs, setting)
+            case "directive":
+                from quire.engine.thread.interpret import interpret_directive
+
+                return interpret_directive(self._thread())
+        inputs = cast("Mapping[str, str]", pins.inputs)
+        return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+
+    def thread(self) -> Setup | None:
+        """The outermost thread as it starts, where the document is a directive."""
+        return self._thread() if self.plan.format == "directive" else None
+
+    def _thread(self) -> Setup:
+        from quire.engine.thread.interpret import PATH
+        from quire.engine.thread.start import set_up
+
+        pins, setting = self.pins, self.setting
+        return set_up(
+            setting.bundles[""],
+            pins.inputs,
+            PATH,
+            overrides=pins.limits,
+            granted=Grants.of(pins.grants),
+            open_document=lambda text: open_document(text, setting),
+        )
+
+
+async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
+    """Raises `RunState` for a run of other rules than these."""
+    pins = Pins.of(row.pins)
+    if pins.semantics_version != SEMANTICS_VERSION:
+        raise RunState(
+            f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
+            f"this Quire knows version {SEMANTICS_VERSION}"
+        )
+    document = _document(row, pins, await store.text(pins.document))
+    documents: dict[str, Plan] = {}
+    bundles: dict[str, Bundle] = {}
+    for name, stored in pins.callees.items():
+        callee = cast("Mapping[str, str]", stored)
+        documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
+        if bundle is not None:
+            bundles[name] = bundle
+    if pins.bundle:
+        bundles[""] = Bundle.of(await store.text(pins.bundle))
+    profiles = _profiles(pins.profiles)
+    return Pinned(pins, document, Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles))
+
+
+def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
+    """What a run keeps of the identities that its agents can have."""
+    return {name: [one.model or "", one.system, list(one.tools)] for name, one in agents.items()}
+
+
+def _profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
+    entries = cast("Mapping[str, tuple[str, str, list[str]]]", stored)
+    return {name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in entries.items()}
+
+
+def _document(row: RunRow, pins: Pins, text: str) -> Document:
+    source = Source.of(text, row.document)
+    if row.format == "directive":
+        return Document(source, "directive", read_directive(source), ())
+    if pins.declared:
+        plan = unpinned(pins.declared, pins.key, source)
+        return Document(source, "pipeline", plan, (), pins.declared, pins.key)
+    return read(source)
