@@ -181,6 +181,7 @@ def test_what_was_denied_says_where_and_how(said: Said) -> None:
     assert "! rye/web/fetch denied: rye/web/fetch needs the capability rye.execute.tool.rye.web.fetch" in err
     assert f"rye.execute.tool.rye.web.fetch is not among the permissions at {LEAF_FILE}:{PERMISSIONS_LINE}" in err
     assert "write <execute><tool>rye.web.fetch</tool></execute> there" in err
+    assert f"sign the file again: quire sign {LEAF_FILE}\n" in err
 
 
 def test_an_unsigned_one_is_refused(said: Said, project: Path) -> None:
@@ -222,6 +223,23 @@ def test_turns_as_lines(said: Said) -> None:
         '  > directive_return path="report.txt" ok=true',
         *lines[-3:],
     ]
+
+
+def test_a_turn_that_calls_a_playbook_is_shown_once(said: Said, project: Path) -> None:
+    permissions = "<tool>ask</tool>\n      </execute>"
+    text = LEAF.replace(permissions, "<playbook>*</playbook>" + permissions)
+    (project / LEAF_FILE).write_text(text)
+    (project / "hello.playbook.md").write_text("# Hello\n\n## STEP 1: A\n\nSay hello.\n")
+    sign_all(project)
+    put_script(
+        project,
+        {"tool_calls": [call("rye_execute", item_type="playbook", item_id="hello", parameters={})]},
+        "hello there",
+        {"tool_calls": [call("directive_return", path="none")]},
+    )
+    assert main(["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]) == 0
+    err = said()[1]
+    assert (err.count("[turn 1]"), err.count("> hello"), err.count('< hello "hello there"')) == (1, 1, 1)
 
 
 def test_the_tool_ask_waits_in_the_inbox(said: Said, project: Path) -> None:

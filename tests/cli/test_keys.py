@@ -63,6 +63,7 @@ def test_which_key_is_exported(invoke: Invoke) -> None:
     assert (unclear.exit_code, unclear.stdout) == (2, "")
     assert "one, two" in unclear.stderr
     assert one in invoke(command, "export", "one").stdout
+    assert "you have no key three; there are: one, two" in invoke(command, "export", "three").stderr
     assert two in invoke(command, "export", two).stdout
 
 

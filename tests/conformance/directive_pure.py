@@ -7,12 +7,13 @@ from typing import Any
 
 from quire.engine.thread.hooks import fill_params, holds
 from quire.engine.thread.inputs import resolve_inputs
-from quire.engine.thread.limits import ALIASES, Cost, Limits, cost_limits, exceeded, resolve_limits
+from quire.engine.thread.limits import Cost, Limits, cost_limits, exceeded, resolve_limits
 from quire.engine.thread.returns import returns_block
 from quire.errors import QuireError
 from quire.formats.directive.interpolate import fill
 from quire.formats.directive.lower import thread
 from quire.formats.directive.parse import parse
+from quire.formats.directive.words import LIMIT_ALIASES
 from quire.models.tiers import choose
 from quire.plan.nodes import Parameter, Thread
 from quire.source import Source
@@ -78,7 +79,7 @@ def model(given: dict[str, Any]) -> dict[str, Any]:
 
 def _limits(partial: dict[str, Any]) -> Limits:
     """What a case does not mention has no limit there."""
-    return Limits(**{ALIASES.get(name, name): value for name, value in partial.items()})
+    return Limits(**{LIMIT_ALIASES.get(name, name): value for name, value in partial.items()})
 
 
 def _thread(inside: str) -> Thread:

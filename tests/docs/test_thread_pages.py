@@ -10,7 +10,7 @@ import pytest
 from tests.docs.pages import blocks, text_of
 from tests.examples.command import calls, desk, give
 
-from quire.engine.thread.account import LONGEST_REPLY
+from quire.engine.ports import LONGEST_REPLY
 from quire.engine.thread.hooking import DECISIONS
 from quire.engine.thread.hooks import EVENTS, read_hooks_yaml
 from quire.engine.thread.loop import FAILURES_IN_A_ROW, MOST_CALLS, SAME_TURNS, SAME_TURNS_TOLD

@@ -181,3 +181,9 @@ class House:
 
 def failing(message: str) -> ModelFailed:
     return ModelFailed(message, kind="server")
+
+
+async def until_stopping() -> None:
+    """Returns once somebody has begun to stop a task."""
+    while not any(task.cancelling() for task in asyncio.all_tasks()):
+        await asyncio.sleep(0)

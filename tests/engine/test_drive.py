@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.engine.house import House, failing
+from tests.engine.house import House, failing, until_stopping
 
 from quire.engine.drive import Drive
 from quire.engine.records import Batch, EffectRecord, RunUpdate, Status
@@ -346,7 +346,7 @@ async def test_a_cancel_lets_a_writing_tool_finish(house: House, monkeypatch: py
     while not house.tools.calls:
         await asyncio.sleep(0)
     await house.store.request_cancel(house.run)
-    await asyncio.sleep(0.05)
+    await until_stopping()
     assert not task.done()
     house.tools.gate.set()
     assert (await task).status is Status.CANCELLED

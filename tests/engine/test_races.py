@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.engine.house import House, failing
+from tests.engine.house import House, failing, until_stopping
 
 from quire.engine.drive import Drive, Ended
 from quire.engine.ports import ModelReply
@@ -214,7 +214,7 @@ async def test_a_cancel_lets_a_writing_tool_in_a_fan_of_a_fan_finish(
     while not house.tools.calls:
         await asyncio.sleep(0)
     await house.store.request_cancel(house.run)
-    await asyncio.sleep(0.05)
+    await until_stopping()
     house.tools.gate.set()
     assert (await soon(task)).status is Status.CANCELLED
     (record,) = await house.store.effects(house.run)

@@ -42,8 +42,8 @@ from quire.workspace.find import find_workspace
 from quire.workspace.requests import confirm
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-ELSEWHERE = {".quire", "guest-house"}
-"""What runs leave behind; and the example of directives, which has tests of its own."""
+ELSEWHERE = {".quire", "guest-house", "cluster"}
+"""What runs leave behind; the example of directives, which has tests of its own; and no pipeline at all."""
 
 FILES = sorted(path for path in EXAMPLES.rglob("*.yaml") if not ELSEWHERE & set(path.parts))
 READERS = {"Ada": "clarity", "Ben": "brevity", "Cleo": "an address"}

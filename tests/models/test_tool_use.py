@@ -192,7 +192,7 @@ async def test_every_call_has_an_id_of_its_own(stub: Stub) -> None:
 
 
 async def test_arguments_without_end(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(providers, "MAX_REPLY", 50)
+    monkeypatch.setattr(providers, "MAX_REPLY_CHARACTERS", 50)
     stub.behaviours = [stub.use(("a", "weather", json.dumps({"city": "x" * 60})))]
     error = await failed(stub, calling(WEATHER))
     assert (error.kind, "longer than 50 characters" in error.message) == ("bad_reply", True)

@@ -13,6 +13,7 @@ import pytest
 from quire.documents import load
 from quire.engine.drive import Ended
 from quire.engine.records import Event, Status
+from quire.errors import Refused
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
 from quire.store import open_store
@@ -147,6 +148,50 @@ async def test_a_playbook_runs_a_pipeline_and_a_directive_as_tools(house: House)
     ended, model = await house.run(file, {}, [use("directive_return", greeting="hi 42")])
     assert json.loads(str(output(ended))) == {"greeting": "hi 42"}
     assert "Greet 42." in model.calls[0].messages[0].content
+
+
+CALLS = 'pipeline: p\nsteps:\n- call: {pipeline: greeter, pass: {who: "\\"Ada\\""}}\n'
+TABLE = "patterns:\n- {pattern: rye.execute.tool.rye.file-system.*, tier: unrestricted}\n"
+
+
+async def test_a_directive_that_is_called_answers_for_its_risks(house: House) -> None:
+    house.directive()
+    house.write(".ai/config/capability_risk.yaml", TABLE)
+    with pytest.raises(Refused, match=r"is unrestricted .* at .ai/directives/demo/greeter.md:11"):
+        await house.run(house.write("p.yaml", CALLS), {}, [])
+
+
+async def test_a_directive_that_is_called_warns_of_its_risks(house: House) -> None:
+    house.directive("<tool>rye.bash</tool>")
+    ended, _ = await house.run(
+        house.write("p.yaml", CALLS), {}, [use("rye_bash", command="ls"), use("directive_return", greeting="no")]
+    )
+    assert output(ended) == {"greeting": "no"}
+    (warned,) = (str(event.data["message"]) for event in house.events if event.type == "warning")
+    assert "rye.execute.tool.rye.bash is elevated" in warned
+    assert "greeter.md:11, within what the run was allowed (--allow), do not cover" in house.told()[0]["error"]
+
+
+async def test_a_child_answers_for_its_risks_too(house: House) -> None:
+    house.directive("<tool>rye.file-system.read</tool>")
+    house.write(
+        ".ai/directives/demo/leader.md",
+        DIRECTIVE.replace("greeter", "leader")
+        .replace("{permissions}", "*")
+        .replace("</execute></p", '</execute><acknowledge risk="elevated">Leads</acknowledge></p'),
+        sign=True,
+    )
+    house.write(".ai/config/capability_risk.yaml", TABLE.replace("*", "read"))
+    ended, _ = await house.run(
+        house.folder / ".ai/directives/demo/leader.md",
+        {"who": "Ada"},
+        [
+            use("rye_agent_threads_thread_directive", directive_id="demo/greeter", inputs={"who": "Ben"}),
+            use("directive_return", greeting="none"),
+        ],
+    )
+    assert output(ended) == {"greeting": "none"}
+    assert "read is unrestricted" in house.told()[0]["error"]
 
 
 async def test_a_thread_runs_a_pipeline_in_its_own_run(house: House) -> None:

@@ -35,7 +35,7 @@ async def forked(
         made = await fork(runtime, run, step, changes or Changes())
         ended = await runtime.drive(made.run)
         assert ended.status is Status.COMPLETED, ended.failure
-        model = runtime._models.given
+        model = runtime.models.given
         assert isinstance(model, ScriptedModel)
         return made.run, [call.messages[-1].content for call in model.calls], ended.result
 
@@ -62,7 +62,7 @@ async def test_a_playbook_goes_on_from_a_step(travel: Travel, step: str, asked: 
             if ended.status is Status.AWAITING_INPUT:
                 await runtime.answer(made.run, None, "yes")
             ended = await runtime.drive(made.run)
-        model = runtime._models.given
+        model = runtime.models.given
         assert isinstance(model, ScriptedModel)
         assert all(want in call.messages[-1].content for call, want in zip(model.calls, asked, strict=True))
         assert ended.status is Status.COMPLETED
@@ -176,6 +176,14 @@ async def test_a_place_that_cannot_be_forked_from(
     async with travel.runtime() as runtime:
         with pytest.raises(error, match=message):
             await fork(runtime, run, step, Changes(sets))
+        assert len(await runtime.store.list()) == 1
+
+
+async def test_a_name_that_a_pipeline_never_mentions(travel: Travel) -> None:
+    run = await travel.board()
+    async with travel.runtime() as runtime:
+        with pytest.raises(BadInputs, match="--set papres: the document never mentions papres"):
+            await fork(runtime, run, "3", Changes({"papres": []}))
         assert len(await runtime.store.list()) == 1
 
 

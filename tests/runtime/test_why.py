@@ -49,7 +49,7 @@ async def test_the_prompt_is_the_one_that_was_sent(travel: Travel) -> None:
     async with travel.runtime(["END"]) as runtime:
         made = await fork(runtime, run, "6", Changes())
         await runtime.drive(made.run)
-        model = runtime._models.given
+        model = runtime.models.given
         assert isinstance(model, ScriptedModel)
         (call,) = model.calls
         found = why(await traced(runtime, made.run), "6")

@@ -62,19 +62,45 @@ def test_calls_side_by_side_do_not_spend_the_same_money(pace: int) -> None:
     assert verdict.lived.row.cost == pytest.approx(0.03)
 
 
-def test_money_of_a_thread_that_is_stopped_is_spent() -> None:
-    """Its parent ends before it and stops it; what it has spent, nobody else may spend again."""
-    scenario = top(
-        directive("top", [fork("middle")], [run_pipeline("a")], spend=0.085),
-        directive("middle", [fork("one", aside=True)], [use("sim_read", at=1)], [use("sim_read", at=2)]),
-        directive("one", *([use("sim_read", at=at)] for at in range(3, 9))),
-        ("pipelines/a.yaml", AGENTS.format(name="a")),
-        exact=False,
-        max_spend=0.085,
-    )
-    for pace in range(12):
-        verdict = simulate(replace(scenario, resumes=0), (), pace)
-        assert not verdict.problems, (pace, verdict.problems)
+def reads(first: int, turns: int) -> list[list[dict[str, object]]]:
+    return [[use("sim_read", at=at)] for at in range(first, first + turns)]
+
+
+STOPPED = top(
+    directive("top", [fork("middle")], *reads(10, 12), spend=0.125),
+    directive("middle", [fork("one", aside=True)], *reads(30, 3)),
+    directive("one", *reads(3, 6)),
+    exact=False,
+    max_spend=0.125,
+)
+"""The thread in the middle ends before the one that it has started, which is stopped."""
+
+CUT_OFF = top(
+    directive("top", [run_pipeline("cut")], *reads(10, 12), spend=0.125),
+    (
+        "pipelines/cut.yaml",
+        "pipeline: cut\nsteps:\n- parallel:\n    on_error: abort\n    branches:\n"
+        + "".join(f"      {name}: {{agent: {{prompt: {name}}}}}\n" for name in ("one", "two", "three", "four"))
+        + "      late: {for_each: {items: [1], on_error: retry(3), do: {tool: {name: broken, args: {}}}, "
+        "collect: {transform: {value: pipe}}}}\n    collect: {transform: {value: pipe}}\n",
+    ),
+    exact=False,
+    max_spend=0.125,
+)
+"""A branch fails when those beside it have asked their models."""
+
+
+@pytest.mark.parametrize("scenario", [STOPPED, CUT_OFF], ids=["stopped", "cut off"])
+@pytest.mark.parametrize("crashes", [(0,), (100, 112), (120, 148, 152)], ids=str)
+def test_money_of_what_was_stopped_is_spent(scenario: Scenario, crashes: tuple[int, ...]) -> None:
+    """Nobody else may spend it again, and whoever goes on after a crash knows of it: a replay does not walk through
+    what was stopped."""
+    for pace in (0, 1, 4):
+        for at in crashes:
+            verdict = simulate(replace(scenario, resumes=0), (Fault(0, "crash", at),), pace)
+            assert not verdict.problems, (pace, at, verdict.problems)
+            assert verdict.lived is not None and verdict.lived.row.failure is not None
+            assert verdict.lived.row.failure.kind == "spend_exceeded"
 
 
 @pytest.mark.parametrize("at", [18, 39, 46, 67])

@@ -351,3 +351,10 @@ async def test_a_store_that_was_never_used_closes(server: PostgresServer) -> Non
     await store.close()
     with pytest.raises(QuireError, match="has been closed"):
         await store.list()
+
+
+def test_what_psycopg_logs_does_not_reach_the_terminal() -> None:
+    """It says there that it has ignored the loss of a connection, in the middle of the output of a run."""
+    code = "import logging, quire.store.postgres; logging.getLogger('psycopg').warning('error ignored')"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ended.stderr == b""

@@ -122,6 +122,15 @@ async def test_only_what_is_granted_is_asked() -> None:
     assert {name for name, place in found.items() if place.asked} == {"docs"}
 
 
+async def test_a_thread_is_told_of_what_it_may_use() -> None:
+    grants = Grants(frozenset({"rye.execute.tool.rye.file-system.read", "rye.execute.tool.mcp.docs.*"}), "d.md:9")
+    names = Names(registry(places()), grants)
+    with pytest.raises(ToolFailed, match="there is no tool") as failed:
+        await names.resolve("zzzzzz")
+    assert failed.value.message.startswith('there is no tool "zzzzzz"; there are: mcp/docs/')
+    assert failed.value.message.endswith("rye/file-system/read")
+
+
 async def test_what_is_checked_is_what_is_dispatched() -> None:
     for name, identity in [("only_here", "mcp/docs__look/only_here"), ("web__search", "mcp/web/search")]:
         granted = Grants.of([f"rye.execute.tool.{identity.replace('/', '.')}"])

@@ -5,21 +5,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 
 import click
 
 from quire.cli.looking import put_json
 from quire.errors import Denied, Refused
-from quire.trust.capabilities import Grants, capability, grant_for
+from quire.trust.capabilities import Grants, Primary, capability, grant_for
 
 if TYPE_CHECKING:
     from quire.documents import Document
     from quire.runtime.survey import Survey
     from quire.workspace.settings import Settings
 
-Action = Literal["execute", "fetch", "sign"]
-ACTIONS: tuple[Action, ...] = ("execute", "fetch", "sign")
+ACTIONS = get_args(Primary)
 TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
 
 
@@ -45,7 +44,7 @@ class Ruling:
 def command(
     context: click.Context,
     document: str,
-    action: Action,
+    action: Primary,
     item_type: str,
     item_id: str,
     allow: tuple[str, ...],
@@ -96,7 +95,7 @@ def command(
     context.exit(0 if ruling.allowed else Refused.exit_code)
 
 
-def _directive(document: Document, settings: Settings, action: Action, item_type: str, item_id: str) -> Ruling:
+def _directive(document: Document, settings: Settings, action: Primary, item_type: str, item_id: str) -> Ruling:
     from quire.cli.origins import shown_path
     from quire.render.turns import element_for
     from quire.runtime.survey import survey
@@ -113,12 +112,14 @@ def _directive(document: Document, settings: Settings, action: Action, item_type
                 why = f"{needed} is covered by {one.capability} at {origin}, but nobody has acknowledged that risk"
                 return Ruling(False, f"{why}, so the directive does not start", one.capability, origin, notes)
             return Ruling(True, f"{needed} is covered by {one.capability} at {origin}", one.capability, origin, notes)
-    place = f"{document.name}, which has no permissions"
+    file = shown_path(Path(document.name))
+    place = f"{file}, which has no permissions"
     if seen.capabilities:
         first = seen.capabilities[0]
-        place = f"the permissions at {shown_path(Path(first.path))}:{first.line}"
-    why = f"{needed} is not covered by {place}; to grant it, write {element_for(needed)} there and sign it: quire sign"
-    return Ruling(False, why, notes=notes)
+        file = shown_path(Path(first.path))
+        place = f"the permissions at {file}:{first.line}"
+    how = f"write {element_for(needed)} there and sign it: quire sign {file}"
+    return Ruling(False, f"{needed} is not covered by {place}; to grant it, {how}", notes=notes)
 
 
 def _notes(seen: Survey, settings: Settings) -> list[str]:
@@ -128,7 +129,7 @@ def _notes(seen: Survey, settings: Settings) -> list[str]:
     return [file.message for file in seen.files if file.message]
 
 
-def _by_default(settings: Settings, allow: tuple[str, ...], action: Action, item_type: str, item_id: str) -> Ruling:
+def _by_default(settings: Settings, allow: tuple[str, ...], action: Primary, item_type: str, item_id: str) -> Ruling:
     from quire.workspace.grants import default_grants
 
     grants = default_grants(settings, allow)

@@ -78,13 +78,13 @@ def enter(arguments: list[str]) -> int:
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
         _drop_output()
-        _say(f"the output could not be written: {error.strerror}")
+        say(f"the output could not be written: {error.strerror}")
         return USAGE
     except click.ClickException as error:
-        _say(_usage(error))
+        say(_usage(error))
         return USAGE if isinstance(error, click.UsageError) else error.exit_code
     except QuireError as error:
-        _say(str(error))
+        say(str(error))
         return error.exit_code
     return result if isinstance(result, int) else 0
 
@@ -109,7 +109,7 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(message: str) -> None:
+def say(message: str) -> None:
     first, *rest = message.split("\n")
     print("\n".join([f"quire: {visible(first)}", *(f"  {visible(line)}" for line in rest)]), file=sys.stderr)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -215,12 +216,13 @@ def _tell_of_thread(end: End) -> None:
         if call.kind == "denied"
     }
     over = end.is_directive and end.status in (Status.COMPLETED, Status.FAILED)
+    file = re.sub(r":\d+$", "", end.permissions)
     for child, capability in denied if over else ():
         if child and capability:
             _say(f"denied: {capability} is not granted to {one_line(child)}, or not to the thread that started it")
         elif capability:
             _say(f"denied: {capability} is not among the permissions at {end.permissions}")
-            _say(f"  to grant it, write {element_for(capability)} there and sign the file again: quire sign")
+            _say(f"  to grant it, write {element_for(capability)} there and sign the file again: quire sign {file}")
     closing = end.thread.get("closing_message")
     if isinstance(closing, str) and closing.strip():
         _say(visible(closing.strip()))

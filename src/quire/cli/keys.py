@@ -35,7 +35,7 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
     from quire.trust.keys import SigningKey
     from quire.trust.own import keep
 
-    note = keep(_home(), SigningKey.generate(name), datetime.now(UTC), keyring=keyring)
+    note = keep(home_of_user(), SigningKey.generate(name), datetime.now(UTC), keyring=keyring)
     if as_json:
         click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
         return
@@ -51,7 +51,7 @@ def list_(as_json: bool) -> None:
     from quire.trust.own import own_notes
     from quire.trust.trusted import revoked_ids
 
-    home = _home()
+    home = home_of_user()
     revoked = revoked_ids(home)
     rows = [
         {
@@ -93,7 +93,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
     from quire.trust.keys import KeyNote
     from quire.trust.own import own_key, own_notes
 
-    home = _home()
+    home = home_of_user()
     if private:
         click.echo("this is your private key: whoever has it can sign in your name", err=True)
         click.echo(own_key(home, name).private_pem(), nl=False)
@@ -104,7 +104,9 @@ def export(name: str | None, pem: bool, private: bool) -> None:
         chosen = [note for note in notes if note.name == DEFAULT]
     if len(chosen) != 1:
         names = ", ".join(note.name for note in notes)
-        raise CannotStart(f"say which key: {names}" if names else "you have no key; make one with: quire keys new")
+        if not names:
+            raise CannotStart("you have no key; make one with: quire keys new")
+        raise CannotStart(f"you have no key {name}; there are: {names}" if name else f"say which key: {names}")
     note = chosen[0]
     click.echo(note.public.pem if pem else KeyNote(note.public, note.name).toml(), nl=False)
 
@@ -121,7 +123,7 @@ def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
     from quire.trust.own import keep
 
     key = SigningKey.of(name, read_small(file), str(file))
-    note = keep(_home(), key, datetime.now(UTC), keyring=keyring)
+    note = keep(home_of_user(), key, datetime.now(UTC), keyring=keyring)
     if as_json:
         click.echo(json.dumps({"name": note.name, "key_id": note.public.key_id, "private": note.fact("private")}))
         return
@@ -140,7 +142,7 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
     """
     from quire.trust import trusted
 
-    home = _home()
+    home = home_of_user()
     # By its id a key can be revoked whatever state the other files are in.
     ids = [key] if trusted.KEY_ID.fullmatch(key) else _ids_of(home, key)
     if len(ids) > 1:
@@ -160,7 +162,7 @@ def _ids_of(home: Home, name: str) -> list[str]:
     return [one.key_id for one in meant(TrustedKeys.load(home).keys.values(), name)]
 
 
-def _home() -> Home:
+def home_of_user() -> Home:
     from quire.trust.trusted import Home
     from quire.workspace.find import user_space
 

@@ -13,6 +13,7 @@ import click
 
 from quire.cli import INTERRUPTED
 from quire.cli.detached import leave_to_itself
+from quire.cli.door import say
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def command(
     require_trusted(runtime.settings)
     asked = f"script:{script}" if script else model
     options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
-    offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, _say)
+    offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, say)
     if not http and sys.stdin.isatty():
-        _say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
+        say("speaking MCP on stdin and stdout, which is for a client that starts this itself; Ctrl-C ends")
 
     import asyncio
 
@@ -101,9 +102,9 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
         from quire.mcp_server.http import listening, serve_http
 
         def ready(url: str) -> None:
-            _say(f"serving {runtime.settings.workspace.folder} at {url}")
+            say(f"serving {runtime.settings.workspace.folder} at {url}")
             if not given:
-                _say(f"clients send the header  Authorization: Bearer {token}")
+                say(f"clients send the header  Authorization: Bearer {token}")
 
         given = _given_token()
         token = given or secrets.token_urlsafe(32)
@@ -122,11 +123,11 @@ async def _reopened(runtime: Runtime, run: str) -> Runtime:
 def _hand_over(run: str) -> None:
     """Nobody waits for this run, so it goes on although the server ends."""
     leave_to_itself(run)
-    _say(f"run {run} goes on by itself: quire runs {run}")
+    say(f"run {run} goes on by itself: quire runs {run}")
 
 
 def _goes_on(run: str) -> None:
-    _say(f"run {run} goes on in the cluster: quire runs {run}")
+    say(f"run {run} goes on in the cluster: quire runs {run}")
 
 
 def _given_token() -> str:
@@ -135,9 +136,3 @@ def _given_token() -> str:
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip()):
         raise CannotStart(f"{TOKEN} must have at least {SHORTEST_TOKEN} characters, ASCII, no blanks around it")
     return token
-
-
-def _say(text: str) -> None:
-    from quire.render.text import visible
-
-    print(f"quire: {visible(text)}", file=sys.stderr, flush=True)

@@ -51,8 +51,7 @@ def document_of(argument: str) -> Document:
     (entry,) = meant
     if entry.type == "pipeline":
         found = registry.pipelines[entry.id]
-        key = found.name.partition(".")[0]
-        return Document(found.source, "pipeline", found.plan, (), declared=found.declared, key=key)
+        return found.document
     if entry.type == "playbook":
         return load(_shown(entry))
     item = spaces.read(entry)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import click
@@ -72,8 +71,8 @@ async def _resume(
             return await resume_there(runtime, row, manner.writing_to(target(out, row.document) if out else None))
         if manner.limits and row.format != "directive":
             raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
-        if overrides and row.format == "playbook":
-            _check_names(overrides, (await runtime.view(run)).document.source.text)
+        if overrides:
+            _check_names(overrides, row.format, (await runtime.view(run)).document.source.text)
         return await drive(
             runtime,
             run,
@@ -85,13 +84,17 @@ async def _resume(
         await runtime.close()
 
 
-def _check_names(names: Iterable[str], text: str) -> None:
+def _check_names(names: Iterable[str], format: str, text: str) -> None:
     """A name that the document never mentions can change nothing: it is misspelt. Raises `BadInputs`."""
-    words = set(re.findall(r"\w+", text))
+    from quire.runtime.fork import mentioned, reads_any
+
+    if reads_any(format, text):
+        return
+    words = mentioned(text)
     problems = []
     for name in names:
         if name not in words:
-            close = nearest(name, sorted(words))
+            close = nearest(name, words)
             hint = f" (did you mean {close}?)" if close else ""
             problems.append(f"--set {name}: the document never mentions {name}{hint}")
     if problems:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.keys import home_of_user
 from quire.errors import CannotStart, Refused
 
 if TYPE_CHECKING:
-    from quire.trust.trusted import Home, TrustedKey
+    from quire.trust.trusted import TrustedKey
 
 # PEM begins with hyphens, and is no option all the same.
 _TAKES_PEM = {"ignore_unknown_options": True}
@@ -43,7 +44,7 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
         from quire.trust.trusted import TrustedKey
 
         found = TrustedKey(found.public, name)
-    fresh = add_trust(_home(), found)
+    fresh = add_trust(home_of_user(), found)
     if as_json:
         click.echo(json.dumps({"key_id": found.key_id, "name": found.name, "added": fresh}))
         return
@@ -58,7 +59,7 @@ def remove(key: str, as_json: bool) -> None:
     """Take back the trust in a key of somebody else's. Your own are revoked: see quire keys revoke. WRITES."""
     from quire.trust.trusted import TrustedKeys, meant, remove_trust
 
-    home = _home()
+    home = home_of_user()
     known = meant(TrustedKeys.load(home).keys.values(), key)
     added = [one for one in known if one.origin == "added"]
     if len(added) > 1:
@@ -80,7 +81,7 @@ def list_(as_json: bool) -> None:
     from quire.render.tables import table
     from quire.trust.trusted import TrustedKeys
 
-    trusted = TrustedKeys.load(_home())
+    trusted = TrustedKeys.load(home_of_user())
     rows = [(one.key_id, _state(one, trusted.revoked), one.name) for one in trusted.keys.values()]
     rows += [(key_id, "revoked", "") for key_id in sorted(trusted.revoked) if key_id not in trusted.keys]
     rows += [
@@ -153,10 +154,3 @@ def _requested() -> list[TrustedKey]:
 
 def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
     return "revoked" if key.key_id in revoked else "own" if key.origin == "own" else "trusted"
-
-
-def _home() -> Home:
-    from quire.trust.trusted import Home
-    from quire.workspace.find import user_space
-
-    return Home(user_space())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.door import say
 from quire.cli.filled import filled
 from quire.errors import CannotStart
 
@@ -74,7 +74,7 @@ def command(
 
     async def work() -> None:
         worker = ClusterWorker(
-            runtime, where, _say, reopen=_reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
+            runtime, where, say, reopen=_reopened, concurrency=concurrency, sweep_seconds=sweep, grace=grace
         )
         try:
             await worker.run()
@@ -91,9 +91,3 @@ async def _reopened(runtime: Runtime, run: str) -> Runtime:
 
     pins = Pins.of((await runtime.row(run)).pins)
     return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime
-
-
-def _say(text: str) -> None:
-    from quire.render.text import visible
-
-    print(f"quire: {visible(text)}", file=sys.stderr, flush=True)

@@ -8,6 +8,7 @@ from typing import Any
 from quire.engine.requests import Bounds, Fan, Meter, Metering, ModelRequest, Request, Spawn, ToolRequest, Walk
 from quire.engine.thread.purse import Purse
 from quire.errors import StepFailed
+from quire.values import Value
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
@@ -28,7 +29,8 @@ def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
                 for meter in meters:
                     purse.pay(meter.cost)
     except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
+        result: Value = stop.value
+        return result
     finally:
         walk.close()
 

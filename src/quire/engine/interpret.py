@@ -61,7 +61,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
     except StepFailed as error:
         yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
         raise
-    overrides: Mapping[str, str] = yield Boundary(f"{path}/break", step.label)
+    overrides: Mapping[str, str] = yield Boundary.after(path, step.label)
     for name, value in overrides.items():
         told = scope.override(path, step.label, name, value)
         if told:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 
 from quire.engine.events import Feed, Listener
@@ -54,15 +55,24 @@ class Ledger:
             supersede,
             update=RunUpdate(position=self.position),
         )
-        written = await self.store.write(self.lease, batch)
-        if record is not None:
-            self.journal.add(record)
-            if record.usage is not None:
-                spent = record.usage.cost
-                self.cost = None if self.cost is None or spent is None else self.cost + spent
+        try:
+            written = await self.store.write(self.lease, batch)
+        except asyncio.CancelledError:
+            # Who is stopped in the middle of a write has written all the same, and paid for it.
+            self._keep(record)
+            raise
+        self._keep(record)
         if written.cancel_requested:
             raise CancelRequested
         return written
+
+    def _keep(self, record: EffectRecord | None) -> None:
+        if record is None:
+            return
+        self.journal.add(record)
+        if record.usage is not None:
+            spent = record.usage.cost
+            self.cost = None if self.cost is None or spent is None else self.cost + spent
 
     async def forget(self, path: str) -> None:
         """Takes an effect out of the journal, so that it is performed again."""

@@ -7,7 +7,7 @@ import hashlib
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
-from quire.engine.ports import Model, ModelCall, Ports, Priced
+from quire.engine.ports import MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Priced
 from quire.engine.records import EffectRecord, Question, Usage
 from quire.engine.requests import (
     KINDS,
@@ -26,7 +26,6 @@ from quire.engine.requests import (
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode
 
-MAX_REPLY_CHARACTERS = 4_000_000
 TINY = 1e-9
 """Dollars that adding up fractions may lose."""
 

@@ -23,6 +23,12 @@ from quire.engine.records import (
 from quire.engine.requests import Load, Message, Offered, ToolRequest, ToolUse
 from quire.values import Value
 
+LONGEST_REPLY = 4096
+"""Tokens that one reply may have where nobody asks for fewer, and that are reserved for it."""
+
+MAX_REPLY_CHARACTERS = 4_000_000
+"""A reply beyond it is a server gone wrong."""
+
 EffectClass = Literal["read", "idempotent", "write"]
 
 

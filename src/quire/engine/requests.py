@@ -17,6 +17,9 @@ from quire.values import Value, clean, fingerprint_of_checked
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""
 
+Steps: TypeAlias = "Generator[Request, Any, Any]"
+"""A part of one, for its own interpreter alone: whatever it returns is no value of the run."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
@@ -202,6 +205,10 @@ class Offer:
         return {"names": list(self.names)} if self.grants is None else {"thread": True}
 
 
+BREAK = "/break"
+"""What the path of a boundary ends in."""
+
+
 @dataclass(slots=True)
 class Boundary:
     """The end of a step: where a run may stop for a breakpoint or an interrupt.
@@ -211,6 +218,11 @@ class Boundary:
 
     path: str
     label: str
+
+    @classmethod
+    def after(cls, path: str, label: str) -> Boundary:
+        """That of the step at a path."""
+        return cls(f"{path}{BREAK}", label)
 
     def content(self) -> Value:
         return {"boundary": self.label}

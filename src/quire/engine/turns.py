@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from quire.engine.records import EffectRecord
+from quire.trust.capabilities import RETURN
 from quire.values import Value
 
-RETURN = "directive_return"
 _TURN = re.compile(r"(?:^|/)thread/turn\[(\d+)\]")
 _CALL = re.compile(r"/tool\[(\d+)\]")
 _REPLY = re.compile(r"/model(?:/retry\[\d+\])?")

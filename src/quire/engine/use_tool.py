@@ -9,12 +9,11 @@ from quire.engine.requests import Request, ToolRequest
 from quire.engine.scope import Scope
 from quire.errors import StepFailed
 from quire.plan.nodes import Arguments, Hole, Step, Template, UseTool
+from quire.plan.uses import OWN
+from quire.trust.capabilities import SHELL
 from quire.values import InvalidValue, Value, decode, encode
 
-OWN = "quire"
-"""The connection of Quire's own tools."""
-
-SHELLS = ("shell", "rye/bash")
+SHELLS = ("shell", SHELL)
 
 
 def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, str]:

@@ -21,11 +21,12 @@ from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.plan.nodes import Input, Parameter, Plan, Thread
 from quire.source import Source, read_source
 from quire.values import Value
-from quire.workspace.pipelines import FOLDER, Registered, Registry, load_registry, read_pipelines
+from quire.workspace.pipelines import FOLDER as PIPELINES
+from quire.workspace.pipelines import Registered, Registry, load_registry, read_pipelines
+from quire.workspace.playbooks import FOLDER as PLAYBOOKS
+from quire.workspace.playbooks import SUFFIX
 from quire.workspace.settings import Settings
 
-PLAYBOOKS = "playbooks"
-SUFFIX = ".playbook.md"
 LONGEST_NAME = 64
 """Clients hand tool names on to models, and those take no more than this of letters, digits, `_` and `-`."""
 
@@ -143,15 +144,10 @@ class Catalogue:
     def _files(self) -> Iterator[Path]:
         folder = self._settings.workspace.folder
         yield from (folder / entry.path for entry in self._settings.pipelines.values())
-        yield from (folder / FOLDER).glob("*.yaml")
+        yield from (folder / PIPELINES).glob("*.yaml")
         yield from self._playbooks()
         yield from (folder / ".ai" / "directives").rglob("*.md")
         yield from (self._settings.user / ".ai" / "directives").rglob("*.md")
-
-
-def document_of(registered: Registered) -> Document:
-    key = registered.name.partition(".")[0]
-    return Document(registered.source, "pipeline", registered.plan, (), registered.declared, key)
 
 
 def tool_name(kind: str, name: str) -> str:
@@ -171,7 +167,7 @@ def _pipeline(one: Registered) -> Offered:
     if required:
         schema["required"] = list(required)
     description = one.description or f"Runs the pipeline {one.name}."
-    return Offered(tool_name("pipeline", one.name), one.name, description, document_of(one), schema, required)
+    return Offered(tool_name("pipeline", one.name), one.name, description, one.document, schema, required)
 
 
 def _playbook(path: Path, source: Source) -> Offered:

@@ -26,7 +26,7 @@ from pydantic_ai.models import create_async_httpx2_client
 from pydantic_ai.settings import ModelSettings as RequestSettings
 from pydantic_ai.usage import RequestUsage
 
-from quire.engine.ports import ModelCall, ModelReply
+from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.conversation import BadArguments, Conversation
@@ -37,9 +37,6 @@ from quire.values import Value, clean, fingerprint
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 120.0
 CHARACTERS_A_TOKEN = 3
-LONGEST_REPLY = 4096
-MAX_REPLY = 4_000_000
-"""Characters; a reply beyond it is a server gone wrong."""
 
 Price = Literal["free", "listed", "unknown"]
 Event: TypeAlias = ModelResponseStreamEvent | ModelResponse
@@ -113,9 +110,9 @@ class HostedModel:
                     text.append(piece)
                     on_delta(piece)
                 size += len(piece) + unseen
-                if size > MAX_REPLY:
+                if size > MAX_REPLY_CHARACTERS:
                     raise ModelFailed(
-                        f"{self._name}: the reply is longer than {MAX_REPLY} characters", kind="bad_reply"
+                        f"{self._name}: the reply is longer than {MAX_REPLY_CHARACTERS} characters", kind="bad_reply"
                     )
         return self._reply("".join(text), conversation, response)
 

@@ -210,6 +210,10 @@ class OnError:
     policy: typing.Literal["continue", "abort", "retry"]
     times: int = 0
 
+    def __str__(self) -> str:
+        """As it is written in a document."""
+        return f"retry({self.times})" if self.policy == "retry" else self.policy
+
 
 @dataclass(frozen=True, slots=True)
 class Fold:

@@ -9,6 +9,9 @@ from quire.plan.nodes import Agent, Invoke, Plan, Think, Thread, UseTool
 OWN = "quire"
 """The connection of Quire's own tools, by which a playbook runs other documents as well."""
 
+LAUNCHES = "quire/launch"
+"""The connection of the launch tools, which look at the grant of each pipeline themselves: no server is called so."""
+
 OWN_TOOLS = ("ask",)
 """Tools that the engine itself answers for."""
 

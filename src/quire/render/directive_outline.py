@@ -10,8 +10,7 @@ import click
 
 from quire.engine.thread.limits import DEFAULTS
 from quire.plan.nodes import HookAction, Parameter
-from quire.render.outline import paragraph
-from quire.render.tables import short, table
+from quire.render.tables import paragraph, short, table
 from quire.render.text import one_line, visible
 from quire.runtime.survey import Capability, File, Layer, Placed, Survey
 from quire.values import Value, encode

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from quire.plan.bounds import COUNTED, Bounds, Range
 from quire.plan.envelope import Envelope
-from quire.render.outline import paragraph
-from quire.render.tables import table
+from quire.render.tables import paragraph, table
 from quire.render.text import one_line
 from quire.values import Value
 

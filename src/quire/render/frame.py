@@ -12,9 +12,9 @@ from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from quire.engine.progress import FanView, Progress, StepView
-from quire.engine.turns import RETURN
 from quire.render.text import fan_words, numbers, one_line, visible
 from quire.render.turns import answered, called, turn_title, used_of
+from quire.trust.capabilities import RETURN
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4

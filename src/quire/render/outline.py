@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import click
 
 from quire.plan.graph import condition
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, Thread, UseTool
 from quire.plan.nodes import Sequence as Steps
-from quire.render.tables import short, table
+from quire.render.tables import paragraph, short, table
 from quire.render.text import one_line, visible
 from quire.values import Value
 
@@ -173,9 +173,3 @@ def _step_data(step: Step) -> Value:
             for case in step.match.cases
         ]
     return data
-
-
-def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield ""
-    yield click.style(title, bold=True)
-    yield from (f"  {line}" if line else "" for line in lines)

@@ -22,8 +22,8 @@ from quire.plan.nodes import (
     Step,
     Transform,
 )
-from quire.render.outline import paragraph, used, written
-from quire.render.tables import short, table
+from quire.render.outline import used, written
+from quire.render.tables import paragraph, short, table
 from quire.render.text import one_line, visible
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
 from quire.values import Value, encode

@@ -23,7 +23,6 @@ from quire.formats.pipeline.syntax import (
     ToolBody,
     TransformBody,
 )
-from quire.plan.nodes import OnError
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.source import Source
 from quire.values import Value
@@ -40,11 +39,6 @@ def pipeline_tree(reading: Reading) -> Tree:
         "warnings": [_finding(found, source) for found in reading.of(Severity.WARNING)],
         "errors": [_finding(found, source) for found in reading.of(Severity.ERROR)],
     }
-
-
-def on_error_word(on_error: OnError) -> str:
-    """As it is written in a document."""
-    return f"retry({on_error.times})" if on_error.policy == "retry" else on_error.policy
 
 
 def _finding(found: Diagnostic, source: Source) -> Tree:
@@ -99,7 +93,7 @@ def _body(body: Body, source: Source) -> Tree:
         case ForEachBody(do=do, collect=collect):
             return {
                 **_source(body.source),
-                "on_error": on_error_word(body.on_error),
+                "on_error": str(body.on_error),
                 **_optional("max_parallel", body.max_parallel),
                 **_optional("max_items", body.max_items),
                 "do": _step(do, source),
@@ -107,7 +101,7 @@ def _body(body: Body, source: Source) -> Tree:
             }
         case ParallelBody(branches=branches, collect=collect, on_error=on_error):
             return {
-                **_optional("on_error", on_error_word(on_error) if on_error else None),
+                **_optional("on_error", str(on_error) if on_error else None),
                 "branches": {name.text: _step(branch, source) for name, branch in branches},
                 "collect": _step(collect, source),
             }

@@ -63,6 +63,8 @@ class PlainView(Talk):
             mark = "!" if call.kind else "<"
             self.say(f"{indent}{mark} {one_line(call.tool or call.name)} {answered(call)}")
         elif event.record is not None and event.record.kind == "model" and event.record.state == "ok":
+            if not event.path.startswith(f"{step.path}/model"):
+                return  # The model of a document that the turn has called.
             if self._open != step.path:
                 self.pause()
                 self._write(self._head(step))

@@ -9,7 +9,7 @@ import click
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
-from quire.render.tables import Style, age, short, status_colour, table, tokens
+from quire.render.tables import Style, age, paragraph, short, status_colour, table, tokens
 from quire.render.text import duration, fan_words, money, one_line, place, visible
 from quire.render.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.runtime.view import RunView
@@ -42,37 +42,37 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     """Paragraphs of lines, from what one wants to know first to what came out."""
     yield from run_header(view.row, now, view.pins.model)
     if view.pins.inputs:
-        yield from _paragraph("inputs", _values(as_texts(view.pins.inputs)))
+        yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
     if used := used_of(view.replay.progress):
         rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
-        yield from _paragraph("used", table(rows))
-    yield from _paragraph("turns" if view.thread else "steps", _steps(steps))
+        yield from paragraph("used", table(rows))
+    yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
     if hooks:
-        yield from _paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
+        yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
     failures = [line for step in steps if step.fan for line in _failures(step)]
     if failures:
-        yield from _paragraph("items that failed", failures)
+        yield from paragraph("items that failed", failures)
     if view.replay.progress.stores:
-        yield from _paragraph("stores", _values(as_texts(view.replay.progress.stores)))
+        yield from paragraph("stores", _values(as_texts(view.replay.progress.stores)))
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
     if own:
-        yield from _paragraph("named outputs", _values(own))
+        yield from paragraph("named outputs", _values(own))
     warnings = [
         f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings
     ]
     if warnings:
-        yield from _paragraph("warnings", warnings)
+        yield from paragraph("warnings", warnings)
     if view.row.format == "pipeline" and view.effects:
-        yield from _paragraph("effects", _effects(view))
+        yield from paragraph("effects", _effects(view))
     if view.questions:
         lines = [line for question in view.questions for line in question_lines(question, now)]
-        yield from _paragraph("waiting for an answer", lines)
+        yield from paragraph("waiting for an answer", lines)
     if view.closing:
-        yield from _paragraph("closing message", visible(view.closing).split("\n"))
+        yield from paragraph("closing message", visible(view.closing).split("\n"))
     if view.replay.finished:
-        yield from _paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
+        yield from paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
 
 
 def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
@@ -263,12 +263,6 @@ def _output(view: RunView) -> list[str]:
 
 def _values(values: Mapping[str, str]) -> list[str]:
     return table([(name, short(value, 80)) for name, value in values.items()])
-
-
-def _paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield ""
-    yield click.style(title, bold=True)
-    yield from (f"  {line}" if line else "" for line in lines)
 
 
 def _status_in(wanted: int) -> Style:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+
+import click
 
 from quire.render.text import one_line
 from quire.render.visible import width
@@ -72,3 +74,9 @@ def short(text: str, limit: int) -> str:
     """On one line, and cut where it is longer than `limit` characters."""
     line = one_line(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield ""
+    yield click.style(title, bold=True)
+    yield from (f"  {line}" if line else "" for line in lines)

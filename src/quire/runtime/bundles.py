@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from quire.engine.thread.bundle import Bundle
 from quire.engine.thread.hooks import injects, read_hooks_yaml
-from quire.errors import BadDocument, Refused
-from quire.formats.directive.knowledge import read_knowledge
-from quire.formats.directive.lower import thread
-from quire.formats.directive.parse import parse
+from quire.engine.thread.start import check_risk
+from quire.errors import Refused
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Hook, Thread
 from quire.source import Source, read_source
+from quire.trust.risk import project_risk
 from quire.workspace.items import Item, ItemType
+from quire.workspace.library import read_body, read_thread
 from quire.workspace.requests import HOOKS
 from quire.workspace.settings import Settings
 from quire.workspace.verified import VerifiedItems
@@ -33,8 +34,22 @@ class Gathering:
         """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
         cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
         found = leaf or self._find("directive", item_id)
+        return self._gathered(found)[0] if found else None
+
+    def called(self, item_id: str) -> Bundle | None:
+        """The same for one that another document runs. Nobody looks at its risks later, so that is done here."""
+        found = self._find("directive", item_id)
         if found is None:
             return None
+        bundle, chain = self._gathered(found)
+        granting = next((one for one in chain if one.permissions), chain[0])
+        acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
+        place = list(bundle.places.values())[chain.index(granting)]
+        project = project_risk(self._settings.workspace.folder)
+        risks = check_risk([one.capability for one in granting.permissions], acknowledged, project, place)
+        return replace(bundle, warnings=(*bundle.warnings, *risks))
+
+    def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
         before = len(self._items.warnings)
         directives: dict[str, str] = {}
         places: dict[str, str] = {}
@@ -43,7 +58,7 @@ class Gathering:
         knowledge = self._knowledge(chain, hooks)
         warnings = (*self._items.warnings[before:], *problems)
         model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
-        return Bundle(found.id, directives, knowledge, text, model, warnings, places)
+        return Bundle(found.id, directives, knowledge, text, model, warnings, places), chain
 
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
         """The directive and its ancestors. A chain that goes round, or breaks off, is told of when it is composed."""
@@ -53,7 +68,7 @@ class Gathering:
             verified = self._items.require(item)
             self.keys.update(key for key in [verified.verdict.key_id] if key)
             directives[wanted] = item.text
-            chain.append(_read(item))
+            chain.append(read_thread(item))
             places[wanted] = self._place(item, chain[-1])
             wanted = chain[-1].extends.strip()
             if not wanted or wanted in directives:
@@ -90,10 +105,7 @@ class Gathering:
             return None
         verified = self._items.require(item)
         self.keys.update(key for key in [verified.verdict.key_id] if key)
-        read = read_knowledge(Source.of(verified.item.text, verified.item.path.name))
-        if read.errors:
-            raise BadDocument(f"the knowledge {item_id} cannot be read: {read.errors[0].message}")
-        return read.body
+        return read_body(verified.item)
 
     def _find(self, item_type: ItemType, item_id: str) -> Item | None:
         """Raises `Refused` for a link: it would put one signed file in the place of another, which moving it cannot."""
@@ -110,15 +122,3 @@ class Gathering:
         text = read_source(file).text
         hooks, problems = read_hooks_yaml(text, HOOKS)
         return hooks, text, tuple(problems)
-
-
-def _read(item: Item) -> Thread:
-    reading = parse(Source.of(item.text, str(item.path)))
-    if reading.directive is None:
-        source, lines = reading.source, [f"{item.path} cannot run:"]
-        for found in reading.diagnostics:
-            if found.severity.value == "error":
-                at = source.position(found.span.start)
-                lines.append(f"  {item.path}:{at.line}:{at.column}: {found.code.id} {found.message}")
-        raise BadDocument("\n".join(lines))
-    return thread(reading.directive)

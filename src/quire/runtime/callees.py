@@ -58,8 +58,7 @@ class Callees:
             registered = self._pipelines().pipelines.get(name)
             if registered is not None:
                 self._verify(registered.source, "pipeline")
-                key = name.partition(".")[0]
-                return Callee(name, registered.plan, registered.source, registered.declared, key)
+                return Callee(name, registered.plan, registered.source, registered.declared, registered.key)
         if kind in ("", "playbook"):
             found = self._playbooks().find(name)
             if found is not None:

@@ -19,7 +19,7 @@ from quire.runtime.bundles import Gathering
 from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
-from quire.trust.risk import Tier, project_risk, tier_of
+from quire.trust.risk import ProjectRisk, Tier, project_risk, tier_of
 from quire.trust.trusted import TrustedKeys
 from quire.values import Value
 from quire.workspace.grants import reaching
@@ -101,9 +101,11 @@ class Directives:
         keys: Collection[str],
     ) -> Started:
         setup = set_up(bundle, given, PATH, overrides=limits)
-        risks = check_risk(setup.composed, project_risk(self._settings.workspace.folder))
+        project, composed = project_risk(self._settings.workspace.folder), setup.composed
+        asked = [one.capability for one in composed.capabilities]
+        risks = check_risk(asked, composed.acknowledged, project, setup.declared)
         if bundle.warnings:
-            _require_granted(setup, granted)
+            _require_granted(setup, granted, project)
         bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
         return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(keys)))
@@ -148,10 +150,10 @@ def _thread(plan: Plan) -> Thread:
     return step.work
 
 
-def _require_granted(setup: Setup, granted: Grants) -> None:
+def _require_granted(setup: Setup, granted: Grants, project: ProjectRisk) -> None:
     """Nobody vouches for a directive that is not signed: what is elevated in it, the user has to allow."""
     for one in setup.composed.capabilities:
-        tier = tier_of(one.capability)
+        tier = tier_of(one.capability, project)
         if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not granted.covers(one.capability):
             raise Refused(
                 f"{setup.id} is not signed by anybody you trust, and {one.capability} is {tier.value}: "

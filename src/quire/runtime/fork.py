@@ -10,12 +10,13 @@ from typing import cast
 from quire.diagnostics import nearest
 from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
+from quire.engine.requests import BREAK
 from quire.errors import BadInputs, RunState
 from quire.plan.uses import asks_a_model
 from quire.runtime.ids import new_run_id
 from quire.runtime.opening import passed
 from quire.runtime.pins import Pins
-from quire.runtime.places import BREAK, Place, find_place
+from quire.runtime.places import Place, find_place
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
 from quire.store.keeping import History, restore
@@ -132,11 +133,22 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
 
 
 def _check_names(view: RunView, sets: Mapping[str, Value]) -> None:
-    """A name that a playbook never mentions can change nothing: it is misspelt."""
-    if view.row.format != "playbook":
+    """A name that the document never mentions can change nothing: it is misspelt."""
+    text = view.document.source.text
+    if reads_any(view.row.format, text):
         return
-    words = sorted(set(re.findall(r"\w+", view.document.source.text)))
+    words = mentioned(text)
     _refuse_unknown([name for name in sets if name not in words], words, "the document never mentions")
+
+
+def reads_any(format: str, text: str) -> bool:
+    """Whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its stores."""
+    return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
+
+
+def mentioned(text: str) -> list[str]:
+    """All that may be a name in a document; those of pipelines may have hyphens in them."""
+    return sorted({*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)})
 
 
 def _refuse_unknown(names: Sequence[str], known: Sequence[str], problem: str) -> None:

@@ -171,7 +171,7 @@ class Launching:
         if found is None:
             problems = "".join(f"; {problem}" for problem in registry.problems)
             raise Refused(f"pipeline {name!r} is not registered{problems}")
-        return Document(found.source, "pipeline", found.plan, (), declared=found.declared, key=name.partition(".")[0])
+        return found.document
 
     def _inline(self, definition: Value, launcher: Launcher) -> Document:
         if not isinstance(definition, str) or not definition.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quire.engine.call_document import Opened
 from quire.engine.pipeline.setting import Setting
@@ -13,9 +13,11 @@ from quire.engine.requests import Load
 from quire.engine.thread.bundle import Bundle
 from quire.errors import QuireError, Refused, StepFailed
 from quire.plan.nodes import Plan
-from quire.runtime.bundles import Gathering
 from quire.runtime.callees import Callees, opened, pinned
 from quire.values import Value, decode, encode
+
+if TYPE_CHECKING:
+    from quire.runtime.bundles import Gathering
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class ItemLoader:
         try:
             match request.scheme:
                 case "directive":
-                    bundle = self.gathering().gather(request.where)
+                    bundle = self.gathering().called(request.where)
                     return bundle.encoded() if bundle else None
                 case "knowledge":
                     return self.gathering().knowledge(request.where)

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status
 from quire.engine.replay import expanded, to_perform_again
-from quire.engine.requests import Boundary, Walk, request_hash
+from quire.engine.requests import BREAK, Boundary, Walk, request_hash
 from quire.errors import RunState
-from quire.runtime.places import BREAK
 from quire.values import Value
 
 

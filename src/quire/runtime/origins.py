@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event
+from quire.engine.requests import BREAK
 from quire.plan.nodes import (
     Agent,
     Arguments,
@@ -61,7 +62,7 @@ class Tracing(Progress):
     def listening_to(self, effects: Iterable[EffectRecord]) -> Tracing:
         for record in effects:
             if record.kind == "break" and isinstance(record.value, Mapping):
-                self.stops[record.path.removesuffix("/break")] = record.value
+                self.stops[record.path.removesuffix(BREAK)] = record.value
         return self
 
     def apply(self, event: Event) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quire.documents import Document, read
 from quire.engine.interpret import interpret
@@ -16,7 +16,6 @@ from quire.engine.ports import Store
 from quire.engine.records import RunRow
 from quire.engine.requests import Walk
 from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.setup import Setup
 from quire.errors import RunState
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
 from quire.runtime.callees import opened, read_directive, unpinned
@@ -26,6 +25,9 @@ from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from quire.engine.thread.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)

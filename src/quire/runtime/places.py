@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from quire.diagnostics import nearest
 from quire.engine.records import Event
+from quire.engine.requests import BREAK
 from quire.engine.thread.interpret import PATH
 from quire.errors import CannotStart
 from quire.plan.nodes import Plan
@@ -15,7 +16,6 @@ from quire.plan.nodes import Plan
 _TURN = re.compile(rf"{PATH}/turn\[(\d+)\](?=/|$)")
 _NAMED_TURN = re.compile(r"(?:turn )?([0-9]{1,6})")
 _ENDINGS = ("step_completed", "step_failed", "step_skipped", "thread_ended")
-BREAK = "/break"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from quire.documents import Document
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
-from quire.engine.inputs import complete_inputs
 from quire.engine.journal import Journal
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
@@ -25,29 +24,27 @@ from quire.engine.walker import Terms
 from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice
 from quire.plan.nodes import Plan
-from quire.plan.uses import asks_a_model, has_agents, has_threads, prompt_schemes, tool_calls
-from quire.runtime.callees import Callee, Callees, pinned
+from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
+from quire.runtime.callees import Callee, Callees
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
-from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
 from quire.runtime.loading import ItemLoader
 from quire.runtime.models import Models
 from quire.runtime.opening import opening
 from quire.runtime.options import RunOptions
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
-from quire.runtime.pinned import Pinned, pinned_profiles, read_pinned
+from quire.runtime.pinned import Pinned, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
+from quire.runtime.starting import prepare
 from quire.runtime.view import RunView
-from quire.source import Source
 from quire.store import DEFAULT_PATH, open_store
 from quire.tools.gate import Gate, open_gate
-from quire.tools.names import LAUNCHES
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
-from quire.values import InvalidValue, Value, encode
+from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 from quire.workspace.grants import default_grants
@@ -59,7 +56,7 @@ from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
-    from quire.runtime.directives import Directives, Started
+    from quire.runtime.directives import Directives
 
 
 class Runtime:
@@ -88,7 +85,7 @@ class Runtime:
         self.repairs = repairs
         self.queue = queue
         self._environ = os.environ if environ is None else environ
-        self._models = Models(settings, self._environ, model)
+        self.models = Models(settings, self._environ, model)
         self._tools = tools
 
     @classmethod
@@ -116,8 +113,8 @@ class Runtime:
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
         """Which model a run started now would use, and why. A directive may say which it wants."""
         if plan is not None and plan.format == "directive":
-            return self._models.choose(asked, lambda: self.directives.model_of(plan))
-        return self._models.choose(asked)
+            return self.models.choose(asked, lambda: self.directives.model_of(plan))
+        return self.models.choose(asked)
 
     async def start(
         self,
@@ -129,62 +126,11 @@ class Runtime:
         run_id: str = "",
     ) -> str:
         """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
-        plan = document.runnable()
-        require_signed(self.settings, document.source, document.format)
-        one_model = self._models.given is not None or options.model is not None
-        callees = self.callees(one_model=one_model).reachable(plan)
-        plans = (plan, *(callee.plan for callee in callees.values()))
-        granted = default_grants(self.settings, options.allow)
-        started: Started | None = None
-        if plan.format == "directive":
-            started = self.directives.start(document, inputs, options.limits, granted, one_model=one_model)
-            granted = started.grants
-        if options.within is not None:
-            granted = granted.narrow(options.within)
-        values = _values(plan, inputs, started)
-        check_labels(plan, options.breakpoints, options.answers)
-        if "agents" in self.settings.requested and has_agents(plans):
-            require_trusted(self.settings)
-        model = ""
-        if choice is not None or asks_a_model(plans):
-            model = (choice or self.choose_model(options.model, plan)).spec
-        if not self.queue:
-            self._models.open(model)
-            await self._preflight(plan, options, callees)
-        pins = Pins(
-            document=document.sha256,
-            folder=_folder_of(document),
-            model=model,
-            inputs=values,
-            breakpoints=options.breakpoints,
-            answers=dict(options.answers),
-            unattended=options.unattended,
-            allow=options.allow,
-            grants=tuple(sorted(granted.patterns)),
-            budget=options.budget,
-            context_budget=self._models.context_budget(model),
-            callees=pinned(callees),
-            reply_to=options.reply_to,
-            declared=document.declared,
-            key=document.key,
-            identity=self.identity,
-            profiles=pinned_profiles(self._agents()),
-            bundle=started.source.sha256 if started else "",
-            keys=started.keys if started else (),
-            one_model=one_model,
-            limits=dict(options.limits),
-            queue=self.queue,
-        )
-        try:
-            encode(values)
-        except InvalidValue as error:
-            raise BadInputs([f"the inputs are not JSON: {error}"]) from None
-        run = run_id or new_run_id(self.clock.now())
-        sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
-        texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
-        await self.store.create(
-            NewRun(run, plan.title, document.format, document.name, self.clock.now(), pins.as_json(), texts)
-        )
+        pins, texts = await prepare(self, document, inputs, options, choice)
+        now = self.clock.now()
+        run = run_id or new_run_id(now)
+        title = document.runnable().title
+        await self.store.create(NewRun(run, title, document.format, document.name, now, pins.as_json(), texts))
         return run
 
     async def drive(
@@ -217,8 +163,8 @@ class Runtime:
             loader = self._loader(run, pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
-            model = self._models.open(pins.instead or pins.model)
-            other = (lambda spec: model) if pins.instead else self._models.open
+            model = self.models.open(pins.instead or pins.model)
+            other = (lambda spec: model) if pins.instead else self.models.open
             ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run)
             stack.push_async_callback(self.store.release, lease)
@@ -328,9 +274,10 @@ class Runtime:
 
     def check_model(self, spec: str) -> None:
         """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
-        self._models.open(spec)
+        self.models.open(spec)
 
-    def _agents(self) -> Mapping[str, AgentSettings]:
+    def agents(self) -> Mapping[str, AgentSettings]:
+        """The identities that agents can have here."""
         return {"default": AgentSettings(), **self.settings.agents}
 
     def registry(self) -> Pipelines:
@@ -354,7 +301,7 @@ class Runtime:
         return Callees(
             self.registry,
             lambda: load_playbooks(self.settings),
-            lambda name: self.directives.gathering(one_model=one_model).gather(name),
+            lambda name: self.directives.gathering(one_model=one_model).called(name),
             lambda source, format: require_signed(self.settings, source, format),
         )
 
@@ -376,7 +323,7 @@ class Runtime:
     def _gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
         if self._tools is not None:
             return self._tools
-        agents = any(profile.tools for profile in self._agents().values())
+        agents = any(profile.tools for profile in self.agents().values())
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
@@ -394,22 +341,10 @@ class Runtime:
         launching = Launching(self, known, shell=known.shell)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
-    async def _preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
+    async def preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
         """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
         calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
         gate = self._gate([plan], default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
             async with gate:
                 await gate.require(calls)
-
-
-def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:
-    """The inputs as the run gets them."""
-    if started is not None:
-        return started.inputs
-    return dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
-
-
-def _folder_of(document: Document) -> str | None:
-    path = Path(document.name)
-    return str(path.resolve().parent) if path.exists() else None

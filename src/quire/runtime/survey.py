@@ -15,6 +15,7 @@ from quire.engine.thread.compose import Composed, compose, read_chain
 from quire.engine.thread.hooks import injects
 from quire.engine.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
+from quire.formats.directive.words import POSITIONS
 from quire.models import Choice
 from quire.models.choose import DEFAULTS
 from quire.models.files import preferred_model
@@ -27,14 +28,13 @@ from quire.trust.risk import Tier, project_risk, tier_of
 from quire.trust.signing import Outcome
 from quire.trust.trusted import TrustedKeys
 from quire.values import Value
-from quire.workspace.items import Item
+from quire.workspace.items import Item, ItemType
 from quire.workspace.requests import HOOKS
 from quire.workspace.settings import Settings
 from quire.workspace.spaces import Spaces
 from quire.workspace.verified import VerifiedItems
 
 _LATER = "?"
-_POSITIONS = ("system", "before", "after")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,13 @@ class _Looking:
             risk_problem=project_risk(self._settings.workspace.folder).problem,
         )
 
-    def _item(self, item_type: str, item_id: str) -> Item | None:
+    def _item(self, item_type: ItemType, item_id: str) -> Item | None:
         key = (item_type, item_id)
         if key not in self._found:
-            self._found[key] = self._items.spaces.find(item_type, item_id) if item_id else None  # type: ignore[arg-type]
+            self._found[key] = self._items.spaces.find(item_type, item_id) if item_id else None
         return self._found[key]
 
-    def _file(self, item_type: str, item_id: str) -> File:
+    def _file(self, item_type: ItemType, item_id: str) -> File:
         item = self._item(item_type, item_id)
         if item is None:
             return File(item_id, item_type)
@@ -174,11 +174,11 @@ class _Looking:
         declared = [
             Layer(position, one, item_id)
             for item_id, thread in reversed(self._chain)
-            for position in _POSITIONS
+            for position in POSITIONS
             for one in getattr(thread.context, position)
         ]
         brought = list(self._brought())
-        for position in _POSITIONS:
+        for position in POSITIONS:
             layers = [*declared, *brought] if position == "after" else [*brought, *declared]
             seen: set[str] = set()
             for layer in layers:
@@ -190,7 +190,7 @@ class _Looking:
         suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         for placed in self._hooks():
             hook = placed.hook
-            position = hook.position if hook.position in _POSITIONS else "before"
+            position = hook.position if hook.position in POSITIONS else "before"
             if hook.event == "build_system_prompt":
                 position = "system"
             for action in hook.actions:

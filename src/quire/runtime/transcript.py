@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quire.engine.requests import Message, ModelRequest, ToolUse
-from quire.engine.turns import RETURN, HookView, ThreadView, turn_number, turn_of, wanted_in
+from quire.engine.turns import HookView, ThreadView, turn_number, turn_of, wanted_in
 from quire.runtime.view import RunView
+from quire.trust.capabilities import RETURN
 from quire.values import Value
 
 

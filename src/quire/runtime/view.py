@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from quire.documents import Document
 from quire.engine.records import EffectRecord, Question, RunRow, Status
 from quire.engine.replay import Replay
-from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.setup import Setup
 from quire.runtime.pins import Pins
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.thread.bundle import Bundle
+    from quire.engine.thread.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from typing import Literal
 
 from quire.engine.records import (
     FINAL,
-    WAITING,
     Answer,
     Batch,
     EffectRecord,
@@ -35,20 +34,17 @@ from quire.engine.records import (
     Status,
     Written,
 )
-from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
+from quire.errors import RunState, StoreError
 from quire.store import postgres_archive as archive
 from quire.store import postgres_statements as statements
-from quire.store import rows
+from quire.store import rows, rules
 from quire.store.keeping import History, Pruned
 from quire.store.postgres_archive import one
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import PATIENCE_SECONDS, Address, Server
-from quire.store.postgres_writer import Held, Writer, append_rows, fenced
+from quire.store.postgres_writer import Held, Writer, append_rows
 from quire.store.rows import Tail
 from quire.values import clean
-
-_ANSWERABLE = (Status.RUNNING, *WAITING)
-_CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
 
 
 class PostgresStore:
@@ -131,8 +127,8 @@ class PostgresStore:
             found = await one(connection, statements.STATE_OF_QUESTION, (run, path))
             if again and found is not None and found[0] in ("answered", "consumed") and found[1:] == (hash, value):
                 return  # by the attempt before, whose end nobody heard of
-            if status not in _ANSWERABLE:
-                raise RunState(f"run {run} is {_said(status)} and takes no answers")
+            if status not in rules.ANSWERABLE:
+                raise rules.takes_no_answers(run, status)
             if found is None:
                 raise RunState(f"run {run} asks nothing at {path}")
             state, asked, _ = found
@@ -234,7 +230,7 @@ class PostgresStore:
     async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
         held = self._holding(lease)
         if held is None:
-            raise fenced(lease.run)
+            raise rules.fenced(lease.run)
         if held.failure is not None:
             raise held.failure
         return await self._writer.commit(held, rows.encode_batch(lease.run, batch), self._now(), park=park)
@@ -245,7 +241,7 @@ class PostgresStore:
 
     async def _acquire(self, run: str) -> Lease:
         if not await self._take_lock(run):
-            raise RunBusy(f"run {run} is being driven by another process")
+            raise rules.busy(run)
         try:
             return await self._next_epoch(run)
         except BaseException:
@@ -268,7 +264,7 @@ class PostgresStore:
 
         status, lease, held = await self._server.owner_transaction(work)
         if lease is None or held is None:
-            raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
+            raise rules.cannot_go_on(run, status)
         self._held[run] = held
         return lease
 
@@ -295,8 +291,8 @@ class PostgresStore:
 
     async def _check_cancellable(self, connection: Connection, run: str) -> None:
         status = await self._status(connection, run)
-        if status not in _CANCELLABLE:
-            raise RunState(f"run {run} is {_said(status)} already: there is nothing to cancel")
+        if status not in rules.CANCELLABLE:
+            raise rules.cannot_be_cancelled(run, status)
 
     async def _take_lock(self, run: str) -> bool:
         """A session may take its own lock again and again: whether this store holds it, it knows by itself."""
@@ -313,7 +309,7 @@ class PostgresStore:
 
         taken = await self._server.as_owner(work)
         if taken is None:
-            raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+            raise rules.no_such_run(run)
         return taken[1]
 
     async def _drop_lock(self, run: str) -> None:
@@ -334,16 +330,12 @@ class PostgresStore:
         """As it is now, and stays until the transaction ends: this locks the row."""
         found = await one(connection, statements.STATE_OF_RUN, (run,))
         if found is None:
-            raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
-        return self._unless_expired(Status(found[0]), found[1])
-
-    def _unless_expired(self, status: Status, expires_at: float | None) -> Status:
-        expired = status in WAITING and expires_at is not None and expires_at < self._now()
-        return Status.EXPIRED if expired else status
+            raise rules.no_such_run(run)
+        return rules.status_at(self._now(), Status(found[0]), found[1])
 
     def _run_now(self, row: rows.Row) -> RunRow:
         run, alive = rows.run_row(row), row[-1]
-        status = self._unless_expired(run.status, run.expires_at)
+        status = rules.status_at(self._now(), run.status, run.expires_at)
         if status is Status.RUNNING and not alive and run.id not in self._held:
             status = Status.INTERRUPTED
         return run if status is run.status else replace(run, status=status)
@@ -352,10 +344,6 @@ class PostgresStore:
 async def _owned(connection: Connection, run: str) -> Held:
     found = await one(connection, statements.OWNED, (run,))
     if found is None:
-        raise NoSuchRun(f"there is no run {run}: `quire runs` lists them")
+        raise rules.no_such_run(run)
     number, epoch, place, *totals = found
     return Held(run, epoch, number, Tail(0) if place is None else Tail(place, *totals))
-
-
-def _said(status: Status) -> str:
-    return status.value.replace("_", " ")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -27,6 +28,9 @@ from quire.store import postgres_statements as statements
 from quire.store.postgres_errors import explain, is_away
 from quire.store.postgres_schema import Connection, migrate
 from quire.store.postgres_text import adapt_text
+
+# A connection that broke is looked after here. What psycopg logs about it is for who sets logging up, not for stderr.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 PATIENCE_SECONDS = 60.0
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)

@@ -15,11 +15,12 @@ from typing import TypeAlias
 import psycopg
 
 from quire.engine.records import Written
-from quire.errors import Fenced, StoreError
+from quire.errors import StoreError
 from quire.store import postgres_statements as statements
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import Server
 from quire.store.rows import Cells, Encoded, Tail
+from quire.store.rules import fenced
 
 GROUP = 200
 _EMPTY_ROW: Cells = (None,) * 16
@@ -279,7 +280,3 @@ def _forgotten(run: str) -> StoreError:
         f'the database has lost effects of run {run} that it had confirmed (durability is "process", or an older copy '
         "was restored): resume the run, and it goes on from what is there"
     )
-
-
-def fenced(run: str) -> Fenced:
-    return Fenced(f"run {run} has been taken over: nothing more can be written from here")

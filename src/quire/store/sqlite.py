@@ -20,7 +20,6 @@ from pathlib import Path
 
 from quire.engine.records import (
     FINAL,
-    WAITING,
     Answer,
     Batch,
     EffectRecord,
@@ -33,18 +32,16 @@ from quire.engine.records import (
     Status,
     Written,
 )
-from quire.errors import NoSuchRun, RunBusy, RunState, StoreError
-from quire.store import archive, rows, statements
+from quire.errors import RunState, StoreError
+from quire.store import archive, rows, rules, statements
 from quire.store.database import Database, Durability, explain
 from quire.store.keeping import History, Pruned
 from quire.store.locks import OwnerLocks
 from quire.store.rows import Tail
-from quire.store.writer import Held, Write, Writer, append, fenced
+from quire.store.writer import Held, Write, Writer, append
 from quire.values import clean, encode
 
 FILE_NAME = "quire.db"
-_ANSWERABLE = (Status.RUNNING, *WAITING)
-_CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
 
 
 class SqliteStore:
@@ -126,8 +123,8 @@ class SqliteStore:
         self._expect(run)
         with self._database.transaction() as connection:
             status = self._status(connection, run)
-            if status not in _ANSWERABLE:
-                raise RunState(f"run {run} is {_said(status)} and takes no answers")
+            if status not in rules.ANSWERABLE:
+                raise rules.takes_no_answers(run, status)
             found = connection.execute(statements.STATE_OF_QUESTION, (run, path)).fetchone()
             if found is None:
                 raise RunState(f"run {run} asks nothing at {path}")
@@ -175,7 +172,7 @@ class SqliteStore:
     async def acquire(self, run: str) -> Lease:
         self._expect(run)
         if not self._take_lock(run):
-            raise RunBusy(f"run {run} is being driven by another process")
+            raise rules.busy(run)
         try:
             return self._next_epoch(run)
         except BaseException:
@@ -229,7 +226,7 @@ class SqliteStore:
     async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
         held = self._holding(lease)
         if held is None:
-            raise fenced(lease.run)
+            raise rules.fenced(lease.run)
         return await self._writer.commit(Write(held, rows.encode_batch(lease.run, batch), self._now(), park))
 
     def _holding(self, lease: Lease) -> Held | None:
@@ -247,7 +244,7 @@ class SqliteStore:
                 held = _owned(connection, run)
                 told = connection.execute(statements.MARKS, rows.places(held.number)).fetchall()
         if status in FINAL:
-            raise RunState(f"run {run} is {_said(status)} and cannot go on: fork it instead")
+            raise rules.cannot_go_on(run, status)
         lease = Lease(run, held.epoch, *rows.marks(told), held.tail.cost)
         self._held[run] = held
         return lease
@@ -268,13 +265,13 @@ class SqliteStore:
 
     def _check_cancellable(self, connection: sqlite3.Connection, run: str) -> None:
         status = self._status(connection, run)
-        if status not in _CANCELLABLE:
-            raise RunState(f"run {run} is {_said(status)} already: there is nothing to cancel")
+        if status not in rules.CANCELLABLE:
+            raise rules.cannot_be_cancelled(run, status)
 
     def _expect(self, run: str) -> None:
         """Keeps a verb on a run that cannot be there from making the file."""
         if not self._database.exists():
-            raise _no_such_run(run)
+            raise rules.no_such_run(run)
 
     def _places(self, run: str, after: int = 0) -> tuple[int, int]:
         found = self._database.rows(statements.NUMBER, (run,))
@@ -289,16 +286,12 @@ class SqliteStore:
     def _status(self, connection: sqlite3.Connection, run: str) -> Status:
         found = connection.execute(statements.STATE_OF_RUN, (run,)).fetchone()
         if found is None:
-            raise _no_such_run(run)
-        return self._unless_expired(Status(found[0]), found[1])
-
-    def _unless_expired(self, status: Status, expires_at: float | None) -> Status:
-        expired = status in WAITING and expires_at is not None and expires_at < self._now()
-        return Status.EXPIRED if expired else status
+            raise rules.no_such_run(run)
+        return rules.status_at(self._now(), Status(found[0]), found[1])
 
     def _run_now(self, row: rows.Row) -> RunRow:
         run = rows.run_row(row)
-        status = self._unless_expired(run.status, run.expires_at)
+        status = rules.status_at(self._now(), run.status, run.expires_at)
         if status is Status.RUNNING and not self._locks.alive(run.id):
             status = Status.INTERRUPTED
         return run if status is run.status else replace(run, status=status)
@@ -308,11 +301,3 @@ def _owned(connection: sqlite3.Connection, run: str) -> Held:
     number, epoch, place, *totals = connection.execute(statements.OWNED, (run,)).fetchone()
     tail = Tail(rows.places(number)[0]) if place is None else Tail(place, *totals)
     return Held(run, epoch, number, tail)
-
-
-def _said(status: Status) -> str:
-    return status.value.replace("_", " ")
-
-
-def _no_such_run(run: str) -> NoSuchRun:
-    return NoSuchRun(f"there is no run {run}: `quire runs` lists them")

@@ -16,6 +16,7 @@ from quire.errors import Fenced, StoreError
 from quire.store import statements
 from quire.store.database import Database, explain
 from quire.store.rows import Encoded, Tail
+from quire.store.rules import fenced
 
 
 @dataclass(slots=True, eq=False)
@@ -172,10 +173,6 @@ def append(connection: sqlite3.Connection, held: Held, rows: Encoded, at: float)
     totals = (at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost)
     for place, cells in enumerate(rows.journal, tail.place - len(rows.journal) + 1):
         connection.execute(statements.APPEND, (place, *totals, *cells))
-
-
-def fenced(run: str) -> Fenced:
-    return Fenced(f"run {run} has been taken over: nothing more can be written from here")
 
 
 def _is_busy(failure: Exception | None) -> bool:

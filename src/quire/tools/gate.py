@@ -20,7 +20,7 @@ from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
-from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
+from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 MAX_RESULT_BYTES = 1_000_000
-SHELL = "rye/bash"
 LONGEST_NAME = 64
 LONGEST_ERROR = 8_000
 NOTHING = Grants()
@@ -136,7 +135,10 @@ class Gate:
         """The gate as a thread sees it: never wider than this one. How far tools reach is the user's word alone."""
         if patterns is None:
             return self
-        narrow = Grants.of(patterns).narrow(self._grants)
+        wanted = Grants.of(patterns)
+        narrow = wanted.narrow(self._grants)
+        if declared and narrow.patterns != wanted.patterns:
+            declared += ", within what the run was allowed (--allow),"
         grants = Grants(narrow.patterns | reaching(self._grants), declared)
         key = (declared, grants.patterns)
         view = self._views.get(key)

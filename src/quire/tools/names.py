@@ -11,6 +11,7 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from quire.errors import ToolFailed
+from quire.plan.uses import LAUNCHES
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.registry import Registry, ToolSpec, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
@@ -19,9 +20,6 @@ from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
 
 ACTIONS = ITEMS
 """The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which look at the grants of each item themselves."""
-
-LAUNCHES = "quire/launch"
-"""The connection of the launch tools, which look at the grant of each pipeline themselves: no server is called so."""
 
 SELF_CHECKING = (ACTIONS, LAUNCHES)
 
@@ -145,6 +143,10 @@ class Names:
         return any(part.startswith(head) or head.startswith(part) for part in fixed)
 
     async def _unknown(self, name: str) -> str:
+        if self._grants.declared:
+            # A thread is told of what it was offered: other names would only be refused.
+            offered = [spec.id for place in self._registry.names() for spec in await self.usable(place)]
+            return unknown("tool", name, dict.fromkeys(offered))
         names: dict[str, object] = dict(SPECS) if self._registry.has(BUILT_IN) else {}
         left_out: list[str] = []
         for place in self._registry.names():

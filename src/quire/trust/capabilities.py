@@ -17,6 +17,8 @@ from quire.errors import Denied
 
 Primary = Literal["execute", "fetch", "sign"]
 
+SHELL = "rye/bash"
+
 ALIASES = {
     "file__read": "rye/file-system/read",
     "file__write": "rye/file-system/write",
@@ -33,7 +35,7 @@ ALIASES = {
     "rye_execute": "rye/execute",
     "rye_fetch": "rye/fetch",
     "rye_sign": "rye/sign",
-    "shell": "rye/bash",
+    "shell": SHELL,
     "thread_directive": "rye/agent/threads/thread_directive",
     "spawn_thread": "rye/agent/threads/thread_directive",
     "rye/agent/threads/spawn_thread": "rye/agent/threads/thread_directive",
@@ -43,7 +45,8 @@ ALIASES = {
 _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in name and name != "spawn_thread"}
 """The name that people know a tool by."""
 
-ALWAYS = ("directive_return", "rye/agent/threads/internal/")
+RETURN = "directive_return"
+ALWAYS = (RETURN, "rye/agent/threads/internal/")
 """What a thread may execute without any grant: an id, or the beginning of one."""
 
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from quire.errors import CannotStart, Refused
+from quire.formats import MARKDOWN, YAML
 from quire.trust.signature_line import Syntax
 from quire.trust.signing import Kind, Verdict, verify_text
 from quire.trust.trusted import TrustedKeys
 
 ITEM_FOLDERS: dict[str, Kind] = {"directives": "directive", "knowledge": "knowledge"}
-MARKDOWN = (".md", ".markdown")
-YAML = (".yaml", ".yml")
 SYSTEM = Path(__file__).resolve().parents[1]
 """The folder of the package: what is in it belongs to nobody here."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quire.diagnostics import Severity
+from quire.documents import Document
 from quire.errors import QuireError
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
@@ -31,6 +32,15 @@ class Registered:
     tree: Pipeline
     source: Source
     description: str
+
+    @property
+    def key(self) -> str:
+        """That of its file: the name, up to the dot behind which a file of several says which."""
+        return self.name.partition(".")[0]
+
+    @property
+    def document(self) -> Document:
+        return Document(self.source, "pipeline", self.plan, (), self.declared, self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,3 +272,18 @@ async def test_every_warning_of_the_start_is_kept_and_shown_once(hire: Hire) -> 
     assert [one.data["message"] for one in crew.events if one.type == "warning" and one.seq] == missing
     assert (await crew.go()).status is Status.COMPLETED
     assert [one.data["message"] for one in crew.events if one.type == "warning" and one.seq] == missing
+
+
+@pytest.mark.parametrize(
+    ("action", "needed"),
+    [
+        ('primary="execute" item_type="directive" item_id="t/kid"', "rye.execute.directive.t.kid"),
+        ('primary="fetch" item_type="knowledge" item_id="k/one"', "rye.fetch.knowledge.k.one"),
+    ],
+)
+async def test_a_hook_that_may_not_says_what_is_missing(hire: Hire, action: str, needed: str) -> None:
+    meta = f'<hooks><hook id="h" event="after_step"><action {action} /></hook></hooks>'
+    crew = await hire({"main": directive("main", meta=meta)}, {"main": [calls(ls()), "fine"]})
+    assert (await crew.go()).status is Status.COMPLETED
+    (warning,) = crew.warnings()
+    assert f"needs the capability {needed}, which the permissions at main do not cover" in warning

@@ -46,6 +46,12 @@ def test_nothing_to_say() -> None:
             '<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>',
             ["DR105", "DR105", "DR105", "DR112"],
         ),
+        (
+            '<hooks><hook event="error"><condition path="a" op="regex" value="(a" />'
+            '<condition path="a" op="regex" value="a(?=b)" /><condition path="a" op="regex" value="^a+$" />'
+            '<action primary="fetch" item_type="knowledge" item_id="a" /></hook></hooks>',
+            ["DR105", "DR105"],
+        ),
     ],
 )
 def test_metadata(metadata: str, expected: list[str]) -> None:
@@ -92,6 +98,13 @@ def test_permissions(permissions: str, expected: list[str]) -> None:
 )
 def test_inputs_and_instructions(root: str, body: str, expected: list[str]) -> None:
     assert sorted(only("", root, body)) == sorted(expected)
+
+
+def test_a_closing_message_is_blamed_where_it_stands() -> None:
+    root = "<outputs>\n<success>Good.</success>\n<failure>{input:x}</failure>\n</outputs>"
+    text = document(METADATA, root, "Do it.")
+    (line,) = (number for number, one in enumerate(text.splitlines(), 1) if "{input:x}" in one)
+    assert codes_in(text) == [("DR108", line)]
 
 
 @pytest.mark.parametrize(

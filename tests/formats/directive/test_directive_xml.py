@@ -54,6 +54,13 @@ def test_what_is_wrong_and_where(xml: str, code: str, place: tuple[int, int], wo
     assert reading.directive is None and "\n" not in found.message
 
 
+@pytest.mark.parametrize("reference", ["&foo;", "&foo"])
+def test_a_reference_is_shown_without_what_follows(reference: str) -> None:
+    reading = parse(Source.of(f"# T\n```xml\n<directive><a>{reference}</a></directive>\n```\n"))
+    (found,) = [one for one in reading.diagnostics if one.code.id == "DR003"]
+    assert found.message == f"the XML holds the unknown reference {reference}"
+
+
 @pytest.mark.parametrize(
     "text",
     [

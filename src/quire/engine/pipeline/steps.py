@@ -38,7 +38,7 @@ def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
         yield Emit("step_failed", path, step.label, {**head, **failed})
         raise
     yield Emit("step_completed", path, step.label, head, {"output": value})
-    overrides: Mapping[str, Value] = yield Boundary(f"{path}/break", step.label)
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, changed in overrides.items():
         frame.stores[name] = changed
         yield Emit("store", path, step.label, live={"name": name, "value": changed}, kept=False)

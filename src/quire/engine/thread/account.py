@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
+from quire.engine.ports import LONGEST_REPLY
 from quire.engine.requests import Bounds, Meter
 from quire.engine.thread.limits import Cost, LimitEvent, Limits, exceeded
 from quire.engine.thread.purse import Purse
 from quire.values import Value
-
-LONGEST_REPLY = 4096
-"""Tokens that one reply may have, and that are reserved for it."""
 
 RAISABLE = ("turns", "tokens", "spend", "duration_seconds")
 """The limits that end a thread at its next turn, and that a person may raise then."""

@@ -12,8 +12,6 @@ from typing import cast
 
 from quire.engine.thread.hooks import read_hooks_yaml
 from quire.errors import BadDocument
-from quire.formats.directive.lower import thread
-from quire.formats.directive.parse import parse
 from quire.plan.nodes import Hook, Thread
 from quire.source import Source
 from quire.values import Value, decode, encode
@@ -77,6 +75,10 @@ class BundleResolver:
         text = self._bundle.directives.get(item_id)
         if text is None:
             return None
+        # lxml is imported by whoever reads a directive, and by nobody else.
+        from quire.formats.directive.lower import thread
+        from quire.formats.directive.parse import parse
+
         read = parse(Source.of(text, f"{item_id}.md")).directive
         if read is None:
             raise BadDocument(f"the directive {item_id} has errors: quire check shows them")

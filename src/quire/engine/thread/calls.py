@@ -13,7 +13,7 @@ from typing import Any
 from quire.engine.call_document import Opened, call_document
 from quire.engine.confine import confined
 from quire.engine.pipeline.invoke import ASK, question
-from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, Steps, ToolRequest, ToolUse, Walk
 from quire.engine.thread.children import About, Children
 from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
@@ -22,21 +22,15 @@ from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
-from quire.plan.uses import has_agents, prompt_schemes, tool_calls
-from quire.trust.capabilities import Grants, Primary, canonical, capability, from_flat_name
+from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
+from quire.trust.capabilities import SHELL, Grants, Primary, canonical, capability, from_flat_name
 from quire.values import Value
 
 EXECUTE = "rye/execute"
 ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
-LAUNCHES = "quire/launch"
-"""Where the launch tools live."""
-
-SHELL = "rye/bash"
 HERE = ("rye/", "python/")
 OUTSIDE = ("rye/web/", "mcp/")
 """Where content comes from that nobody here has written: who has read it launches nothing."""
-
-Steps = Generator[Request, Any, Any]
 
 
 class Calls:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Walk
+from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
 from quire.engine.thread.bundle import Bundle, BundleResolver
 from quire.engine.thread.compose import compose
 from quire.engine.thread.limits import Cost, resolve_limits, spawn_refused
@@ -26,8 +26,6 @@ from quire.values import Value
 WAIT_SECONDS = 600.0
 LONGEST_WAIT = 10**9
 """More than any thread has; a model may write numbers that no clock can count to."""
-
-Steps = Generator[Request, Any, Any]
 
 
 @dataclass(slots=True)
@@ -196,13 +194,13 @@ class Children:
         return Setup(
             id=bundle.item_id,
             path=f"{path}/thread",
-            composed=composed,
+            composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
             grants=tuple(sorted(grants.patterns)),
             limits=limits,
             purse=purse,
             model=bundle.model,
             depth=parent.depth + 1,
-            declared=place_of(bundle, composed),
+            declared=place_of(bundle, composed, parent.declared),
             open_document=parent.open_document,
         )
 

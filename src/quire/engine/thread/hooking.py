@@ -1,4 +1,4 @@
-"""Hooks of a thread: which of them an event sets off, what their actions do, and what they decide.
+"""Hooks of a thread: which of them an event sets off, what their actions do, what they decide, and whom they ask.
 
 A hook's action passes the same gate as everything else, under the thread's own grants. Whatever goes wrong in one is a
 warning and sets off no further hook.
@@ -10,18 +10,17 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
-from quire.engine.requests import Emit, Load, Request, ToolRequest
+from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
 from quire.engine.thread.hooks import filled_action, holds, injects
+from quire.engine.thread.limits import MOST
 from quire.engine.thread.setup import CONTROL, Setup
-from quire.errors import StepFailed
+from quire.errors import Denied, StepFailed
 from quire.plan.nodes import Hook, HookAction
 from quire.trust.capabilities import Grants, Primary, canonical
 from quire.values import Value
 
 Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
 DECISIONS: tuple[str, ...] = get_args(Decision)
-
-Steps = Generator[Request, Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,9 @@ class Hooking:
     notes: list[str] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
 
-    def fire(self, event: str, where: str, label: str, context: Mapping[str, Value]) -> Generator[Request, Any, Any]:
+    def fire(
+        self, event: str, where: str, label: str, context: Mapping[str, Value]
+    ) -> Generator[Request, Any, Decided | None]:
         """Runs all that the event sets off; the first decision counts. None where there is none."""
         decided: Decided | None = None
         for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
@@ -65,6 +66,30 @@ class Hooking:
                 decision = yield from self._act(hook, action, path, label, context)
                 decided = decided or decision
         return decided
+
+    def may_go_on(self, why: str, path: str, label: str) -> Generator[Request, Any, bool]:
+        """Puts the thread into the inbox: a person says whether it goes on."""
+        self.paths.append(f"{path}/ask")
+        id = self.setup.id
+        answer: str = yield HumanRequest(
+            f"{path}/ask", label, id, "confirm", f"{id} waits: {why}\nGo on?", default="no"
+        )
+        return answer == "yes"
+
+    def higher_limit(self, name: str, why: str, path: str, label: str) -> Generator[Request, Any, float | None]:
+        """What a person gives as a higher limit; None for a no. Any other answer is a slip, and is asked for again."""
+        slips = 0
+        while True:
+            asked = f"{path}/ask" + (f"[{slips}]" if slips else "")
+            self.paths.append(asked)
+            prompt = f"{self.setup.id}: {why}\nA higher limit for {name}, or no to end it?"
+            answer: str = yield HumanRequest(asked, label, f"limit of {name}", "input", prompt)
+            if answer.strip().lower() in ("", "n", "no"):
+                return None
+            if (given := _number(answer)) is not None:
+                return given
+            slips += 1
+            why = f"{answer!r} is no number."
 
     def _act(
         self, hook: Hook, action: HookAction, path: str, label: str, context: Mapping[str, Value]
@@ -89,8 +114,11 @@ class Hooking:
         if action.item_type == "tool" and action.primary == "execute":
             yield ToolRequest(f"{path}/tool", label, "", canonical(item_id), filled, None, grants, self.setup.declared)
             return None
-        if not Grants.of(grants).allows(cast("Primary", action.primary), action.item_type, item_id):
-            raise StepFailed(f"permission denied: {action.primary} {action.item_type} {item_id}", kind="denied")
+        try:
+            held = Grants.of(grants, self.setup.declared)
+            held.require(cast("Primary", action.primary), action.item_type, item_id)
+        except Denied as error:
+            raise StepFailed(str(error), kind="denied") from None
         if action.item_type == "directive" and action.primary == "execute":
             ended = yield from self.start(item_id, filled, path)
             return ended.get("outputs")
@@ -112,3 +140,12 @@ def _decided(result: Mapping[str, Value]) -> Decided | None:
         message = result.get("message") or result.get("error") or ""
         return Decided(cast("Decision", what), str(message))
     return None
+
+
+def _number(answer: str) -> float | None:
+    """The limit that a person gives; None for what cannot be one."""
+    try:
+        number = float(answer)
+    except ValueError:
+        return None
+    return number if 0 < number <= MOST else None

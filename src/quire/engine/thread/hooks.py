@@ -9,11 +9,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 
 from quire.formats.directive.interpolate import as_text
+from quire.formats.directive.patterns import compiled
 from quire.plan.nodes import Hook, HookAction
 from quire.source import Source
 from quire.values import Value, clean
@@ -27,15 +26,9 @@ EVENTS = (
     "directive_return",
     "after_complete",
 )
-POSITIONS = ("system", "before", "after")
-MAX_PATTERN = 1000
 _MAX_DEPTH = 100
 _EXPRESSION = re.compile(r"\$\{([^{}]++)\}")
 _INDEX = re.compile(r"[0-9]{1,9}")
-
-
-class _Regex(Protocol):
-    def search(self, text: str) -> object | None: ...
 
 
 def holds(condition: Mapping[str, Value], context: Mapping[str, Value]) -> bool:
@@ -114,25 +107,8 @@ def _contains(actual: Value, expected: Value) -> bool:
 def _matches(actual: Value, expected: Value) -> bool:
     if actual is None or not isinstance(expected, str):
         return False
-    pattern = compiled(clean(expected))
+    pattern = compiled(expected)
     return pattern is not None and pattern.search(clean(as_text(actual))) is not None
-
-
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> _Regex | None:
-    """On RE2, which takes linear time whatever the pattern; None for one that it does not know."""
-    if len(pattern) > MAX_PATTERN:
-        return None
-    try:
-        re2 = import_module("re2")
-    except ImportError:
-        return None
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return cast("_Regex", re2.compile(pattern, options))
-    except re2.error:
-        return None
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from quire.diagnostics import Diagnostic, nearest
-from quire.engine.thread.hooks import EVENTS, OPERATORS, POSITIONS, compiled
+from quire.engine.thread.hooks import EVENTS, OPERATORS
 from quire.formats import yaml
 from quire.formats.directive.interpolate import as_text
+from quire.formats.directive.patterns import compiled
+from quire.formats.directive.words import POSITIONS, PRIMARIES
 from quire.plan.nodes import Hook, HookAction
 from quire.source import Source
-from quire.values import Value, clean
+from quire.values import Value
 
 
 class HooksFile:
@@ -88,7 +90,7 @@ class HooksFile:
             self._wrong(node, f"an action is a mapping, not {yaml.describe(node)}")
             return None
         self._known(node, self._ACTION_KEYS)
-        primary = self._text(node, "primary", ("execute", "fetch", "sign")) or "execute"
+        primary = self._text(node, "primary", PRIMARIES) or "execute"
         item_type = self._text(node, "item_type") or "tool"
         item_id = self._text(node, "item_id", required=True)
         parameters: list[tuple[str, Value]] = []
@@ -157,7 +159,7 @@ def condition_problems(condition: Value) -> list[str]:
                 known = ["path", "op", "value", "any", "all", "not"]
                 problems.append(f"the key {name} of a condition is not known: {_hint(name, known)}")
     pattern = condition.get("value") if condition.get("op") == "regex" else None
-    if isinstance(pattern, str) and compiled(clean(pattern)) is None:
+    if isinstance(pattern, str) and compiled(pattern) is None:
         problems.append(f"the pattern {pattern} is not one of RE2")
     return problems
 

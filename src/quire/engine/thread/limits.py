@@ -13,6 +13,7 @@ from typing import TypeVar
 from quire.diagnostics import nearest
 from quire.engine.thread.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
+from quire.formats.directive.words import LIMIT_ALIASES
 from quire.values import Value
 
 DEFAULTS: Mapping[str, Value] = {
@@ -24,7 +25,6 @@ DEFAULTS: Mapping[str, Value] = {
     "depth": 10,
     "duration_seconds": 1800,
 }
-ALIASES: Mapping[str, str] = {"max_turns": "turns", "max_tokens": "tokens"}
 _WHOLE = ("turns", "tokens", "spawns", "depth")
 MOST = 10**15
 _N = TypeVar("_N", int, float)
@@ -193,9 +193,9 @@ def spawn_refused(limits: Limits, cost: Cost) -> LimitEvent | None:
 def _canonical(given: Mapping[str, Value], whose: str, problems: list[str]) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for written, value in given.items():
-        name = ALIASES.get(written, written)
+        name = LIMIT_ALIASES.get(written, written)
         if name not in DEFAULTS:
-            close = nearest(written, [*DEFAULTS, *ALIASES])
+            close = nearest(written, [*DEFAULTS, *LIMIT_ALIASES])
             hint = f"did you mean {close}?" if close else f"the limits are {', '.join(DEFAULTS)}"
             problems.append(f"unknown limit {written} in {whose}: {hint}")
             continue

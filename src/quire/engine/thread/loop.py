@@ -15,7 +15,6 @@ from quire.engine.requests import (
     Boundary,
     Emit,
     Fan,
-    HumanRequest,
     Load,
     Message,
     Meter,
@@ -25,16 +24,18 @@ from quire.engine.requests import (
     Offered,
     Outcome,
     Request,
+    Steps,
     ToolUse,
 )
 from quire.engine.thread.account import RAISABLE, REACHED, Account
 from quire.engine.thread.calls import Calls
 from quire.engine.thread.hooking import Decided, Hooking
-from quire.engine.thread.limits import MOST
-from quire.engine.thread.returns import RETURN_TOOL, owed, return_tool, returned
+from quire.engine.thread.messages import nudge
+from quire.engine.thread.returns import owed, return_tool, returned
 from quire.engine.thread.setup import Ending, Setup
 from quire.engine.thread.told import Told, at_once, failed
 from quire.errors import StepFailed
+from quire.trust.capabilities import RETURN
 from quire.values import Value, encode
 
 NUDGES = 2
@@ -45,8 +46,6 @@ SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 PARALLEL = 8
 MOST_CALLS = 200
 """Calls of one turn that are made; a model that wants more of them at once is told so."""
-
-Steps = Generator[Request, Any, Any]
 
 
 def follow(setup: Setup) -> Generator[Request, Any, Ending]:
@@ -86,7 +85,8 @@ class _Following:
             yield Emit("warning", place, "", {"message": warning})
         try:
             yield from self._offer()
-            yield from self._decide("thread_started", f"{self.setup.path}/start", "a hook kept the thread from starting")
+            kept = "a hook kept the thread from starting"
+            yield from self._decide("thread_started", f"{self.setup.path}/start", kept)
             while True:
                 yield from self._one_turn()
         except _Ended as ended:
@@ -113,7 +113,7 @@ class _Following:
         else:
             yield from self._said(text)
         yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
-        overrides: Mapping[str, str] = yield Boundary(f"{self._at}/break", self._label)
+        overrides: Mapping[str, str] = yield Boundary.after(self._at, self._label)
         if overrides:
             said = "\n".join(f"{name}: {value}" for name, value in overrides.items())
             self.messages.append(Message("user", f"A person adds:\n{said}"))
@@ -190,7 +190,7 @@ class _Following:
         outputs = self.composed.outputs
         if self._nudges < NUDGES and (self.turn == 1 or outputs):
             self._nudges += 1
-            self.messages.append(Message("user", self._nudge()))
+            self.messages.append(Message("user", nudge(outputs)))
             return
         missing = owed(outputs, {})
         if missing:
@@ -200,16 +200,9 @@ class _Following:
             yield Emit("warning", self._at, self._label, {"message": message})
         raise _Ended(Ending(True, text))
 
-    def _nudge(self) -> str:
-        outputs = self.composed.outputs
-        if outputs:
-            names = ", ".join(output.name for output in outputs)
-            return f"Nothing has been returned yet. When you are done, call {RETURN_TOOL} with: {names}."
-        return "Carry the directive out with the tools that you have. If there is nothing left to do, say so."
-
     def _use_tools(self, uses: list[ToolUse], text: str) -> Steps:
-        handing_back = [use for use in uses if use.name == RETURN_TOOL]
-        working = [use for use in uses if use.name != RETURN_TOOL]
+        handing_back = [use for use in uses if use.name == RETURN]
+        working = [use for use in uses if use.name != RETURN]
         walks = []
         sharing = sum(self.calls.starts_a_thread(use) or self.calls.calls_a_document(use) for use in working)
         for number, use in enumerate(working):
@@ -293,7 +286,7 @@ class _Following:
     def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
         told = encode({"error": problem})
         self.messages.append(Message("tool", told, answers=use.id))
-        said: dict[str, Value] = {"tool": RETURN_TOOL, "result": told, "kind": "outputs"}
+        said: dict[str, Value] = {"tool": RETURN, "result": told, "kind": "outputs"}
         yield Emit("tool_told", f"{self._at}/return", self._label, said, kept=False)
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
@@ -308,36 +301,17 @@ class _Following:
         name = error.kind.removesuffix("_exceeded")
         if name not in RAISABLE:
             raise ending
-        raised = yield from self._ask_for_more(name, decided.message or error.message, path)
+        raised = yield from self.hooks.higher_limit(name, decided.message or error.message, path, self._label)
         if raised is None:
             raise ending
         self.account.raise_limit(name, raised)
-
-    def _ask_for_more(self, name: str, why: str, path: str) -> Generator[Request, Any, float | None]:
-        """What a person gives as a higher limit; None for a no. Any other answer is a slip, and is asked for again."""
-        prompt, slips = f"{self.setup.id}: {why}\nA higher limit for {name}, or no to end it?", 0
-        while True:
-            asked = f"{path}/ask" + (f"[{slips}]" if slips else "")
-            self.hooks.paths.append(asked)
-            answer: str = yield HumanRequest(asked, self._label, f"limit of {name}", "input", prompt)
-            if answer.strip().lower() in ("", "n", "no"):
-                return None
-            if (given := _number(answer)) is not None:
-                return given
-            slips += 1
-            prompt = f"{self.setup.id}: {answer!r} is no number.\nA higher limit for {name}, or no to end it?"
 
     def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
         """`escalate` and `suspend` put the thread into the inbox: a person says whether it goes on."""
         if decided is None or not decided.asks:
             return
         why = decided.message or (error.message if error else "a hook suspended the thread")
-        self.hooks.paths.append(f"{path}/ask")
-        question = HumanRequest(
-            f"{path}/ask", self._label, self.setup.id, "confirm", f"{self.setup.id} waits: {why}\nGo on?", default="no"
-        )
-        answer: str = yield question
-        if answer != "yes":
+        if not (yield from self.hooks.may_go_on(why, path, self._label)):
             raise self._stopped(f"a person stopped the thread: {why}", "stopped")
 
     def _decide(self, event: str, where: str, otherwise: str) -> Steps:
@@ -385,15 +359,6 @@ class _Following:
 def _too_many(calls: int) -> StepFailed:
     message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
     return StepFailed(message, kind="too_many_calls")
-
-
-def _number(answer: str) -> float | None:
-    """The limit that a person gives; None for what cannot be one."""
-    try:
-        number = float(answer)
-    except ValueError:
-        return None
-    return number if 0 < number <= MOST else None
 
 
 def _error(kind: str, message: str, resource: str) -> dict[str, Value]:

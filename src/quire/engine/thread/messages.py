@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from quire.engine.thread.returns import RETURN_TOOL, escaped
+from quire.engine.thread.returns import escaped
 from quire.plan.nodes import Parameter
+from quire.trust.capabilities import RETURN
 
 START = "Carry out the directive above now: work through it step by step, with the tools that you are offered."
-FINISH = f"When all of it is done, call {RETURN_TOOL} with the outputs that it lists."
+FINISH = f"When all of it is done, call {RETURN} with the outputs that it lists."
 
 
 def directive_element(
@@ -32,10 +33,9 @@ def joined(blocks: Iterable[str]) -> str:
     return "\n\n".join(stripped for block in blocks if (stripped := block.strip("\n")).strip())
 
 
-def nudge(owed: Sequence[str], outputs: Sequence[Parameter]) -> str:
+def nudge(outputs: Sequence[Parameter]) -> str:
     """What a model is told that has written text where work was expected of it."""
-    if owed:
-        return f"The directive is not finished: call {RETURN_TOOL} with {', '.join(owed)}."
     if outputs:
-        return f"Go on with the tools that you are offered, or, if all is done, call {RETURN_TOOL} with the outputs."
-    return "Go on with the tools that you are offered. If there is nothing to be done with them, say so and why."
+        names = ", ".join(output.name for output in outputs)
+        return f"Nothing has been returned yet. When you are done, call {RETURN} with: {names}."
+    return "Carry the directive out with the tools that you have. If there is nothing left to do, say so."

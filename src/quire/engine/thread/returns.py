@@ -10,9 +10,9 @@ from quire.diagnostics import nearest
 from quire.engine.requests import Offered
 from quire.engine.thread.inputs import converted, kind_of
 from quire.plan.nodes import Parameter
+from quire.trust.capabilities import RETURN
 from quire.values import Value
 
-RETURN_TOOL = "directive_return"
 _STATUS = "status"
 _DETAIL = "error_detail"
 
@@ -54,7 +54,7 @@ def return_tool(outputs: Sequence[Parameter]) -> Offered:
     if required:
         described += f" Must be given unless the status is error: {', '.join(required)}."
     schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
-    return Offered(RETURN_TOOL, described, schema)
+    return Offered(RETURN, described, schema)
 
 
 def owed(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:

@@ -44,10 +44,15 @@ class Setup:
     open_document: Callable[[str], Opened] | None = None
 
 
-def place_of(bundle: Bundle, composed: Composed) -> str:
-    """Where the permissions stand that a directive has: in its own file, or in an ancestor's."""
+def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
+    """Where the permissions stand that a directive has: in its own file, or in an ancestor's.
+
+    `above` is where those of the thread stand that starts it: they bound its own, or are all that it has."""
+    if above and not composed.capabilities:
+        return above
     origin = composed.capabilities[0].origin_id if composed.capabilities else composed.item_id
-    return bundle.places.get(origin, origin)
+    place = bundle.places.get(origin, origin)
+    return f"{place}, within those at {above}," if above else place
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from quire.engine.thread.limits import resolve_limits
 from quire.engine.thread.purse import Purse
 from quire.engine.thread.setup import Setup, place_of
 from quire.errors import Denied, Refused
+from quire.plan.nodes import Acknowledgement
 from quire.trust.capabilities import Grants
 from quire.trust.risk import NOTHING, ProjectRisk, assess
 from quire.values import Value
@@ -68,10 +69,18 @@ def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
     return grants
 
 
-def check_risk(composed: Composed, project: ProjectRisk = NOTHING) -> Sequence[str]:
-    """Warnings about capabilities that nobody acknowledged; raises `Refused` where one of them blocks."""
-    capabilities = [granted.capability for granted in composed.capabilities]
-    risk = assess(capabilities, [one.risk for one in composed.acknowledged], project)
+def check_risk(
+    capabilities: Iterable[str],
+    acknowledged: Iterable[Acknowledgement],
+    project: ProjectRisk = NOTHING,
+    place: str = "",
+) -> Sequence[str]:
+    """Warnings about capabilities that nobody acknowledged; raises `Refused` where one of them blocks.
+
+    `place` is where the permissions stand."""
+    risk = assess(capabilities, [one.risk for one in acknowledged], project)
+    where = f" at {place}" if place and not project.problem else ""
+    messages = [f"{message}{where}" for message in risk.messages]
     if risk.outcome == "block":
-        raise Refused("\n".join(risk.messages))
-    return risk.messages
+        raise Refused("\n".join(messages))
+    return messages

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
-from typing import Any, TypedDict, cast
+from collections.abc import Mapping
+from typing import TypedDict, cast
 
-from quire.engine.requests import Request, Walk
+from quire.engine.requests import Steps, Walk
 from quire.errors import Refused, StepFailed
 from quire.values import Value, encode
 
@@ -53,7 +53,7 @@ def at_once(told: Told) -> Walk:
     return cast("Value", told)
 
 
-def guarded(tool: str, steps: Generator[Request, Any, Any], paths: list[str] | None = None) -> Walk:
+def guarded(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
     """One call as a branch of its own: what goes wrong is told to the model, not thrown."""
     try:
         result = yield from steps

@@ -111,9 +111,9 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
     for text, base in texts:
         for one in references(text):
             yield one, Span(base + one.span.start, base + one.span.end)
-    for text in (directive.success, directive.failure):
+    for text, span in ((directive.success, directive.success_span), (directive.failure, directive.failure_span)):
         for one in references(text):
-            yield one, directive.root
+            yield one, span
 
 
 def _words(directive: Directive) -> set[str]:

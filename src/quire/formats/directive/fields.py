@@ -10,11 +10,9 @@ from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.lower import condition
 from quire.formats.directive.parse import parse
 from quire.formats.directive.reading import Reading
-from quire.formats.directive.words import number_or_text
+from quire.formats.directive.words import CONTEXT, number_or_text
 from quire.source import Source
 from quire.values import Value
-
-_POSITIONS = ("system", "before", "after", "suppress")
 
 
 def fields(reading: Reading) -> dict[str, Value]:
@@ -49,7 +47,7 @@ def fields(reading: Reading) -> dict[str, Value]:
     found |= {name: text for name, text in closing.items() if text}
     if directive.context is not None:
         items = directive.context.items
-        found["context"] = {place: [item.text for at, item in items if at == place] for place in _POSITIONS}
+        found["context"] = {place: [item.text for at, item in items if at == place] for place in CONTEXT}
     if directive.hooks:
         found["hooks"] = [_hook(one) for one in directive.hooks]
     if directive.actions:

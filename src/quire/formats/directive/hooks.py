@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
+from quire.formats.directive.patterns import can_match
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
 from quire.formats.directive.words import EVENTS, OPERATORS, POSITIONS, PRIMARIES, number
 from quire.formats.directive.xml import Element
@@ -95,6 +96,9 @@ def _test(element: Element, found: Found) -> list[Test]:
     text = element.attributes.get("value")
     if text is None:
         text = element.own_text or None
+    if op == "regex" and text is not None and not can_match(text):
+        message = f'the pattern "{shown(text)}" is not one of RE2, so the hook never acts'
+        found.report(warnings.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
     return [Condition(path, op, None if text is None else _value(text, op), element.opening), *inner]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from quire.diagnostics import Code, Diagnostic, Severity
+from quire.formats import YAML
 from quire.formats.directive.codes import knowledge as codes
 from quire.formats.directive.fences import Missing, find_fence
 from quire.formats.directive.found import shown
@@ -19,7 +20,6 @@ from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 from quire.values import Value, clean
 
 REQUIRED = ("name", "title", "version", "entry_type")
-_YAML = (".yaml", ".yml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
     """Never raises for a text. A source whose name ends in `.yaml` is YAML as a whole."""
     if source.exceeds(limit):
         return _refused(source, codes.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
-    if PurePath(source.name).suffix.lower() in _YAML:
+    if PurePath(source.name).suffix.lower() in YAML:
         return _yaml_file(source)
     text = source.text
     begin = len(signature_line(text))

@@ -44,12 +44,12 @@ def thread(directive: syntax.Directive) -> Thread:
     permissions = directive.permissions
     context = directive.context.items if directive.context else ()
     return Thread(
-        name=_text(directive.name),
-        version=_text(directive.version),
-        description=_text(directive.description),
-        category=_text(directive.category),
-        author=_text(directive.author),
-        extends=_text(directive.extends),
+        name=syntax.text_of(directive.name),
+        version=syntax.text_of(directive.version),
+        description=syntax.text_of(directive.description),
+        category=syntax.text_of(directive.category),
+        author=syntax.text_of(directive.author),
+        extends=syntax.text_of(directive.extends),
         permissions=tuple(Permission(one.capability, one.span) for one in permissions.grants) if permissions else (),
         permissions_text=permissions.raw if permissions else "",
         acknowledged=tuple(Acknowledgement(one.risk, one.reason) for one in permissions.acknowledged)
@@ -145,7 +145,3 @@ def _input(declared: Parameter) -> Input:
 
 def _limit(name: str, value: syntax.Text) -> Value:
     return value.text if name == "spend_currency" else number_or_text(value.text)
-
-
-def _text(text: syntax.Text | None) -> str:
-    return text.text if text else ""

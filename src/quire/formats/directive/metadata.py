@@ -5,10 +5,8 @@ from __future__ import annotations
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.syntax import Attributes, Context, Cost, Parameter, Text
-from quire.formats.directive.words import PARAMETER_TYPES
+from quire.formats.directive.words import CONTEXT, PARAMETER_TYPES
 from quire.formats.directive.xml import Element
-
-_POSITIONS = ("system", "before", "after", "suppress")
 
 
 def read_text(element: Element, found: Found) -> Text:
@@ -43,8 +41,8 @@ def read_cost(element: Element, found: Found) -> Cost:
 def read_context(element: Element, found: Found) -> Context:
     items: list[tuple[str, Text]] = []
     for child in element.children:
-        if child.tag not in _POSITIONS:
-            found.stray(child, "context", _POSITIONS)
+        if child.tag not in CONTEXT:
+            found.stray(child, "context", CONTEXT)
         elif child.all_text:
             items.append((child.tag, read_text(child, found)))
     return Context(tuple(items), element.opening)
@@ -60,15 +58,15 @@ def read_inputs(element: Element, found: Found) -> tuple[Parameter, ...]:
     return tuple(inputs)
 
 
-def read_outputs(element: Element, found: Found) -> tuple[tuple[Parameter, ...], str, str]:
+def read_outputs(element: Element, found: Found) -> tuple[tuple[Parameter, ...], Text, Text]:
     """The outputs, and the messages that close the thread; a child of any other name is an output of that name."""
     outputs: list[Parameter] = []
-    closing = {"success": "", "failure": ""}
+    closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
     for child in element.children:
         if child.tag == "output":
             outputs.append(_parameter(child, found))
         elif child.tag in closing:
-            closing[child.tag] = child.all_text
+            closing[child.tag] = read_text(child, found)
         else:
             keyed = Parameter(child.tag, description=child.all_text, keyed=True, span=child.opening)
             outputs.append(keyed)

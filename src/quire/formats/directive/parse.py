@@ -116,7 +116,9 @@ class _RootReader:
         if inputs := known.get("inputs"):
             directive.inputs = read_inputs(inputs, found)
         if outputs := known.get("outputs"):
-            directive.outputs, directive.success, directive.failure = read_outputs(outputs, found)
+            directive.outputs, success, failure = read_outputs(outputs, found)
+            directive.success, directive.failure = success.text, failure.text
+            directive.success_span, directive.failure_span = success.span, failure.span
         if directive.description is None and (description := known.get("description")):
             directive.description = read_text(description, found)
         rest = [one for one in root.children if one.tag not in ("metadata", "inputs", "outputs", "description")]

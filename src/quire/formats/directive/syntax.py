@@ -20,6 +20,11 @@ class Text:
     span: Span = NOWHERE
 
 
+def text_of(text: Text | None) -> str:
+    """Empty for one that is not there."""
+    return text.text if text else ""
+
+
 Attributes: TypeAlias = "tuple[tuple[str, Text], ...]"
 """Names as written, in the order of the file."""
 
@@ -181,4 +186,6 @@ class Directive:
     actions: tuple[Action, ...] = ()
     root: Span = NOWHERE
     body_span: Span = NOWHERE
+    success_span: Span = NOWHERE
+    failure_span: Span = NOWHERE
     fence: Span = NOWHERE

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from quire.diagnostics import Severity
 from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import Attributes, Cost, Directive, Parameter, Text
+from quire.formats.directive.syntax import Attributes, Cost, Directive, Parameter, Text, text_of
 from quire.formats.directive.words import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS, number
 from quire.source import Source
 
@@ -29,7 +29,7 @@ def issues(source: Source, path: PurePath) -> list[str]:
 def missing_fields(directive: Directive) -> list[str]:
     """The names of the required fields that are not there."""
     texts = ("name", "version", "description", "author")
-    missing = [name for name in texts if not _text(getattr(directive, name))]
+    missing = [name for name in texts if not text_of(getattr(directive, name))]
     if directive.category is None:
         missing.append("category")
     model = {name for name, value in directive.model or () if value.text}
@@ -54,7 +54,7 @@ def limit_problem(name: str, text: str) -> str | None:
 
 
 def _identity(directive: Directive, path: PurePath) -> Iterator[str]:
-    name, version = _text(directive.name), _text(directive.version)
+    name, version = text_of(directive.name), text_of(directive.version)
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
     if name and not SNAKE_CASE.fullmatch(name):
@@ -111,7 +111,3 @@ def _parameters(where: str, declared: tuple[Parameter, ...]) -> Iterator[str]:
         elif one.name in seen:
             yield f"{where}: '{shown(one.name)}' is declared twice"
         seen.add(one.name)
-
-
-def _text(text: Text | None) -> str:
-    return text.text if text else ""

@@ -11,6 +11,7 @@ ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
 TIERS: Final = ("safe", "write", "elevated", "unrestricted")
 PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "list", "dict")
 POSITIONS: Final = ("system", "before", "after")
+CONTEXT: Final = (*POSITIONS, "suppress")
 OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists")
 EVENTS: Final = (
     "thread_started",

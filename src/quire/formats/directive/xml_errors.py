@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from quire.source import Span
@@ -19,6 +20,7 @@ _LESS_IN_VALUE, _NO_QUOTES, _OPEN_VALUE, _TWICE, _NAME, _OPEN_TAG, _CROSSED, _UN
     77,
 )
 
+_REFERENCE = re.compile(r"&[^\s;&<]*;?")
 _AMPERSAND = "write &amp; for an ampersand"
 _LESS = "write &lt; for a less-than sign, or put the text after the fence"
 
@@ -42,7 +44,7 @@ def explain(code: int, message: str, text: str, at: int) -> Wrong:
     if code in (_BAD_REFERENCE, _NO_SEMICOLON, _UNKNOWN_ENTITY):
         start = max(text.rfind("&", 0, at), 0)
         return Wrong(
-            f"the XML holds the unknown reference {(text[start : start + 20].split() or ['&'])[0]}",
+            f"the XML holds the unknown reference {_reference(text[start : start + 20])}",
             Span(start, at),
             _AMPERSAND,
         )
@@ -78,3 +80,9 @@ def _back(text: str, at: int, sign: str) -> Span:
 def _one_line(message: str) -> str:
     """Without the line and column, which count from the start of the fence."""
     return " ".join(message.partition(", line ")[0].split())
+
+
+def _reference(text: str) -> str:
+    """The reference that a text begins with, as it is written: up to its semicolon, or to where it must have ended."""
+    found = _REFERENCE.match(text)
+    return found[0] if found else "&"

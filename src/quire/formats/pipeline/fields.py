@@ -5,55 +5,35 @@ Everything here reports and returns None, so that a caller can look at all parts
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from quire.diagnostics import Code, Diagnostic, nearest
+from quire.diagnostics import Code
 from quire.expr import Expression, ExprSyntaxError
 from quire.expr import parse as parse_expression
 from quire.expr.codes import EXPRESSION_SYNTAX
 from quire.formats.pipeline.codes import errors as codes
+from quire.formats.pipeline.findings import Findings
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.pipeline.syntax import Argument, ExpressionText, Literal, Name, Text
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, describe, literal, place
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
 
-_LONGEST = 60
-_MAX_SUGGESTIONS = 50
 _MAX_PLACING = 3_000_000
 
 
-class Fields:
+class Fields(Findings):
     """One reading: its source, what was found so far, and the expressions that were met before."""
 
     def __init__(self, source: Source) -> None:
+        super().__init__()
         self.source = source
-        self.found: list[Diagnostic] = []
-        self._suggested = 0
         self._placing = 0
         self._expressions: dict[str, Expression] = {}
-
-    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
-        self.found.append(Diagnostic(code, message, span, "", help))
 
     def at(self, text: Text, part: Span) -> Span:
         """The place of a part of a text. Finding it takes time with the length of the text: after so many findings in
         so long texts only the whole is pointed at."""
         self._placing += len(text.text)
         return text.place(self.source, part) if self._placing <= _MAX_PLACING else text.span
-
-    @property
-    def suggests(self) -> bool:
-        """Whether there are suggestions left to make."""
-        return self._suggested < _MAX_SUGGESTIONS
-
-    def suggestion(self, name: str, known: Collection[str]) -> str:
-        """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
-        if len(name) > _LONGEST or len(known) > 200 or not self.suggests:
-            return ""
-        self._suggested += 1
-        meant = nearest(name, known)
-        return f"did you mean {meant}?" if meant else ""
 
     def entries(self, node: Mapping, known: tuple[str, ...], what: str, code: Code) -> dict[str, Entry]:
         """The entries by key; keys that do not belong there are reported."""
@@ -142,15 +122,8 @@ class Fields:
         self.report(MISPLACED_TAG, message, node.span, f"leave {node.tag} out")
         return True
 
-    def visible(self, entry: Entry) -> Span:
-        """Where to point at a value: at its key if it is empty."""
-        return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
-
     def quoting(self, node: Node) -> str:
         return f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text else ""
-
-    def shown(self, text: str) -> str:
-        return f'"{text}"' if len(text) <= _LONGEST else f'"{text[: _LONGEST - 3]}…"'
 
     def _parsed(self, scalar: Scalar) -> ExpressionText | None:
         text = scalar.text

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quire.diagnostics import Code, Diagnostic, Severity, nearest
+from quire.diagnostics import Code, Diagnostic, Severity
 from quire.formats.pipeline.codes import schemas as codes
+from quire.formats.pipeline.findings import LONGEST, Findings
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
@@ -23,9 +24,7 @@ _MEANT = {
     **dict.fromkeys(("choice", "select", "literal"), "enum"),
 }
 _OWNERS = {part: type for type, part in _PARTS.items() if part}
-_MAX_SUGGESTIONS = 50
 _MAX_CYCLES = 20
-_LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +54,26 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
         if at is None or name is None:
             continue
         if name in declared:
-            reader.report(codes.DUPLICATE, f"the schema {_quoted(name)} is declared twice", at.span)
+            reader.report(codes.DUPLICATE, f"the schema {reader.shown(name)} is declared twice", at.span)
         elif schema is not None:
             good[name] = schema
         declared.add(name)
     closed = cycles(good)
     for names, ref in closed[:_MAX_CYCLES]:
         way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
-        reader.report(codes.CYCLE, f"the schema {_quoted(names[0])} contains itself: {way}", ref.span)
+        reader.report(codes.CYCLE, f"the schema {reader.shown(names[0])} contains itself: {way}", ref.span)
     for schema in good.values():
         for ref in refs(schema):
             if ref.schema not in declared:
                 help = reader.suggestion(ref.schema, declared)
-                message = f"the schema {_quoted(ref.schema)} is not defined in this file"
+                message = f"the schema {reader.shown(ref.schema)} is not defined in this file"
                 reader.report(codes.UNDEFINED, message, ref.span, help)
     in_cycles = {name for names, _ in closed for name in names}
     left = {name: schema for name, schema in good.items() if name not in in_cycles}
     return SchemaReading(left, tuple(reader.found))
 
 
-class _Reader:
-    def __init__(self) -> None:
-        self.found: list[Diagnostic] = []
-        self._suggested = 0
-
-    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
-        self.found.append(Diagnostic(code, message, span, "", help))
-
-    def suggestion(self, name: str, known: Collection[str]) -> str:
-        """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
-        if len(name) > _LONGEST or len(known) > 200 or self._suggested == _MAX_SUGGESTIONS:
-            return ""
-        self._suggested += 1
-        meant = nearest(name, known)
-        return f"did you mean {meant}?" if meant else ""
-
+class _Reader(Findings):
     def document(self, node: Node) -> Schema | None:
         """None if there is an error in the document."""
         before = len(self.found)
@@ -118,7 +102,7 @@ class _Reader:
         if text is None:
             self.report(codes.NAME, f"{what} must be text, not {describe(node)}", node.span, _quoting(node))
         elif not is_name(text):
-            self.report(codes.NAME, f"{_quoted(text)} cannot be {what}", node.span, RULE)
+            self.report(codes.NAME, f"{self.shown(text)} cannot be {what}", node.span, RULE)
         else:
             return text, node.span
         return None
@@ -131,7 +115,7 @@ class _Reader:
         node = entry.value
         if not isinstance(node, Mapping):
             message = f"fields must be a mapping of field names to types, not {describe(node)}"
-            self.report(missing, message, _visible(entry))
+            self.report(missing, message, self.visible(entry))
             return None
         if not node.entries:
             self.report(missing, "fields is empty: at least one field is needed", node.span)
@@ -139,8 +123,8 @@ class _Reader:
         fields = []
         for name, one in named(node, self.found):
             if not is_name(name):
-                self.report(codes.NAME, f"{_quoted(name)} cannot be the name of a field", one.key.span, RULE)
-            type, required = self._type(one, f"the field {_quoted(name)}", is_field=True)
+                self.report(codes.NAME, f"{self.shown(name)} cannot be the name of a field", one.key.span, RULE)
+            type, required = self._type(one, f"the field {self.shown(name)}", is_field=True)
             if type is not None:
                 fields.append(Field(name, type, required))
         return tuple(fields)
@@ -151,7 +135,7 @@ class _Reader:
             text = text_of(node)
             help = f"write {{type: {text}}}" if text in ("bool", "string", "number") else ""
             message = f"{what} needs a type, a mapping such as {{type: string}}, not {describe(node)}"
-            self.report(codes.TYPE, message, _visible(entry), help)
+            self.report(codes.TYPE, message, self.visible(entry), help)
             return None, True
         of_type = node.find("type")
         type = text_of(of_type.value) if of_type else None
@@ -184,7 +168,7 @@ class _Reader:
         node = part.value
         if not isinstance(node, Sequence) or not node.items:
             what = "empty" if isinstance(node, Sequence) else describe(node)
-            self.report(codes.PART, f"values must be a list of at least one literal, not {what}", _visible(part))
+            self.report(codes.PART, f"values must be a list of at least one literal, not {what}", self.visible(part))
             return None
         values = []
         seen: set[tuple[type, object]] = set()
@@ -193,7 +177,7 @@ class _Reader:
             if isinstance(item, Scalar) and not item.tag:
                 key = (bool if isinstance(item.value, bool) else object, item.value)
                 if key in seen:
-                    self.report(codes.REPEATED, f"{_quoted(item.text)} is listed twice", item.span)
+                    self.report(codes.REPEATED, f"{self.shown(item.text)} is listed twice", item.span)
                 seen.add(key)
         return Enum(tuple(values))
 
@@ -210,7 +194,7 @@ class _Reader:
         node = entry.value
         if isinstance(node, Scalar) and isinstance(node.value, bool):
             return node.value
-        self.report(codes.PART, f"required must be true or false, not {describe(node)}", _visible(entry))
+        self.report(codes.PART, f"required must be true or false, not {describe(node)}", self.visible(entry))
         return True
 
     def _unknown_type(self, entry: Entry | None, node: Mapping, what: str) -> None:
@@ -218,11 +202,11 @@ class _Reader:
             self.report(codes.TYPE, f"{what} has no type", node.span, f"the key type is one of {', '.join(_PARTS)}")
             return
         text = text_of(entry.value)
-        shown = _quoted(text) if text is not None else describe(entry.value)
-        meant = _MEANT.get(text.lower()) if text and len(text) <= _LONGEST else None
+        shown = self.shown(text) if text is not None else describe(entry.value)
+        meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST else None
         help = f"did you mean {meant}?" if meant else self.suggestion(text or "", _PARTS)
         message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
-        self.report(codes.TYPE, message, _visible(entry), help)
+        self.report(codes.TYPE, message, self.visible(entry), help)
 
     def _entries(self, node: Mapping, known: tuple[str, ...], what: str) -> dict[str, Entry]:
         entries = dict(named(node, self.found))
@@ -236,20 +220,11 @@ class _Reader:
                 help = f"{name} belongs to the type {owner}"
             else:
                 help = self.suggestion(name, known)
-            self.report(codes.KEY, f"{_quoted(name)} is not a key of {what}", entry.key.span, help)
+            self.report(codes.KEY, f"{self.shown(name)} is not a key of {what}", entry.key.span, help)
         return entries
-
-
-def _visible(entry: Entry) -> Span:
-    """Where to point at a value: at its key if it is empty."""
-    return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
 
 
 def _quoting(node: Node) -> str:
     return (
         f'write "{node.text}" if it is meant as text' if isinstance(node, Scalar) and node.text and not node.tag else ""
     )
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"' if len(text) <= _LONGEST else f'"{text[: _LONGEST - 3]}…"'

@@ -31,7 +31,6 @@ from quire.formats.pipeline.syntax import (
     TransformBody,
 )
 from quire.formats.yaml.scalars import WORDS
-from quire.plan.nodes import OnError
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
@@ -150,12 +149,12 @@ def _parts(body: Body) -> Iterable[tuple[str, Block]]:
             yield from _source(body.source)
             yield from _limit("max_parallel", body.max_parallel)
             yield from _limit("max_items", body.max_items)
-            yield "on_error", _policy(body.on_error)
+            yield "on_error", str(body.on_error)
             yield "do", [(do.kind, _body(do))]
             yield "collect", [(collect.kind, _body(collect))]
         case ParallelBody(branches=branches, collect=collect):
             if body.on_error:
-                yield "on_error", _policy(body.on_error)
+                yield "on_error", str(body.on_error)
             yield "branches", [(_plain(name.text), [(one.kind, _body(one))]) for name, one in branches]
             yield "collect", [(collect.kind, _body(collect))]
     if isinstance(body, ToolBody | ShellBody | AgentBody) and body.schema:
@@ -172,10 +171,6 @@ def _source(source: Argument | None) -> Iterable[tuple[str, Block]]:
 def _limit(key: str, value: int | None) -> Iterable[tuple[str, Block]]:
     if value is not None:
         yield key, str(value)
-
-
-def _policy(on_error: OnError) -> str:
-    return f"retry({on_error.times})" if on_error.policy == "retry" else on_error.policy
 
 
 def _target(target: Target) -> list[tuple[str, str]]:

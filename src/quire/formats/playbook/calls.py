@@ -12,9 +12,8 @@ from quire.formats.playbook.codes import lints
 from quire.formats.playbook.facts import family
 from quire.formats.playbook.syntax import Playbook, ToolCall
 from quire.plan.nodes import Arguments, Hole, Template
+from quire.plan.uses import OWN
 from quire.values import Value
-
-CONNECTION = "quire"
 
 
 class Resolver(Protocol):
@@ -30,7 +29,7 @@ class Resolver(Protocol):
 def check_calls(playbook: Playbook, resolver: Resolver) -> Iterator[Diagnostic]:
     for parent in playbook.steps:
         for step in family(parent):
-            if step.tool and step.tool.connection == CONNECTION and not resolver.is_built_in(step.tool.tool):
+            if step.tool and step.tool.connection == OWN and not resolver.is_built_in(step.tool.tool):
                 yield from _call(step.tool, resolver)
 
 

@@ -16,7 +16,6 @@ from quire.values import encode
 STEPS = ("step_started", "step_completed", "step_skipped")
 _TURN = re.compile(r"(.*thread)/turn\[(\d+)\]/model$")
 _CHILD = re.compile(r"(.*thread)/turn\[\d+\]/.*?/thread/")
-_TRY = re.compile(r"(.*?)/try\[(\d+)\]/")
 
 
 def judge(scenario: Scenario, calm: Lived, lived: Lived) -> list[str]:

@@ -13,15 +13,17 @@ from quire.testing.simulator.witness import Witness
 from quire.values import Value
 
 
-class SimulatedModel:
-    name = "simulated"
-
+class _Door:
     def __init__(self, process: Process, witness: Witness, pace: Pace, world: World, cast: Cast) -> None:
         self._process = process
         self._witness = witness
         self._pace = pace
         self._world = world
         self._cast = cast
+
+
+class SimulatedModel(_Door):
+    name = "simulated"
 
     def estimate(self, call: ModelCall) -> float:
         return PRICE
@@ -39,14 +41,7 @@ class SimulatedModel:
         return reply
 
 
-class SimulatedTools:
-    def __init__(self, process: Process, witness: Witness, pace: Pace, world: World, cast: Cast) -> None:
-        self._process = process
-        self._witness = witness
-        self._pace = pace
-        self._world = world
-        self._cast = cast
-
+class SimulatedTools(_Door):
     def effect_class(self, request: ToolRequest) -> EffectClass:
         return self._cast.effect_class(request)
 

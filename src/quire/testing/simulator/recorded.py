@@ -146,11 +146,12 @@ class _Runtime(Runtime):
         async def called(request: ToolRequest, effect_id: str) -> Value:
             recorded.classes[request.path] = gate.effect_class(request)
             try:
-                recorded.did[request.path] = await call(request, effect_id)
+                result: Value = await call(request, effect_id)
             except (StepFailed, Refused) as error:
                 recorded.did[request.path] = error
                 raise
-            return recorded.did[request.path]  # type: ignore[return-value]
+            recorded.did[request.path] = result
+            return result
 
         async def prompted(server: str, name: str) -> str:
             recorded.prompts[server, name] = await prompt(server, name)

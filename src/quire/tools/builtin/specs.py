@@ -1,16 +1,13 @@
-"""The built-in tools as the gate and a model see them: names, descriptions, schemas, what they touch."""
+"""The built-in tools as the gate and a model see them: names, descriptions, schemas, whether they change anything."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 from quire.engine.ports import EffectClass
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import canonical
 from quire.values import Value
-
-Touches = Literal["read", "write", "exec", "net", "person"]
 
 _TEXT: Value = {"type": "string"}
 _PATH: Value = {"type": "string", "description": "relative to the workspace"}
@@ -165,19 +162,6 @@ SPECS: Mapping[str, ToolSpec] = dict(
         ),
     )
 )
-
-TOUCHES: Mapping[str, Touches] = {
-    "file__read": "read",
-    "file__write": "write",
-    "file__edit": "write",
-    "file__edit_lines": "write",
-    "file__list": "read",
-    "file__glob": "read",
-    "file__grep": "read",
-    "http__get": "net",
-    "shell": "exec",
-    "ask": "person",
-}
 
 NAMES: Mapping[str, str] = {spec.id: name for name, spec in SPECS.items()}
 """The name behind each canonical id."""

@@ -44,7 +44,7 @@ ITEM_TYPE = _warning(
 HOOK_WORD = _warning(
     "DR105",
     "hook-word",
-    "A hook has an event, a position or an operator that is not known.",
+    "A hook has an event, a position or an operator that is not known, or a pattern that is none.",
     "Such a hook never acts.",
     '<hooks><hook id="warn" event="after_steps">'
     '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',

@@ -120,7 +120,7 @@ class Pipelines:
                 "max_parallel": self.max_parallel,
                 "on_error": text,
                 "do": self._inner(depth, inner, policy),
-                "collect": self._collect(depth, sees),
+                "collect": self._collect(),
             }
         }
 
@@ -129,9 +129,9 @@ class Pipelines:
         branches = {
             f"b{number}": self._inner(depth, _lasting(sees), policy) for number in range(self._draw.between(1, 3))
         }
-        return {"parallel": {"branches": branches, "on_error": text, "collect": self._collect(depth, sees)}}
+        return {"parallel": {"branches": branches, "on_error": text, "collect": self._collect()}}
 
-    def _collect(self, depth: int, sees: tuple[str, ...]) -> Built:
+    def _collect(self) -> Built:
         if self._draw.chance(70):
             return {"transform": {"value": "[pipe, errors]"}}
         self._sites += 1

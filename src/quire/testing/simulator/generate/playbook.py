@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quire.testing.simulator.draw import Draw
 from quire.testing.simulator.scenario import Scenario
 from quire.workspace.settings import OnUncertain
@@ -31,7 +33,7 @@ class _Playbook:
         else:
             self._work(str(number), name=f"v{number}")
 
-    def _work(self, label: str, *, name: str = "", least: bool = False) -> None:
+    def _work(self, label: str, *, name: str = "") -> None:
         known = self._draw.pick(self._names)
         kind = self._draw.pick(["think", "tool", "ask", "choose", "confirm", "mixed", "down"])
         match kind:
@@ -66,9 +68,9 @@ class _Playbook:
             self._arm(number, letters)
         self._say("```endif```")
 
-    def _arm(self, number: int, letters: object) -> None:
+    def _arm(self, number: int, letters: Iterator[str]) -> None:
         for _ in range(self._draw.between(1, 2)):
-            label = f"{number}{next(letters)}"  # type: ignore[call-overload]
+            label = f"{number}{next(letters)}"
             self.lines += [f"### STEP {label}: S{label}", ""]
             self._work(label)
 

@@ -1,0 +1,37 @@
+"""Patterns of hooks: on RE2, which takes linear time whatever the pattern."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import Protocol, cast
+
+from quire.values import clean
+
+MAX_PATTERN = 1000
+
+
+class Pattern(Protocol):
+    def search(self, text: str) -> object | None: ...
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> Pattern | None:
+    """None for one that is too long, or that RE2 does not know, and for all of them where RE2 is missing."""
+    if len(pattern) > MAX_PATTERN:
+        return None
+    try:
+        re2 = import_module("re2")
+    except ImportError:
+        return None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return cast("Pattern", re2.compile(clean(pattern), options))
+    except re2.error:
+        return None
+
+
+def can_match(pattern: str) -> bool:
+    """Where RE2 is missing, nobody can tell."""
+    return compiled(pattern) is not None or (len(pattern) <= MAX_PATTERN and compiled("") is None)

@@ -1,0 +1,99 @@
+"""Before there is a run: all that can be checked is checked, and what it needs is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.documents import Document
+from quire.engine.inputs import complete_inputs
+from quire.errors import BadInputs
+from quire.models import Choice
+from quire.plan.nodes import Plan
+from quire.plan.uses import asks_a_model, has_agents
+from quire.runtime.callees import pinned
+from quire.runtime.labels import check_labels
+from quire.runtime.options import RunOptions
+from quire.runtime.pinned import pinned_profiles
+from quire.runtime.pins import Pins
+from quire.runtime.signed import require_signed
+from quire.source import Source
+from quire.values import InvalidValue, Value, encode
+from quire.workspace.grants import default_grants
+from quire.workspace.requests import require_trusted
+
+if TYPE_CHECKING:
+    from quire.runtime.directives import Started
+    from quire.runtime.runtime import Runtime
+
+
+async def prepare(
+    runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None
+) -> tuple[Pins, dict[str, str]]:
+    """The pins of the new run, and the texts that they name by their hash. Raises `CannotStart` and `Refused`."""
+    plan, settings = document.runnable(), runtime.settings
+    require_signed(settings, document.source, document.format)
+    one_model = runtime.models.given is not None or options.model is not None
+    callees = runtime.callees(one_model=one_model).reachable(plan)
+    plans = (plan, *(callee.plan for callee in callees.values()))
+    granted = default_grants(settings, options.allow)
+    started: Started | None = None
+    if plan.format == "directive":
+        started = runtime.directives.start(document, inputs, options.limits, granted, one_model=one_model)
+        granted = started.grants
+    if options.within is not None:
+        granted = granted.narrow(options.within)
+    values = _values(plan, inputs, started)
+    check_labels(plan, options.breakpoints, options.answers)
+    if "agents" in settings.requested and has_agents(plans):
+        require_trusted(settings)
+    model = ""
+    if choice is not None or asks_a_model(plans):
+        model = (choice or runtime.choose_model(options.model, plan)).spec
+    if not runtime.queue:
+        runtime.models.open(model)
+        await runtime.preflight(plan, options, callees)
+    pins = Pins(
+        document=document.sha256,
+        folder=_folder_of(document),
+        model=model,
+        inputs=values,
+        breakpoints=options.breakpoints,
+        answers=dict(options.answers),
+        unattended=options.unattended,
+        allow=options.allow,
+        grants=tuple(sorted(granted.patterns)),
+        budget=options.budget,
+        context_budget=runtime.models.context_budget(model),
+        callees=pinned(callees),
+        reply_to=options.reply_to,
+        declared=document.declared,
+        key=document.key,
+        identity=runtime.identity,
+        profiles=pinned_profiles(runtime.agents()),
+        bundle=started.source.sha256 if started else "",
+        keys=started.keys if started else (),
+        one_model=one_model,
+        limits=dict(options.limits),
+        queue=runtime.queue,
+    )
+    try:
+        encode(values)
+    except InvalidValue as error:
+        raise BadInputs([f"the inputs are not JSON: {error}"]) from None
+    sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
+    texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
+    return pins, texts
+
+
+def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:
+    """The inputs as the run gets them."""
+    if started is not None:
+        return started.inputs
+    return dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)
+
+
+def _folder_of(document: Document) -> str | None:
+    path = Path(document.name)
+    return str(path.resolve().parent) if path.exists() else None

@@ -1,0 +1,61 @@
+"""What a thread spends, its parent has spent: once, and however it ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire.engine.thread.purse import Purse, SharedPurse
+
+
+def test_what_is_set_aside_comes_back() -> None:
+    parent = Purse(1.0)
+    child = Purse(5.0, parent, 0.5)
+    assert (child.limit, parent.left) == (0.5, 0.5)
+    child.pay(0.2)
+    child.close()
+    child.close()
+    assert (parent.spent, parent.left) == (0.2, 0.8)
+
+
+def test_a_thread_that_was_stopped_before_it_began_gives_its_money_back() -> None:
+    parent = Purse(1.0)
+    Purse(5.0, parent, 0.5).settle(0.0)
+    assert (parent.spent, parent.left) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("closed", [True, False])
+def test_records_tell_what_a_replay_has_not_walked_through(closed: bool) -> None:
+    parent = Purse(1.0)
+    child = Purse(0.5, parent)
+    child.pay(0.1)
+    if closed:
+        child.close()
+    child.settle(0.3)
+    child.settle(0.3)
+    assert parent.spent == pytest.approx(0.3)
+    assert parent.left == pytest.approx(0.7)
+
+
+def test_a_child_that_is_stopped_after_its_parent() -> None:
+    """It pays into a purse that is closed; only the records know of it."""
+    root = Purse(1.0)
+    middle = Purse(0.5, root)
+    inner = Purse(0.2, middle)
+    middle.close()
+    inner.pay(0.1)
+    inner.close()
+    assert root.spent == 0.0
+    middle.settle(0.1)
+    assert root.spent == pytest.approx(0.1)
+
+
+def test_a_document_pays_from_the_purse_of_its_thread() -> None:
+    owner = Purse(1.0)
+    first, second = SharedPurse(owner), SharedPurse(owner)
+    first.pay(0.1)
+    second.pay(0.2)
+    first.settle(0.15)
+    second.settle(0.2)
+    assert first.spent == pytest.approx(0.15)
+    assert second.spent == pytest.approx(0.2)
+    assert owner.spent == pytest.approx(0.35)
