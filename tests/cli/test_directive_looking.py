@@ -152,7 +152,11 @@ def test_a_step_of_a_playbook_has_to_be_named(said: Said, project: Path) -> None
             f"is not covered by the permissions at {LEAF_FILE}:{PERMISSIONS_LINE}; to grant it",
         ),
         ("fetch knowledge", 6, "write <fetch><knowledge>*</knowledge></fetch> there"),
-        ("sign directive project/x", 6, f"<sign><directive>project.x</directive></sign> there and sign it: quire sign {LEAF_FILE}\n"),
+        (
+            "sign directive project/x",
+            6,
+            f"<sign><directive>project.x</directive></sign> there and sign it: quire sign {LEAF_FILE}\n",
+        ),
     ],
 )
 @pytest.mark.usefixtures("no_connections")
