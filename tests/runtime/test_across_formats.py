@@ -88,12 +88,14 @@ class House:
         text = DIRECTIVE.replace("{permissions}", permissions).replace("{{", "{").replace("}}", "}")
         return self.write(".ai/directives/demo/greeter.md", text, sign=True)
 
-    async def run(self, file: Path, inputs: Mapping[str, Value], script: list[Any]) -> tuple[Ended, ScriptedModel]:
+    async def run(
+        self, file: Path, inputs: Mapping[str, Value], script: list[Any], allow: tuple[str, ...] = ()
+    ) -> tuple[Ended, ScriptedModel]:
         model = ScriptedModel(script)
         store = open_store(self.folder / ".quire" / "quire.db", durability="process")
         runtime = Runtime(load_settings(Workspace(self.folder), self.environ), store, environ=self.environ, model=model)
         try:
-            run = await runtime.start(load(file), inputs, RunOptions())
+            run = await runtime.start(load(file), inputs, RunOptions(allow=allow))
             return await runtime.drive(run, listen=self.events.append), model
         finally:
             await runtime.close()
@@ -287,3 +289,39 @@ async def test_who_has_read_the_network_launches_nothing(house: House) -> None:
     )
     assert output(ended) == {"greeting": "no"}
     assert all("launches no pipeline" in json.dumps(one) for one in house.told()[1:])
+
+
+@pytest.mark.parametrize(("allow", "status"), [((), Status.FAILED), (("shell",), Status.COMPLETED)])
+async def test_what_is_elevated_in_an_unsigned_callee_the_user_has_to_allow(
+    house: House, allow: tuple[str, ...], status: Status
+) -> None:
+    """In warn mode: nobody vouches for it, wherever it is called from."""
+    (house.folder.parent / "home" / "quire.toml").write_text('[trust]\nmode = "warn"\n', encoding="utf-8")
+    text = DIRECTIVE.replace("{permissions}", "<tool>rye.bash</tool>").replace("{{", "{").replace("}}", "}")
+    house.write(".ai/directives/demo/greeter.md", text)
+    file = house.write("p.yaml", 'pipeline: p\nsteps:\n- call: {pipeline: greeter, pass: {who: "ctx.name"}}\n')
+    script = [use("directive_return", greeting="hi")]
+    if status is Status.FAILED:
+        with pytest.raises(Refused, match=r"not signed by anybody you trust, and rye\.execute\.tool\.rye\.bash"):
+            await house.run(file, {"name": "Bo"}, script)
+    else:
+        ended, _ = await house.run(file, {"name": "Bo"}, script, allow)
+        assert output(ended) == {"greeting": "hi"}
+
+
+async def test_an_unsigned_child_is_told_the_same(house: House) -> None:
+    (house.folder.parent / "home" / "quire.toml").write_text('[trust]\nmode = "warn"\n', encoding="utf-8")
+    parent = "<tool>rye.bash</tool><tool>rye.agent.threads.*</tool>"
+    file = house.directive(parent)
+    child = DIRECTIVE.replace("greeter", "child").replace("{permissions}", "<tool>rye.bash</tool>")
+    house.write(".ai/directives/demo/child.md", child.replace("{{", "{").replace("}}", "}"))
+    ended, _ = await house.run(
+        file,
+        {"who": "Bo"},
+        [
+            use("rye_agent_threads_thread_directive", directive_id="demo/child", inputs={"who": "Cy"}),
+            use("directive_return", greeting="no"),
+        ],
+    )
+    assert output(ended) == {"greeting": "no"}
+    assert "not signed by anybody you trust" in json.dumps(house.told()[0])

@@ -12,7 +12,8 @@ from quire.errors import Refused
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Hook, Thread
 from quire.source import Source, read_source
-from quire.trust.risk import project_risk
+from quire.trust.capabilities import Grants
+from quire.trust.risk import ProjectRisk, Tier, project_risk, tier_of
 from quire.workspace.items import Item, ItemType
 from quire.workspace.library import read_body, read_thread
 from quire.workspace.requests import HOOKS
@@ -21,14 +22,24 @@ from quire.workspace.verified import VerifiedItems
 
 
 class Gathering:
-    """`keys` are the ids of the keys that what was gathered is signed with."""
+    """`keys` are the ids of the keys that what was gathered is signed with. `granted` is what the user allows those
+    that nobody signed."""
 
-    def __init__(self, settings: Settings, items: VerifiedItems, environ: Mapping[str, str], *, model: bool) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        items: VerifiedItems,
+        environ: Mapping[str, str],
+        *,
+        model: bool,
+        granted: Grants | None = None,
+    ) -> None:
         self.keys: set[str] = set()
         self._settings = settings
         self._items = items
         self._environ = environ
         self._model = model
+        self._granted = granted
 
     def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
         """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
@@ -46,7 +57,10 @@ class Gathering:
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
         project = project_risk(self._settings.workspace.folder)
-        risks = check_risk([one.capability for one in granting.permissions], acknowledged, project, place)
+        asked = [one.capability for one in granting.permissions]
+        risks = check_risk(asked, acknowledged, project, place)
+        if bundle.warnings and self._granted is not None:
+            require_granted(bundle.item_id, asked, self._granted, project)
         return replace(bundle, warnings=(*bundle.warnings, *risks))
 
     def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
@@ -122,3 +136,14 @@ class Gathering:
         text = read_source(file).text
         hooks, problems = read_hooks_yaml(text, HOOKS)
         return hooks, text, tuple(problems)
+
+
+def require_granted(item_id: str, capabilities: Iterable[str], granted: Grants, project: ProjectRisk) -> None:
+    """Nobody vouches for a directive that is not signed: what is elevated in it, the user has to allow."""
+    for capability in capabilities:
+        tier = tier_of(capability, project)
+        if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not granted.covers(capability):
+            raise Refused(
+                f"{item_id} is not signed by anybody you trust, and {capability} is {tier.value}: "
+                f"sign it with quire sign, or allow it with --allow {capability}"
+            )

@@ -15,11 +15,11 @@ from quire.errors import CannotStart, Refused
 from quire.models import Choice
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Plan, Thread
-from quire.runtime.bundles import Gathering
+from quire.runtime.bundles import Gathering, require_granted
 from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
-from quire.trust.risk import ProjectRisk, Tier, project_risk, tier_of
+from quire.trust.risk import project_risk
 from quire.trust.trusted import TrustedKeys
 from quire.values import Value
 from quire.workspace.grants import reaching
@@ -55,10 +55,13 @@ class Directives:
         """Which model the directive asks for, as far as it can be had here."""
         return thread_model(_thread(plan).model, self._settings.models, self._environ)
 
-    def gathering(self, *, one_model: bool) -> Gathering:
-        """Raises `Untrusted`: files of the workspace say what is trusted, and the user has to agree to them first."""
+    def gathering(self, *, one_model: bool, granted: Grants | None = None) -> Gathering:
+        """`granted` is what the user allows directives that nobody signed, None to only look at them.
+
+        Raises `Untrusted`: files of the workspace say what is trusted, and the user has to agree to them first."""
         require_trusted(self._settings)
-        return Gathering(self._settings, VerifiedItems.of(self._settings), self._environ, model=not one_model)
+        items = VerifiedItems.of(self._settings)
+        return Gathering(self._settings, items, self._environ, model=not one_model, granted=granted)
 
     def start(
         self,
@@ -105,7 +108,7 @@ class Directives:
         asked = [one.capability for one in composed.capabilities]
         risks = check_risk(asked, composed.acknowledged, project, setup.declared)
         if bundle.warnings:
-            _require_granted(setup, granted, project)
+            require_granted(setup.id, asked, granted, project)
         bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
         return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(keys)))
@@ -148,14 +151,3 @@ def _thread(plan: Plan) -> Thread:
     (step,) = plan.body.steps
     assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
     return step.work
-
-
-def _require_granted(setup: Setup, granted: Grants, project: ProjectRisk) -> None:
-    """Nobody vouches for a directive that is not signed: what is elevated in it, the user has to allow."""
-    for one in setup.composed.capabilities:
-        tier = tier_of(one.capability, project)
-        if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not granted.covers(one.capability):
-            raise Refused(
-                f"{setup.id} is not signed by anybody you trust, and {one.capability} is {tier.value}: "
-                f"sign it with quire sign, or allow it with --allow {one.capability}"
-            )

@@ -296,12 +296,15 @@ class Runtime:
             return self.directives.granted_now(pins, now)
         return now.narrow(Grants.of(pins.grants))
 
-    def callees(self, *, one_model: bool = True) -> Callees:
-        """What documents of the workspace can call, by name."""
+    def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
+        """What documents of the workspace can call, by name.
+
+        `allow` is what the user allows a run besides the usual; None is for those who only look."""
+        granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
             self.registry,
             lambda: load_playbooks(self.settings),
-            lambda name: self.directives.gathering(one_model=one_model).called(name),
+            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
             lambda source, format: require_signed(self.settings, source, format),
         )
 
@@ -310,8 +313,10 @@ class Runtime:
             self.store,
             run,
             PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt),
-            lambda: self.directives.gathering(one_model=pins.one_model),
-            lambda: self.callees(one_model=pins.one_model),
+            lambda: self.directives.gathering(
+                one_model=pins.one_model, granted=default_grants(self.settings, pins.allow)
+            ),
+            lambda: self.callees(one_model=pins.one_model, allow=pins.allow),
         )
 
     @cached_property

@@ -35,7 +35,7 @@ async def prepare(
     plan, settings = document.runnable(), runtime.settings
     require_signed(settings, document.source, document.format)
     one_model = runtime.models.given is not None or options.model is not None
-    callees = runtime.callees(one_model=one_model).reachable(plan)
+    callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(plan)
     plans = (plan, *(callee.plan for callee in callees.values()))
     granted = default_grants(settings, options.allow)
     started: Started | None = None
