@@ -49,7 +49,13 @@ async def _rests(store: Store, row: RunRow) -> bool:
     if row.status is Status.PAUSED:
         # Else its worker goes down, and the next one has it in a moment.
         return at_breakpoint(row)
-    return row.status not in WAITING or not await store.answers(row.id)
+    if row.status not in WAITING:
+        return True
+    if await store.answers(row.id):
+        return False
+    # An answer may have been taken since the row was read: then somebody has driven the run meanwhile.
+    now = await store.get(row.id)
+    return now is not None and (now.status, now.epoch) == (row.status, row.epoch)
 
 
 async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
