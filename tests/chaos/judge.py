@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tests.chaos.documents import answer_to
 from tests.chaos.sight import RunSeen, Sight, effect_id
 
 from quire.engine.records import EffectRecord
+from quire.testing.simulator.cast import settled
 from quire.values import encode
 
 _SIGNATURE = re.compile(r"rye:signed:\S+")
@@ -153,19 +152,3 @@ def comparable(sight: Sight, folder: Path) -> dict[str, str]:
                 text = text.replace(id, title)
             found[f"{run.row.title}: {path}"] = text
     return found
-
-
-def settled(content: str) -> str:
-    try:
-        return encode(_without_cost(json.loads(content)))
-    except ValueError:
-        return content
-
-
-def _without_cost(value: Any) -> Any:
-    """Results of threads hold results as JSON in texts; how long they took is nobody's output."""
-    if isinstance(value, dict):
-        return {name: _without_cost(part) for name, part in value.items() if name != "cost"}
-    if isinstance(value, str) and value.startswith("{"):
-        return settled(value)
-    return [_without_cost(part) for part in value] if isinstance(value, list) else value

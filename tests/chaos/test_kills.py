@@ -55,4 +55,5 @@ def test_the_death_of_one_does_not_harm_its_neighbour(tmp_path: Path, stable: St
         life.judge.end(lived.sight, undisturbed.sight, life.place.folder, undisturbed.place.folder)
         assert not life.judge.problems, told(lived, seed, life.place.story)
         assert lived.output == undisturbed.output
-        assert lived.kills
+    # A short life may come to its end between two plans to kill it; its neighbour's is long.
+    assert any(lived.kills for lived in both)

@@ -124,7 +124,8 @@ class Launching:
                 options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
                 run = await self._runtime.start(document, given, options, run_id=run)
             elif row.status in FINAL:
-                return await self._ended(run)
+                # Who did not wait was told that it has started, and learns of its end by the letter.
+                return await self._ended(run) if wait else Envelope("started", {"run_id": run})
         except QuireError as error:
             return Envelope("error", {"error": str(error)})
         if not wait:
