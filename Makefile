@@ -28,10 +28,15 @@ check: setup
 bench: setup
 	$(BIN)/python -m bench
 
-# Every point of the hand-written documents, then so many random ones. A seed that fails says how to see it again.
+# Every point of the hand-written documents, then so many random ones (STORE=postgresql: these on a server instead of
+# a file). A seed that fails says how to see it again.
 simulate: setup
+ifneq ($(filter postgres%,$(STORE)),)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --jobs 2
+else
 	QUIRE_EVERY_POINT=1 $(BIN)/python -m pytest -n 2 tests/simulation/test_every_point.py
 	$(BIN)/python -m quire.testing.simulator --seeds $(SEEDS) --jobs 2
+endif
 
 # Kills so many real processes with -9 (STORE=postgresql, STORY=pipeline and SEED=1 choose which and how).
 chaos: setup

@@ -27,10 +27,10 @@ def main() -> int:
     stories = [story for story in STORIES if not asked.story or story.name in asked.story]
     folder = Path(tempfile.mkdtemp(prefix="quire-chaos-"))
     failed = False
-    with Stable(folder / "stable") as stable:
+    with Stable(folder / "stable") as stable, Stable(folder / "other") as other:
         for story in stories:
             started = time.monotonic()
-            found = _storm(stable, folder / story.name, story.name, -(-asked.kills // len(stories)), asked)
+            found = _storm([stable, other], folder / story.name, story.name, -(-asked.kills // len(stories)), asked)
             print(
                 f"{story.name} on {asked.store}, seed {asked.seed}: {found} ({time.monotonic() - started:.0f} s)",
                 flush=True,
@@ -43,14 +43,14 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _storm(stable: Stable, folder: Path, name: str, kills: int, asked: argparse.Namespace) -> Storm:
+def _storm(stables: list[Stable], folder: Path, name: str, kills: int, asked: argparse.Namespace) -> Storm:
     story = next(story for story in STORIES if story.name == name)
     if asked.store == "sqlite":
-        return storm(stable, folder, story, kills, asked.seed)
+        return storm(stables, folder, story, kills, asked.seed)
     from tests.store.postgres_server import shared_server
 
     server = shared_server()
-    return storm(stable, folder, story, kills, asked.seed, url=lambda: server.url(schema=server.new_schema()))
+    return storm(stables, folder, story, kills, asked.seed, url=lambda: server.url(schema=server.new_schema()))
 
 
 if __name__ == "__main__":

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import random
 import shlex
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,12 +25,14 @@ TYPICAL = 0.3
 
 @dataclass(slots=True)
 class Lived:
-    """`hits` says how often a kill found the run in which state; `told` is the whole story, for a failure."""
+    """`kills` are the moments at which something struck, `deaths` the processes that a kill took: one may have ended by
+    itself just before. `hits` says in which state it found the run; `told` is the whole story, for a failure."""
 
     place: Place
     sight: Sight
     output: str = ""
     kills: int = 0
+    deaths: int = 0
     problems: list[str] = field(default_factory=list)
     hits: Counter[str] = field(default_factory=Counter)
     codes: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ class Life:
     """`disturb` may do something to the world before each process, given how many kills are left; `strike` something
     else than killing it when its moment comes, and says whether the process is to die as well. `repair` comes before
     anybody looks. `file_limit` is how large files may get, `gaps` as the judge has it. `tolerated` are the exits that
-    these may cause. After the moment `until` it is left in peace."""
+    these may cause."""
 
     stable: Stable
     place: Place
@@ -58,7 +58,6 @@ class Life:
     file_limit: Callable[[], int | None] = lambda: None
     tolerated: tuple[int, ...] = ()
     gaps: bool = False
-    until: float = math.inf
     judge: Judge = field(init=False)
     typical: dict[str, float] = field(default_factory=dict)
 
@@ -76,14 +75,15 @@ class Life:
             if lived.sight.done:
                 lived.output = self._output(lived.sight)
                 return lived
-            left = self.kills - lived.kills if time.monotonic() < self.until else 0
+            left = self.kills - lived.kills
             self.disturb(left)
             exit, kill, words, struck = self._process(life, lived.sight, left > 0)
             self.repair()
             before, lived.sight = lived.sight, look(self.place, scratch)
             lived.told.append(_line(life, words, exit, kill))
-            if struck:
-                lived.kills += 1
+            lived.kills += struck
+            if exit.killed:
+                lived.deaths += 1
                 lived.hits[hit(before, lived.sight, life, kill)] += 1
             if not exit.killed and exit.code not in (0, WAITING, *self.tolerated):
                 lived.problems.append(f"process {life} (quire {shlex.join(words)}) ended with {exit.code}:\n{exit.err}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import random
 import shutil
-import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from tests.chaos.documents import Story
 from tests.chaos.life import Life, Lived, calm_life
@@ -21,12 +22,20 @@ KILLS_PER_LIFE = 16
 
 @dataclass(slots=True)
 class Storm:
-    """What came of it. `report` is empty as long as nothing was found."""
+    """What came of it. `kills` counts processes that died of one, not attempts that came too late. `report` is empty as
+    long as nothing was found."""
 
     kills: int = 0
     lives: int = 0
     hits: Counter[str] = field(default_factory=Counter)
     report: str = ""
+
+    def add(self, lived: Lived, seed: int) -> None:
+        self.kills += lived.deaths
+        self.lives += 1
+        self.hits += lived.hits
+        if lived.problems:
+            self.report += told(lived, seed, lived.place.story)
 
     def __str__(self) -> str:
         where = "".join(f"\n  {count:5} {name}" for name, count in self.hits.most_common())
@@ -34,47 +43,51 @@ class Storm:
 
 
 def storm(
-    stable: Stable,
+    stables: Sequence[Stable],
     folder: Path,
     story: Story,
     kills: int,
     seed: int,
     *,
-    deadline: float = math.inf,
     url: Callable[[], str] = lambda: "",
     kills_per_life: int = KILLS_PER_LIFE,
 ) -> Storm:
-    """Kills at least so many processes of runs of this story, or as many as can be until the deadline.
+    """Kills at least so many processes of runs of this story: one run after the other for each of the stables, and
+    those side by side, since most of a short process is waiting for the disk.
 
     `url` makes the store of each run, where that is not a file in its workspace."""
     found = Storm()
-    calm = calm_life(stable, folder / "calm", story, url())
-    typical: dict[str, float] = {}
-    while found.kills < kills and time.monotonic() < deadline:
-        draw = random.Random(seed)
-        place = folder / f"seed-{seed}"
-        life = Life(
-            stable,
-            make_drawn(place, story, url(), draw),
-            draw,
-            kills=min(kills_per_life, kills - found.kills),
-            typical=typical,
-            until=deadline,
-        )
-        lived = life.live()
-        if not lived.problems:
-            life.judge.end(lived.sight, calm.sight, lived.place.folder, calm.place.folder)
-            if lived.output != calm.output:
-                life.judge.problems.append(f"the output is {lived.output!r}, undisturbed {calm.output!r}")
-            lived.problems = life.judge.problems
-        found.kills += lived.kills
-        found.lives += 1
-        found.hits += lived.hits
-        if lived.problems:
-            found.report = told(lived, seed, story)
-            return found
-        shutil.rmtree(place)
-        seed += 1
+    calm = calm_life(stables[0], folder / "calm", story, url())
+    seeds, typical, turn = itertools.count(seed), dict[str, float](), Lock()
+    under_way = 0
+
+    def lives(stable: Stable) -> None:
+        nonlocal under_way
+        while not found.report:
+            with turn:
+                planned = min(kills_per_life, kills - found.kills - under_way)
+                # Kills that never meet anybody alive are for the caller to see, not to go on with for ever.
+                if planned <= 0 or found.lives > kills:
+                    return
+                under_way += planned
+                seed = next(seeds)
+            draw = random.Random(seed)
+            place = folder / f"seed-{seed}"
+            life = Life(stable, make_drawn(place, story, url(), draw), draw, kills=planned, typical=typical)
+            lived = life.live()
+            if not lived.problems:
+                life.judge.end(lived.sight, calm.sight, lived.place.folder, calm.place.folder)
+                if lived.output != calm.output:
+                    life.judge.problems.append(f"the output is {lived.output!r}, undisturbed {calm.output!r}")
+                lived.problems = life.judge.problems
+            with turn:
+                under_way -= planned
+                found.add(lived, seed)
+            if not lived.problems:
+                shutil.rmtree(place)
+
+    with ThreadPoolExecutor(len(stables)) as threads:
+        list(threads.map(lives, stables))
     return found
 
 

@@ -22,32 +22,31 @@ from tests.chaos.workspace import make_place, settle_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = 80
-SECONDS = 9.0
+KILLS = 100
+"""Of each story, however long a slow machine takes for them."""
+
 NEIGHBOUR_KILLS = 10
-FEWEST = 8
-"""On the slowest machine. Fewer, and the test does not test."""
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: str(story.name))
-def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stable: Stable) -> None:
-    deadline = time.monotonic() + SECONDS
-    found = storm(stable, tmp_path, story, KILLS, int(time.time()), deadline=deadline, kills_per_life=20)
+def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stables: list[Stable]) -> None:
+    found = storm(stables, tmp_path, story, KILLS, int(time.time()), kills_per_life=20)
     assert not found.report, found.report
-    assert found.kills >= FEWEST
+    assert found.kills >= KILLS
+    assert sum(found.hits.values()) == found.kills
 
 
-def test_the_death_of_one_does_not_harm_its_neighbour(tmp_path: Path, stable: Stable) -> None:
+def test_the_death_of_one_does_not_harm_its_neighbour(tmp_path: Path, stables: list[Stable]) -> None:
     """Two runs are driven and killed at the same time, on one database."""
     seed = int(time.time())
     stories = STORIES[0], STORIES[1]
-    calm = [calm_life(stable, tmp_path / f"calm-{story.name}", story) for story in stories]
+    calm = [calm_life(stables[0], tmp_path / f"calm-{story.name}", story) for story in stories]
     host = replace(make_place(tmp_path / "both", stories[0]), shared=True)
     places = [host, settle_in(host, stories[1])]
-    with Stable(tmp_path / "other") as other, ThreadPoolExecutor(2) as threads:
+    with ThreadPoolExecutor(2) as threads:
         lives = [
             Life(one, place, random.Random(seed + number), kills=NEIGHBOUR_KILLS)
-            for number, (one, place) in enumerate(zip((stable, other), places, strict=True))
+            for number, (one, place) in enumerate(zip(stables, places, strict=True))
         ]
         both: list[Lived] = list(threads.map(lambda life: life.live(), lives))
     for life, lived, undisturbed in zip(lives, both, calm, strict=True):
@@ -56,4 +55,4 @@ def test_the_death_of_one_does_not_harm_its_neighbour(tmp_path: Path, stable: St
         assert not life.judge.problems, told(lived, seed, life.place.story)
         assert lived.output == undisturbed.output
     # A short life may come to its end between two plans to kill it; its neighbour's is long.
-    assert any(lived.kills for lived in both)
+    assert any(lived.deaths for lived in both)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from click.testing import Result
 
 from quire.cli import main
 from quire.cli.runs import command
+from quire.store.keeping import Pruned
+from quire.values import encode
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
@@ -126,6 +129,47 @@ def test_prune(invoke: Invoke, make_run: MakeRun, run: str, workspace: Path) -> 
     assert json.loads(done.stdout)["runs"] == [run]
     assert [row["id"] for row in json.loads(invoke(command, "--json").stdout)] == [waiting]
     assert invoke(command, waiting).exit_code == 0
+
+
+def test_an_old_run_that_was_just_imported_is_not_pruned(invoke: Invoke, run: str, workspace: Path) -> None:
+    invoke(command, "export", run, "-o", "run.jsonl")
+    lines = [json.loads(line) for line in Path("run.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines[0]["run"].update(created_at=1.0, updated_at=2.0)
+    head = ""
+    for line in lines:
+        line["prev"] = head
+        if line["type"] == "end":
+            line["head"] = head
+        head = hashlib.sha256(encode(line).encode()).hexdigest()
+    Path("run.jsonl").write_text("".join(f"{encode(line)}\n" for line in lines), encoding="utf-8")
+    invoke(command, "prune", "--older-than", "0s")
+    assert invoke(command, "import", "run.jsonl").exit_code == 0
+    assert json.loads(invoke(command, run, "--json").stdout)["updated_at"] == 2.0
+    assert invoke(command, "prune").stderr == "nothing to remove\n"
+    assert invoke(command, "prune", "--older-than", "0s").stdout == f"{run}\n"
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "vacuum", "said"),
+    [
+        (
+            True,
+            True,
+            "would remove 1 run, 0 effects, 2 texts; 3,000 bytes would be free in the database after its next ",
+        ),
+        (False, False, "removed 1 run, 0 effects, 2 texts; 3,000 bytes are free in the database after its next VACUUM"),
+        (False, True, "3,000 bytes are free in the database, 0 went back to the disk"),
+    ],
+)
+def test_what_is_free_in_a_server(
+    dry_run: bool, vacuum: bool, said: str, invoke: Invoke, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def prune(self: object, *given: object, **how: object) -> Pruned:
+        return Pruned(("r1",), 0, 2, 3_000, in_file=False)
+
+    monkeypatch.setattr("quire.store.sqlite.SqliteStore.prune", prune)
+    flags = [*(["--dry-run"] if dry_run else []), *(["--vacuum"] if vacuum else [])]
+    assert said in invoke(command, "prune", *flags).stderr
 
 
 @pytest.mark.parametrize(

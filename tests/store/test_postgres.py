@@ -216,6 +216,21 @@ class TestSchema:
         await connection.close()
         assert server.do(f"SELECT version, to_regclass('{schema}.b') FROM {schema}.quire_schema") == [(1, None)]
 
+    async def test_tables_of_version_1_are_brought_up_to_date(self, server: PostgresServer, schema: str) -> None:
+        connection = await self.connect(server, schema)
+        await migrate(connection, "pg", MIGRATIONS[:1])
+        await connection.execute(
+            "INSERT INTO quire_runs (id, title, format, document, status, created_at, updated_at) "
+            "VALUES ('old', 'Old', 'playbook', 'a.md', 'completed', 1, 2)"
+        )
+        await connection.execute("INSERT INTO quire_pins SELECT n, '{}' FROM quire_runs")
+        await connection.close()
+        store = PostgresStore(server.url(schema=schema))
+        assert [(row.id, row.updated_at) for row in await store.list()] == [("old", 2.0)]
+        assert (await store.prune(3.0, (Status.COMPLETED,), dry_run=False, vacuum=False)).runs == ("old",)
+        await store.close()
+        assert server.do(f"SELECT version FROM {schema}.quire_schema") == [(len(MIGRATIONS),)]
+
     async def test_a_newer_schema_is_refused(self, server: PostgresServer, schema: str, store: PostgresStore) -> None:
         await store.create(new_run())
         server.do(f"UPDATE {schema}.quire_schema SET version = 99")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 import time
 
 import pytest
 
-from quire.testing.simulator.loop import START, Stuck, VirtualClock, VirtualLoop, run
+from quire.testing.simulator.loop import GRACE, START, Stuck, VirtualClock, VirtualLoop, run
 
 
 def test_an_hour_takes_no_time() -> None:
@@ -63,3 +65,51 @@ def test_what_no_task_hears_of_is_kept() -> None:
 
     run(loop, main())
     assert [type(error) for error in loop.lost] == [ZeroDivisionError]
+
+
+def test_time_stands_still_while_somebody_waits_for_a_file() -> None:
+    """And nobody overtakes by being faster: who began to wait first goes on first."""
+    order: list[tuple[str, float]] = []
+    pairs = {name: socket.socketpair() for name in ("slow", "fast")}
+
+    def answer() -> None:
+        pairs["fast"][1].send(b"x")
+        time.sleep(GRACE / 5)
+        pairs["slow"][1].send(b"x")
+
+    async def wait(loop: VirtualLoop, name: str) -> None:
+        answered = asyncio.Event()
+        loop.add_reader(pairs[name][0], answered.set)
+        await answered.wait()
+        loop.remove_reader(pairs[name][0])
+        order.append((name, loop.time()))
+
+    async def sleeper(loop: VirtualLoop) -> None:
+        await asyncio.sleep(3600)
+        order.append(("sleeper", loop.time()))
+
+    async def main(loop: VirtualLoop) -> None:
+        thread = threading.Thread(target=answer)
+        thread.start()
+        await asyncio.gather(sleeper(loop), wait(loop, "slow"), wait(loop, "fast"))
+        thread.join()
+
+    loop = VirtualLoop()
+    run(loop, main(loop))
+    assert order == [("slow", START), ("fast", START), ("sleeper", START + 3600)]
+    for pair in pairs.values():
+        for one in pair:
+            one.close()
+
+
+def test_a_server_that_never_answers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quire.testing.simulator.loop.PATIENCE", 0.01)
+    near, far = socket.socketpair()
+
+    async def main(loop: VirtualLoop) -> None:
+        loop.add_reader(near, lambda: None)
+        await asyncio.Event().wait()
+
+    loop = VirtualLoop()
+    with near, far, pytest.raises(Stuck, match="has not answered"):
+        run(loop, main(loop))

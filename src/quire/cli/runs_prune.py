@@ -37,7 +37,13 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
 
 @click.command("prune")
 @click.option(
-    "--older-than", "age", metavar="AGE", default="30d", show_default=True, callback=_age, help="Since they ended."
+    "--older-than",
+    "age",
+    metavar="AGE",
+    default="30d",
+    show_default=True,
+    callback=_age,
+    help="Since they ended, or were imported.",
 )
 @click.option(
     "--status", "statuses", metavar="STATUS,…", multiple=True, callback=_statuses, help="Only these; all ended ones."
@@ -49,7 +55,8 @@ def command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: boo
     """Remove runs that ended long ago: completed, failed, cancelled or expired, never one that runs or waits.
 
     Their journals, questions and events go with them, and the documents and large values that no other run refers to.
-    The room stays in the file for what comes next; --vacuum makes the file smaller. WRITES the store.
+    The room stays in the file for what comes next; --vacuum makes the file smaller. In PostgreSQL it is free after the
+    next VACUUM of the server, and --vacuum asks for one now. An imported run is as old as its import. WRITES the store.
     """
     look(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
 
@@ -81,9 +88,13 @@ def _said(pruned: Pruned, dry_run: bool, vacuum: bool) -> str:
     if not pruned.runs and not pruned.texts and not vacuum:
         return "nothing to remove"
     would = "would remove" if dry_run else "removed"
-    room = f"{pruned.size:,} bytes {'would be' if dry_run else 'are'} free in the file"
-    if vacuum and not dry_run:
+    are, vacuumed = "would be" if dry_run else "are", vacuum and not dry_run
+    room = f"{pruned.size:,} bytes {are} free in the file"
+    if vacuumed:
         room = f"{pruned.given_back:,} bytes went back to the disk"
+    if not pruned.in_file:
+        when = f", {pruned.given_back:,} went back to the disk" if vacuumed else " after its next VACUUM"
+        room = f"{pruned.size:,} bytes {are} free in the database{when}"
     counts = ((len(pruned.runs), "run"), (pruned.effects, "effect"), (pruned.texts, "text"))
     return f"{would} {', '.join(_counted(count, what) for count, what in counts)}; {room}"
 

@@ -28,7 +28,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 ENDED_BEFORE = """
     SELECT id, n FROM runs
-    WHERE (status IN (SELECT value FROM json_each(?1)) AND updated_at < ?2)
+    WHERE (status IN (SELECT value FROM json_each(?1)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?2)
         OR (?3 AND status IN ('paused', 'awaiting_input') AND expires_at < ?2)
     ORDER BY n
 """
@@ -64,13 +64,14 @@ def pinned_cells(run: NewRun) -> tuple[rows.Cells, rows.Blobs]:
     return pins, blobs
 
 
-def restore(database: Database, run: NewRun, history: History) -> None:
+def restore(database: Database, run: NewRun, history: History, now: float) -> None:
     pins, blobs = pinned_cells(run)
     encoded = [rows.encode_batch(run.id, batch) for batch in batches(history)]
     update = history.update
     status = rows.encode_batch(run.id, Batch(update=update)).status
     with database.transaction() as connection:
         number = insert_run(connection, database.path, run, pins, blobs)
+        connection.execute(statements.TAKEN_IN, (now, number))
         totals = (history.input_tokens, history.output_tokens, history.cost)
         held = Held(run.id, 0, number, Tail(rows.places(number)[0], update.position or "", *totals))
         for batch in encoded:

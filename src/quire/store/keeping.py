@@ -34,13 +34,15 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, or would be. `size` is in bytes of the file, which stay free in it for what comes next."""
+    """What was removed, or would be. `size` is in bytes of the file, which stay free in it for what comes next; where a
+    server keeps the runs (not `in_file`), they are free when it has vacuumed its tables."""
 
     runs: tuple[str, ...] = ()
     effects: int = 0
     texts: int = 0
     size: int = 0
     given_back: int = 0
+    in_file: bool = True
 
 
 @runtime_checkable
@@ -53,7 +55,8 @@ class Restorer(Protocol):
 @runtime_checkable
 class Keeper(Protocol):
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        """Removes runs that ended before a moment, and the texts that nobody refers to any more."""
+        """Removes runs that ended before a moment, and the texts that nobody refers to any more. A run that came with
+        its history has been here since then, however long ago it ended."""
         ...
 
     async def backup(self, to: Path) -> int:

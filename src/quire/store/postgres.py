@@ -208,7 +208,7 @@ class PostgresStore:
                 await self._cancel_and_drop(lease.run)
 
     async def restore(self, run: NewRun, history: History) -> None:
-        await archive.create(self._server, run, history)
+        await archive.create(self._server, run, history, self._now())
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         pruned = await archive.prune(self._server, before, statuses, dry_run=dry_run)

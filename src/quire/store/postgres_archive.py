@@ -25,8 +25,8 @@ _TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters
 _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
 
 
-async def create(server: Server, run: NewRun, history: History | None = None) -> None:
-    """Raises `StoreError` where the id is taken."""
+async def create(server: Server, run: NewRun, history: History | None = None, now: float = 0.0) -> None:
+    """With a history, `now` is when it was taken in. Raises `StoreError` where the id is taken."""
     pins, blobs = pinned_cells(run)
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
     encoded = [] if history is None else [rows.encode_batch(run.id, batch) for batch in batches(history)]
@@ -42,6 +42,7 @@ async def create(server: Server, run: NewRun, history: History | None = None) ->
         await connection.execute(statements.NEW_PINS, (made[0], *pins))
         if history is None:
             return
+        await connection.execute(statements.TAKEN_IN, (now, made[0]))
         totals = (history.input_tokens, history.output_tokens, history.cost)
         tail = Tail(0, clean(history.update.position or ""), *totals)
         for batch in encoded:
@@ -76,7 +77,7 @@ async def prune(server: Server, before: float, statuses: Collection[Status], *, 
         for statement in (statements.REMOVE_QUESTIONS, statements.REMOVE_LETTERS, statements.REMOVE_STRAY_LETTERS):
             await connection.execute(statement, (runs,))
         texts, more = await _whole(connection, statements.REMOVE_TEXTS, ())
-        pruned = Pruned(tuple(runs), effects, texts, size + more)
+        pruned = Pruned(tuple(runs), effects, texts, size + more, in_file=False)
         if dry_run:
             raise _TakeBack(pruned)
         return pruned

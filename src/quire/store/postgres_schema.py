@@ -109,7 +109,10 @@ _FIRST: Migration = (
     "CREATE INDEX quire_letters_by_recipient ON quire_letters (recipient)",
 )
 
-MIGRATIONS: Sequence[Migration] = (_FIRST,)
+_TAKEN_IN: Migration = ("ALTER TABLE quire_runs ADD COLUMN taken_in_at DOUBLE PRECISION",)
+"""When a run came with its history, which may have ended long before."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN)
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

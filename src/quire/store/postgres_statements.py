@@ -44,6 +44,7 @@ NEW_RUN = """
     INSERT INTO quire_runs (id, title, format, document, created_at, updated_at) VALUES (%s, %s, %s, %s, %s, %s)
     ON CONFLICT (id) DO NOTHING RETURNING n
 """
+TAKEN_IN = "UPDATE quire_runs SET taken_in_at = %s WHERE n = %s"
 NEW_PINS = "INSERT INTO quire_pins (run, value, blob) VALUES (%s, %s, %s)"
 MADE = "SELECT title, format, document, created_at FROM quire_runs WHERE id = %s"
 NUMBER = "SELECT n FROM quire_runs WHERE id = %s"
@@ -209,7 +210,7 @@ KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
 ENDED_BEFORE = f"""
     SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
         SELECT id, n FROM quire_runs
-        WHERE (status = ANY(%s) AND updated_at < %s)
+        WHERE (status = ANY(%s) AND greatest(updated_at, taken_in_at) < %s)
             OR (%s AND status IN ('paused', 'awaiting_input') AND expires_at < %s)
         ORDER BY n FOR UPDATE SKIP LOCKED
     ) ended

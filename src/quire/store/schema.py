@@ -107,7 +107,10 @@ _LETTERS: Migration = (
     "CREATE INDEX letters_by_recipient ON letters (recipient)",
 )
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS)
+_TAKEN_IN: Migration = ("ALTER TABLE runs ADD COLUMN taken_in_at REAL",)
+"""When a run came with its history, which may have ended long before."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -197,7 +197,7 @@ class SqliteStore:
                 self._cancel_and_drop(lease.run)
 
     async def restore(self, run: NewRun, history: History) -> None:
-        archive.restore(self._database, run, history)
+        archive.restore(self._database, run, history, self._now())
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         if not self._database.exists():

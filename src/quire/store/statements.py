@@ -8,6 +8,7 @@ from __future__ import annotations
 from quire.store.rows import EFFECT_COLUMNS, EVENT_COLUMNS, JOURNAL_COLUMNS, PLACE_BITS, QUESTION_COLUMNS, RUN_COLUMNS
 
 NEW_RUN = "INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
+TAKEN_IN = "UPDATE runs SET taken_in_at = ? WHERE n = ?"
 NEW_PINS = "INSERT INTO pins (run, value, blob) VALUES (?, ?, ?)"
 NUMBER = "SELECT n FROM runs WHERE id = ?"
 PUT_BLOB = "INSERT OR IGNORE INTO blobs (sha256, body) VALUES (?, ?)"

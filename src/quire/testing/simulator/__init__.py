@@ -1,7 +1,7 @@
 """A world in which everything that can go wrong does, at a moment that a seed decides.
 
     case ──► scenario (a document, its files)  ──► life: processes that drive, die, are fenced, park, go on
-             faults (which, when)                   │  on one virtual event loop, one real SQLite file
+             faults (which, when)                   │  on one virtual event loop, one real store
                                                     ▼
                                                  witness: sees every write and every effect
                                                     ▼

@@ -18,6 +18,7 @@ from quire.testing.simulator.life import Life, Lived
 from quire.testing.simulator.loop import Stuck, VirtualLoop, run
 from quire.testing.simulator.process import Pace
 from quire.testing.simulator.scenario import Scenario
+from quire.testing.simulator.shelf import FileShelf, Shelves
 from quire.testing.simulator.witness import Witness
 
 
@@ -63,14 +64,22 @@ class Verdict:
 
 
 def simulate(
-    scenario: Scenario, faults: tuple[Fault, ...], pace: int | str = 0, *, attended: bool = False, slow: bool = False
+    scenario: Scenario,
+    faults: tuple[Fault, ...],
+    pace: int | str = 0,
+    *,
+    attended: bool = False,
+    slow: bool = False,
+    shelves: Shelves = FileShelf,
 ) -> Verdict:
-    """Lives the scenario twice, without and with faults, and compares."""
+    """Lives the scenario twice, without and with faults, and compares. Without them it is on a file in any case: all
+    stores have to come to the same."""
     with tempfile.TemporaryDirectory(prefix="quire-", ignore_cleanup_errors=True) as folder:
         calm = live(scenario, Path(folder, "calm"), (), f"calm {pace}")
         if calm.witness.problems:
             return Verdict([f"without faults: {problem}" for problem in calm.witness.problems], calm.trace, calm)
-        return disturbed(scenario, calm, faults, pace, Path(folder, "lived"), attended=attended, slow=slow)
+        lived = Path(folder, "lived")
+        return disturbed(scenario, calm, faults, pace, lived, attended=attended, slow=slow, shelves=shelves)
 
 
 def disturbed(
@@ -82,10 +91,11 @@ def disturbed(
     *,
     attended: bool = False,
     slow: bool = False,
+    shelves: Shelves = FileShelf,
 ) -> Verdict:
     """Lives it with faults, where how it goes without them is known."""
     try:
-        lived = live(scenario, folder, faults, f"lived {pace}", attended=attended, slow=slow)
+        lived = live(scenario, folder, faults, f"lived {pace}", attended=attended, slow=slow, shelves=shelves)
     except Stuck as stuck:
         return Verdict([str(stuck)], [], calm)
     return Verdict(judge(scenario, calm, lived), lived.trace, calm, lived)
@@ -110,13 +120,18 @@ def live(
     *,
     attended: bool = False,
     slow: bool = False,
+    shelves: Shelves = FileShelf,
 ) -> Lived:
     loop = VirtualLoop()
     folder.mkdir(parents=True)
     witness = Witness(scenario.cast.answer, scenario.max_parallel)
-    life = Life(scenario, folder, faults, loop, witness, Pace(pace, slow=slow), attended)
-    return run(loop, life.live())
+    shelf = shelves(folder)
+    life = Life(scenario, folder, shelf, faults, loop, witness, Pace(pace, slow=slow), attended)
+    try:
+        return run(loop, life.live())
+    finally:
+        shelf.close()
 
 
-def check(case: Case) -> Verdict:
-    return simulate(case.scenario(), case.faults, case.pace, attended=case.attended, slow=case.slow)
+def check(case: Case, shelves: Shelves = FileShelf) -> Verdict:
+    return simulate(case.scenario(), case.faults, case.pace, attended=case.attended, slow=case.slow, shelves=shelves)

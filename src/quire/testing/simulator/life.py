@@ -17,13 +17,13 @@ from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.errors import Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.runtime.options import RunOptions
 from quire.runtime.runtime import Runtime
-from quire.store import open_store
 from quire.testing.simulator.cast import World
 from quire.testing.simulator.faults import Fault
 from quire.testing.simulator.loop import VirtualClock, VirtualLoop
 from quire.testing.simulator.parts import Present, SeenLoader, SimulatedModel, SimulatedTools
 from quire.testing.simulator.process import Died, MortalStore, Pace, Process
 from quire.testing.simulator.scenario import Scenario
+from quire.testing.simulator.shelf import Shelf
 from quire.testing.simulator.witness import Witness
 from quire.values import Value
 
@@ -61,6 +61,7 @@ class Life:
 
     scenario: Scenario
     folder: Path
+    shelf: Shelf
     faults: tuple[Fault, ...]
     loop: VirtualLoop
     witness: Witness
@@ -196,8 +197,7 @@ class Life:
     async def _second(self, fault: Fault) -> None:
         """A second process drives the same run. Where it does not see the first one's lock, it takes the run over."""
         if fault.kind == "takeover":
-            for lock in (self.folder / "locks").glob("*"):
-                lock.unlink()
+            await self.shelf.lose_owner(self.run, self.clock.now)
             for process in self.processes:
                 process.disturbed = True
         second = Process(1000 + len(self.processes))
@@ -235,7 +235,7 @@ class Life:
         return "yes" if question.path.endswith("/uncertain") else self.scenario.cast.answer(question)
 
     def _open(self) -> Store:
-        return open_store(self.folder / "quire.db", durability="process", now=self.clock.now)
+        return self.shelf.open(self.clock.now)
 
     async def _status(self) -> Status:
         row = await self.reader.get(self.run) if self.run else None

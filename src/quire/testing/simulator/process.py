@@ -122,10 +122,10 @@ class MortalStore:
     async def acquire(self, run: str) -> Lease:
         self._process.point("before acquire")
         lease = await self._store.acquire(run)
-        if self._witness.stale:
-            self._witness.sync(await self._store.effects(run))
         self._process.epoch = lease.epoch
         self._witness.acquired(self._process, lease)
+        if self._witness.stale:
+            self._witness.sync(await self._store.effects(run))
         self._process.point("after acquire")
         return lease
 
