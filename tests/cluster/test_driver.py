@@ -236,3 +236,47 @@ async def test_a_store_that_is_away_is_never_a_reason_to_give_up(house: House) -
         waits.append(later.value.seconds)
     assert waits == [2.0, 8.0, 30.0, 30.0]
     assert await house.status(run) is Status.PENDING
+
+
+async def test_what_is_taken_has_been_told_before(house: House) -> None:
+    house.gates.open.set()
+    told: list[tuple[int, str, int]] = []
+
+    async def tell(epoch: int) -> None:
+        row = await house.runtime.row(run)
+        told.append((epoch, str(row.status), row.epoch))
+
+    run = await house.start(ASK)
+    await house.driver.look(Order(run), Attempt(1, None, tell))
+    await house.runtime.answer(run, None, "yes")
+    await house.driver.look(Order(run), Attempt(1, None, tell))
+    assert told == [(1, "pending", 0), (2, "awaiting_input", 1)]
+    assert await house.status(run) is Status.COMPLETED
+
+
+async def test_nothing_is_taken_that_cannot_be_told(house: House) -> None:
+    """However often: that Temporal is away is no reason to give a run up."""
+
+    async def tell(epoch: int) -> None:
+        raise Later("Temporal is away", 1.0)
+
+    run = await house.start(STEPS)
+    for number in (1, TRIES, TRIES + 1):
+        with pytest.raises(Later, match="Temporal is away"):
+            await house.driver.look(Order(run), Attempt(number, None, tell))
+    row = await house.runtime.row(run)
+    assert (row.status, row.epoch, house.gates.calls) == (Status.PENDING, 0, [])
+
+
+async def test_the_worker_that_was_to_take_over_falls_silent_too(house: House) -> None:
+    """It had said which epoch it will have, and had not taken it: the one before still holds the run."""
+    run = await house.start(STEPS)
+    silent = asyncio.create_task(house.driver.look(Order(run), Attempt(1, None)))
+    await called(house, 1)
+    other = house.worker(house.process())
+    assert (await other.look(Order(run), Attempt(3, 3))).rests == BUSY
+    third = asyncio.create_task(other.look(Order(run), Attempt(3, 2)))
+    await called(house, 2)
+    house.gates.open.set()
+    assert (await third).status == "completed"
+    assert (await silent).rests == BUSY, "the stale owner wrote"

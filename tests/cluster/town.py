@@ -67,6 +67,13 @@ steps:
 """
 
 
+ENTER = """
+import sys
+from quire.cli.door import enter
+sys.exit(enter(sys.argv[1:]))
+"""
+
+
 class TemporalServer:
     """The dev server. With a `file` it remembers what it knew when it is started again."""
 
@@ -106,6 +113,12 @@ class WorkerProcess:
     def send(self, number: int) -> None:
         self.process.send_signal(number)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it is suspended."""
+        found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
+        return found is not None and found.si_status == signal.SIGSTOP
+
     def said(self) -> str:
         return self.log.read_text()
 
@@ -120,7 +133,14 @@ class Town:
     """One workspace that clients and workers share, and a task queue of its own."""
 
     def __init__(
-        self, folder: Path, temporal: str, store_url: str, *, heartbeat: int = HEARTBEAT, more: str = ""
+        self,
+        folder: Path,
+        temporal: str,
+        store_url: str,
+        *,
+        heartbeat: int = HEARTBEAT,
+        cluster: str = "",
+        more: str = "",
     ) -> None:
         self.folder = folder / "work"
         self.folder.mkdir(parents=True)
@@ -134,6 +154,7 @@ class Town:
             temporal = "{temporal}"
             task_queue = "{self.queue}"
             heartbeat = "{heartbeat}s"
+            {cluster}
             [tools]
             modules = ["counted"]
             allow = ["mark"]
@@ -146,12 +167,12 @@ class Town:
         self.runtime.queue = self.queue
         self._workers: list[WorkerProcess] = []
 
-    def worker(self, *arguments: str) -> WorkerProcess:
-        """One more, as soon as it says that it drives."""
+    def worker(self, *arguments: str, code: str = "") -> WorkerProcess:
+        """One more. `code` is run before anything of Quire, in the same process."""
         log = self.folder.parent / f"worker-{len(self._workers)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [sys.executable, "-m", "quire", "worker", "--sweep", "1", *arguments],
+                [sys.executable, "-c", code + ENTER, "worker", "--sweep", "1", *arguments],
                 cwd=self.folder,
                 env=self.environ,
                 stdout=output,

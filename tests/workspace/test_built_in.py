@@ -8,6 +8,7 @@ import pytest
 
 from quire.engine.thread.compose import compose
 from quire.source import Source, normalise
+from quire.trust.signature_line import digest_of
 from quire.trust.trusted import TrustedKeys
 from quire.trust.validators import issues
 from quire.workspace import built_in
@@ -35,7 +36,7 @@ def items(tmp_path: Path) -> VerifiedItems:
 
 def test_hashes() -> None:
     due = {
-        file.relative_to(built_in.FOLDER).as_posix(): built_in.hash_of(normalise(file.read_text(encoding="utf-8")))
+        file.relative_to(built_in.FOLDER).as_posix(): digest_of(normalise(file.read_text(encoding="utf-8")))
         for file in sorted(built_in.FOLDER.rglob("*.*"))
     }
     assert due == built_in.HASHES, "a built-in item was changed: these are the hashes that are due"

@@ -13,11 +13,13 @@ from quire.workspace.settings import AgentSettings, ClusterSettings, PipelineEnt
 EVERYTHING = """
 [models]
 default = "anthropic:some"
+timeout = "30s"
 [models.tiers]
 low = "openai:small"
 [models.providers.mine]
 base_url = "http://localhost:1/v1"
 api_key_env = "MINE_KEY"
+timeout = "10m"
 [tools]
 allow = ["shell"]
 modules = ["my_tools"]
@@ -71,6 +73,7 @@ def test_everything_has_a_default(tmp_path: Path) -> None:
     assert settings.spawn == SpawnSettings(5, 100)
     assert settings.trust.mode == "require"
     assert (settings.models.default, settings.store_url, settings.agents) == (None, None, {})
+    assert settings.models.timeout == 120.0
     assert settings.files == (tmp_path / ".mcp.json",)
 
 
@@ -78,7 +81,8 @@ def test_every_key(tmp_path: Path) -> None:
     settings = load(tmp_path, EVERYTHING)
     assert settings.models.default == "anthropic:some"
     assert settings.models.tiers == {"low": "openai:small"}
-    assert settings.models.providers == {"mine": ProviderSettings("http://localhost:1/v1", "MINE_KEY")}
+    assert settings.models.providers == {"mine": ProviderSettings("http://localhost:1/v1", "MINE_KEY", 600.0)}
+    assert settings.models.timeout == 30.0
     assert (settings.tools.allow, settings.tools.modules) == (("shell",), ("my_tools",))
     assert settings.runs == RunSettings(7 * 86_400.0, "ask", "process", 4000)
     assert settings.prompt_folders == (tmp_path / "work" / "more",)
@@ -105,7 +109,7 @@ def test_pyproject_holds_the_same_keys(tmp_path: Path) -> None:
     [
         ("[run]\n", '"run" is not a setting; did you mean "runs"?'),
         ("zebra = 1", '"zebra" is not a setting; known are: agents, cluster'),
-        ('[runs]\nexpiry = "soon"', '[runs] expiry must be a time like "30m", "24h" or "7d", not \'soon\''),
+        ('[runs]\nexpiry = "soon"', '[runs] expiry must be a time like "30s", "30m", "24h" or "7d", not \'soon\''),
         ('[runs]\nexpiry = "0h"', "[runs] expiry must be a time"),
         ("[runs]\nexpiry = 24", "[runs] expiry must be a time"),
         ("[runs]\ncontext_budget = true", "[runs] context_budget must be a whole number"),
@@ -114,6 +118,10 @@ def test_pyproject_holds_the_same_keys(tmp_path: Path) -> None:
         ('[tools]\nallow = "shell"', "[tools] allow must be a list of texts"),
         ('[tools]\nallow = ["a", 1]', "[tools] allow must be a list of texts"),
         ("[models]\ntiers = 1", "[models] tiers must be a table"),
+        ("[models]\ntimeout = 30", '[models] timeout must be a time like "30s", "30m", "24h" or "7d", not 30'),
+        ('[models]\ntimeout = "0s"', "[models] timeout must be a time"),
+        ('[models]\ntimeuot = "30s"', '[models] timeuot is not a setting; did you mean "timeout"?'),
+        ('[models.providers.x]\nbase_url = "u"\ntimeout = "soon"', "[models.providers.x] timeout must be a time"),
         ("[models.tiers]\nlow = 1", "[models.tiers] low must be text"),
         ('[models.providers.x]\napi_key_env = "A"', "[models.providers.x] needs a base_url"),
         ('[models.providers.x]\nbase_url = "u"\nkey = "A"', "[models.providers.x] key is not a setting"),

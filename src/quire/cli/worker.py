@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from quire.runtime import Runtime
+    from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 SLOTS = 20
 
@@ -24,6 +25,12 @@ SLOTS = 20
 @click.option("--temporal", metavar="HOST:PORT", callback=filled, help="The Temporal server.  [[cluster] temporal]")
 @click.option("--namespace", metavar="NAME", callback=filled, help="Its namespace.  [[cluster] namespace]")
 @click.option("--task-queue", metavar="NAME", callback=filled, help="Whose runs to drive.  [[cluster] task_queue]")
+@click.option("--tls", is_flag=True, help="Encrypt, with the CAs of the system.  [[cluster] tls]")
+@click.option("--tls-ca", metavar="FILE", callback=filled, help="Whose certificates to believe.  [[cluster] tls_ca]")
+@click.option("--tls-cert", metavar="FILE", callback=filled, help="The certificate to show.  [[cluster] tls_cert]")
+@click.option("--tls-key", metavar="FILE", callback=filled, help="Its private key.  [[cluster] tls_key]")
+@click.option("--api-key-env", metavar="NAME", callback=filled, help="The variable with the API key.  [[cluster] …]")
+@click.option("--api-key-file", metavar="FILE", callback=filled, help="The file with the API key.  [[cluster] …]")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
 @click.option("--grace", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
 @click.option(
@@ -34,6 +41,12 @@ def command(
     temporal: str | None,
     namespace: str | None,
     task_queue: str | None,
+    tls: bool,
+    tls_ca: str | None,
+    tls_cert: str | None,
+    tls_key: str | None,
+    api_key_env: str | None,
+    api_key_file: str | None,
     concurrency: int,
     grace: float,
     sweep: float,
@@ -43,6 +56,9 @@ def command(
     Start any number, on any hosts, each in a workspace: keys, tools, trust and documents that a run looks up while it
     runs are those of the worker. Ctrl-C or SIGTERM parks its runs at their next step, and the other workers go on with
     them; one that dies is noticed within the heartbeat of the cluster.
+
+    The keys and certificates of the settings are for the server of the settings: who names another one with --temporal
+    says here how to get in.
     """
     if find_spec("temporalio") is None:
         raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
@@ -51,12 +67,16 @@ def command(
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
     from quire.workspace.requests import require_trusted
+    from quire.workspace.settings import TemporalAccess
 
     settings = load_settings(find_workspace(Path.cwd()))
     # Nobody is here to be asked later.
     require_trusted(settings)
+    given = TemporalAccess(
+        tls or None, _path(tls_ca), _path(tls_cert), _path(tls_key), None, api_key_env, _path(api_key_file)
+    )
     where = replace(
-        settings.cluster,
+        with_access(settings.cluster, temporal, given),
         temporal=temporal or settings.cluster.temporal,
         namespace=namespace or settings.cluster.namespace,
         task_queue=task_queue or settings.cluster.task_queue,
@@ -82,6 +102,27 @@ def command(
             await runtime.close()
 
     asyncio.run(work())
+
+
+def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:
+    """What is given goes before what is configured, which only counts for the server that it was configured for.
+
+    Raises `CannotStart`."""
+    from quire.workspace.cluster_table import problems_of
+    from quire.workspace.settings import TemporalAccess
+
+    base = configured.access if temporal in (None, configured.temporal) else TemporalAccess()
+    if given.api_key_env or given.api_key_file:
+        base = replace(base, api_key_env=None, api_key_file=None)
+    said = {field.name: value for field in fields(given) if (value := getattr(given, field.name)) is not None}
+    access = replace(base, **said)
+    if problems := problems_of(access):
+        raise CannotStart("; ".join(problems))
+    return replace(configured, access=access)
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None
 
 
 async def _reopened(runtime: Runtime, run: str) -> Runtime:

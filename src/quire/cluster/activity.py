@@ -7,13 +7,16 @@ A loop that hangs is found out all the same: it has to answer now and then, or t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from datetime import timedelta
 
 from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError, AsyncActivityHandle
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import RPCError
 
+from quire.cluster.access import reason
+from quire.cluster.client import RPC
 from quire.cluster.driver import Attempt, Driver, Later
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 
@@ -53,19 +56,18 @@ class DriveActivity:
 
     @activity.defn(name=DRIVE)
     async def drive(self, order: Order) -> Outcome:
-        info = activity.info()
-        here, changed = asyncio.get_running_loop(), asyncio.Event()
+        info, here = activity.info(), asyncio.get_running_loop()
+        handle = activity.client().get_async_activity_handle(task_token=info.task_token)
 
-        def moved() -> None:
-            here.call_soon_threadsafe(changed.set)
+        async def tell(epoch: int) -> None:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_told(handle, epoch), here))
 
-        attempt = Attempt(info.attempt, _epoch(info), moved)
+        attempt = Attempt(info.attempt, _epoch(info), tell)
         limit = info.heartbeat_timeout.total_seconds() if info.heartbeat_timeout else HEARTBEAT_SECONDS
         work = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._driver.look(order, attempt), self._loop))
-        work.add_done_callback(lambda _: changed.set())
         while not work.done():
             try:
-                await self._watch(work, attempt, changed, limit / BEATS)
+                await self._watch(work, attempt, limit / BEATS)
             except asyncio.CancelledError:
                 if not _unwanted():
                     # Temporal was away, or has given the run to another worker. If somebody drives it, the epoch will
@@ -88,19 +90,24 @@ class DriveActivity:
                 category=ApplicationErrorCategory.BENIGN,
             ) from None
 
-    async def _watch(
-        self, work: asyncio.Future[Outcome], attempt: Attempt, changed: asyncio.Event, seconds: float
-    ) -> None:
-        """Beats until the work is done, and as soon as there is another epoch to tell.
-
-        Not before: heartbeats are throttled, and the first one must not keep the one with the epoch waiting. Who dies
-        without having told it could not be told from somebody who drives the run by right."""
+    async def _watch(self, work: asyncio.Future[Outcome], attempt: Attempt, seconds: float) -> None:
+        """Beats until the work is done."""
         while not work.done():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), seconds)
-            changed.clear()
+            await asyncio.wait({work}, timeout=seconds)
             if not work.done() and self._pulse.beats():
                 activity.heartbeat(attempt.epoch)
+
+
+async def _told(handle: AsyncActivityHandle, epoch: int) -> None:
+    """A heartbeat that Temporal has confirmed. Those of the SDK are throttled, and nobody learns what became of them.
+
+    Raises `Later`."""
+    try:
+        await handle.heartbeat(epoch, rpc_timeout=RPC)
+    except AsyncActivityCancelledError:
+        pass  # heard all the same; the next heartbeat of the SDK brings it to the drive
+    except (RPCError, RuntimeError) as error:
+        raise Later(f"Temporal was not told who has the run: {reason(error)}", 1.0) from None
 
 
 def _unwanted() -> bool:

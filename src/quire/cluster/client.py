@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from quire.cluster.access import read_credentials, reason, refusal
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
 from quire.errors import CannotStart
 from quire.workspace.requests import require_trusted
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from temporalio.client import Client
 
 CONNECT_SECONDS = 5.0
-_MESSAGE = re.compile(r'message: "([^"]{1,500})"')
-_LONGEST = 200
 RPC = timedelta(seconds=5)
 TASK = timedelta(seconds=5)
 """How long a worker may think about what a workflow does next: milliseconds, unless it is gone."""
@@ -64,7 +62,7 @@ class Cluster:
 
 
 async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> Client:
-    """Raises `CannotStart` where Temporal is not reached in time."""
+    """Raises `CannotStart` where Temporal is not reached in time; `NoAccess` where it never will be like this."""
     if find_spec("temporalio") is None:
         raise CannotStart("a cluster needs the package temporalio: pip install 'quire[cluster]'")
     if not where.temporal:
@@ -72,13 +70,14 @@ async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> C
     from temporalio.client import Client
     from temporalio.service import RPCError
 
+    shown = read_credentials(where.access)
     try:
         async with asyncio.timeout(seconds):
-            return await Client.connect(where.temporal, namespace=where.namespace)
+            return await Client.connect(where.temporal, namespace=where.namespace, tls=shown.tls, api_key=shown.api_key)
     except TimeoutError:
         raise CannotStart(f"Temporal at {where.temporal} does not answer") from None
     except (RuntimeError, RPCError, ValueError) as error:
-        raise CannotStart(f"Temporal at {where.temporal} cannot be reached: {reason(error)}") from None
+        raise await asyncio.to_thread(refusal, error, where.temporal, where.access) from None
 
 
 NOT_SET = (
@@ -99,11 +98,3 @@ def require_cluster(settings: Settings) -> ClusterSettings:
     if "cluster" in settings.requested:
         require_trusted(settings)
     return settings.cluster
-
-
-def reason(error: BaseException) -> str:
-    """One line of what gRPC has to say, which often is a whole structure around one message."""
-    text = str(error).strip()
-    messages = _MESSAGE.findall(text)
-    first = messages[-1] if messages else text.split("\n")[0]
-    return first if len(first) <= _LONGEST else first[:_LONGEST] + "…"

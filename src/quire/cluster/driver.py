@@ -34,20 +34,28 @@ class Later(Exception):
         self.seconds = seconds
 
 
+async def _nobody(epoch: int) -> None:
+    """For tries that nobody else has to know of."""
+
+
 class Attempt:
     """One try to carry out an order. `epoch` is the one under which it owns the run, or will.
 
-    It begins as that of the try before, whose worker fell silent: who owns the run under that epoch is dead."""
+    It begins as that of the try before, whose worker fell silent: who owns the run under that epoch is dead. `tell`
+    returns when whoever makes the next try would know the epoch, and raises `Later` where that cannot be had."""
 
-    def __init__(self, number: int, epoch: int | None, changed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, number: int, epoch: int | None, tell: Callable[[int], Awaitable[None]] = _nobody) -> None:
         self.number = number
         self.before = epoch
         self.epoch = epoch
-        self._changed = changed
+        self._tell = tell
 
-    def owns(self, epoch: int) -> None:
+    async def will_own(self, epoch: int) -> None:
+        """To be called before the run is taken. Who is stopped between the two has taken nothing; one that took the
+        run and told nobody could not be told from somebody who drives it by right, and would hold it as long as it
+        stays stopped."""
         self.epoch = epoch
-        self._changed()
+        await self._tell(epoch)
 
 
 @dataclass(slots=True)
@@ -83,9 +91,9 @@ class Driver:
             under_way.task.add_done_callback(lambda _: self._looks.pop(run, None))
         else:
             # Temporal lost sight of this worker while it was at it: the new try takes the place of the old one.
-            if under_way.attempt.epoch is not None:
-                attempt.owns(under_way.attempt.epoch)
-            under_way.attempt = attempt
+            attempt.epoch, under_way.attempt = under_way.attempt.epoch, attempt
+            if attempt.epoch is not None:
+                await attempt.will_own(attempt.epoch)
         return await asyncio.shield(under_way.task)
 
     def cancel(self, run: str, attempt: Attempt) -> None:
@@ -118,16 +126,19 @@ class Driver:
                 return await self._rest(row)
             if self.stopping:
                 return Outcome(str(row.status), HANDED_OVER)
-            if row.status is Status.RUNNING and isinstance(store, SharedStore):
+            await attempt.will_own(row.epoch + 1)
+            if isinstance(store, SharedStore) and (row.status is Status.RUNNING or row.epoch == attempt.before):
+                # Of one that has just taken it, the row says nothing yet but the epoch.
                 self._say(f"run {run}: its worker has fallen silent; taking it over")
                 await store.evict(run, row.epoch)
-            attempt.owns(row.epoch + 1)
             runtime = await self._reopen(self._runtime, run)
             await runtime.drive(run, began=lambda drive: self._began(run, drive))
         except asyncio.CancelledError:
             if not self.stopping:
                 self._say(f"run {run} is not this worker's any more")
                 raise
+        except Later:
+            raise  # nothing has been touched
         except (RunBusy, Fenced) as error:
             self._say(str(error))
             return Outcome(str(Status.RUNNING), BUSY)
@@ -172,7 +183,8 @@ class Driver:
             case Status.PENDING | Status.INTERRUPTED:
                 return True
             case Status.RUNNING:
-                return row.epoch == before
+                # Or the try before was about to take it from one that is dead, and died of the same.
+                return before is not None and row.epoch in (before, before - 1)
             case Status.AWAITING_INPUT:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:

@@ -27,8 +27,9 @@ from temporalio.worker import Worker
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from quire import __version__
+from quire.cluster.access import NoAccess, reason
 from quire.cluster.activity import DriveActivity
-from quire.cluster.client import Cluster, connect, reason
+from quire.cluster.client import Cluster, connect
 from quire.cluster.driver import Driver, Reopen
 from quire.cluster.sweep import EVERY_SECONDS, Sweep
 from quire.cluster.workflow import RunWorkflow
@@ -108,6 +109,12 @@ class ClusterWorker:
         if client is None:
             return
         cluster = Cluster(client, self._where.task_queue, self._where.heartbeat)
+
+        async def hand_over(run: str) -> None:
+            with contextlib.suppress(CannotStart):  # its row is there, and the sweep finds it
+                await self._there(cluster.ensure(run))
+
+        self._runtime.hand_over = hand_over
         with ThreadPoolExecutor(4, "workflow") as threads:
             worker = await self._there(self._worker(client, loop, threads))
             serving = asyncio.ensure_future(self._there(worker.run()))
@@ -136,6 +143,10 @@ class ClusterWorker:
             activities=[DriveActivity(loop, self._driver).drive],
             max_concurrent_activities=self._concurrency,
             max_concurrent_workflow_tasks=4,
+            # What Temporal gives to the open polls of a worker that is suspended is lost until its timeout: each poll
+            # may swallow one, the same run again and again. One brings dozens of runs a second; workflows need two.
+            max_concurrent_activity_task_polls=1,
+            max_concurrent_workflow_task_polls=2,
             workflow_task_executor=threads,
             workflow_runner=SandboxedWorkflowRunner(restrictions=light),
             build_id=f"quire {__version__}",  # else all modules are hashed to make one up
@@ -189,6 +200,8 @@ class ClusterWorker:
         while not self._stopped.is_set():
             try:
                 return await attempt()
+            except NoAccess:
+                raise
             except wrong as error:
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
                 self._say(f"{error}; trying again in {pause:g} s")

@@ -129,7 +129,10 @@ class Launching:
         except QuireError as error:
             return Envelope("error", {"error": str(error)})
         if not wait:
-            self._leave(run, people, began)
+            if self._runtime.hand_over is None:
+                self._leave(run, people, began)
+            else:
+                await self._runtime.hand_over(run)
             return Envelope("started", {"run_id": run})
         ended = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
         return envelope_of(run, ended)

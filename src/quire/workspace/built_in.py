@@ -6,9 +6,10 @@ no longer fits its hash and is refused like any other that was modified.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+
+from quire.trust.signature_line import digest_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "space"
 
@@ -22,15 +23,10 @@ HASHES: Mapping[str, str] = {
 """The sha256 of each file, by its path in the folder. `tests/workspace/test_built_in.py` prints what is due."""
 
 
-def hash_of(text: str) -> str:
-    """Of a normalised text: a checkout may end its lines as it likes."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def is_genuine(path: Path, text: str) -> bool:
-    """Whether a file of the folder is the one that was shipped."""
+    """Whether a file of the folder is the one that was shipped. The text is normalised."""
     try:
         name = path.relative_to(FOLDER).as_posix()
     except ValueError:
         return False
-    return HASHES.get(name) == hash_of(text)
+    return HASHES.get(name) == digest_of(text)

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from quire.errors import BadConfiguration
-from quire.models.settings import ModelSettings, ProviderSettings
+from quire.models.settings import TIMEOUT, ModelSettings, ProviderSettings
+from quire.workspace.cluster_table import read_cluster, server_of_one_file
 from quire.workspace.find import Workspace, has_table, user_space
 from quire.workspace.mcp_config import FILE as MCP_FILE
 from quire.workspace.mcp_config import read_servers
 from quire.workspace.settings import (
     AgentSettings,
-    ClusterSettings,
     Durability,
     OnUncertain,
     PipelineEntry,
@@ -46,7 +46,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     if problems:
         raise BadConfiguration("\n".join(problems))
     merged = _settings(workspace, user, _merge(own, theirs), file, [])
-    own_tools = _settings(workspace, user, own, own_file, []).tools
+    users = _settings(workspace, user, own, own_file, [])
     requests = _settings(workspace, user, theirs, file, [])
     read = [path for path in (own_file, file, workspace.folder / MCP_FILE) if path.is_file()]
     return Settings(
@@ -54,8 +54,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         user=user,
         models=merged.models,
         tools=requests.tools,
-        granted=own_tools.allow,
-        denied=(*own_tools.deny, *requests.tools.deny),
+        granted=users.tools.allow,
+        denied=(*users.tools.deny, *requests.tools.deny),
         runs=merged.runs,
         prompt_folders=_folders(workspace.folder, theirs, "prompts") + _folders(user, own, "prompts"),
         knowledge_folders=_folders(workspace.folder, theirs, "knowledge") + _folders(user, own, "knowledge"),
@@ -64,7 +64,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         agents=merged.agents,
         spawn=merged.spawn,
         pipelines=requests.pipelines,
-        cluster=merged.cluster,
+        cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         servers=servers,
         files=tuple(read),
         warnings=tuple(warnings),
@@ -138,7 +138,7 @@ def _settings(
         agents={name: _agent(table) for name, table in top.tables("agents").items()},
         spawn=_safety(top.table("safety")),
         pipelines=_pipelines(top.table("pipelines")),
-        cluster=_cluster(top.table("cluster")),
+        cluster=read_cluster(top.table("cluster"), file.parent),
     )
     top.end()
     return settings
@@ -152,10 +152,11 @@ def _models(table: Table) -> ModelSettings:
         url = provider.text("base_url")
         if url is None and "base_url" not in provider.data:
             provider.problems.append(f"{provider.file}: [{provider.name}] needs a base_url")
-        providers[name] = ProviderSettings(url or "", provider.text("api_key_env"))
+        providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
         provider.end()
+    timeout = table.duration("timeout") or TIMEOUT
     table.end()
-    return ModelSettings(default=default, tiers=tiers, providers=providers)
+    return ModelSettings(default=default, tiers=tiers, providers=providers, timeout=timeout)
 
 
 def _tools(table: Table) -> ToolSettings:
@@ -219,15 +220,3 @@ def _pipelines(table: Table) -> dict[str, PipelineEntry]:
         entry.end()
     table.end()
     return entries
-
-
-def _cluster(table: Table) -> ClusterSettings:
-    default = ClusterSettings()
-    settings = ClusterSettings(
-        table.text("temporal"),
-        table.text("namespace") or default.namespace,
-        table.text("task_queue") or default.task_queue,
-        table.duration("heartbeat") or default.heartbeat,
-    )
-    table.end()
-    return settings

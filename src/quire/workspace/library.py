@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from quire.diagnostics import Severity
 from quire.errors import BadDocument
-from quire.plan.nodes import Thread
+from quire.plan.thread import Thread
 from quire.source import Source
 from quire.workspace.items import Item
 from quire.workspace.verified import VerifiedItems

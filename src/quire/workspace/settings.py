@@ -67,13 +67,35 @@ class PipelineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class TemporalAccess:
+    """How a Temporal server is come by that is not open to everybody. Secrets are named here, never held.
+
+    `tls` is None where nobody said: then there is TLS if anything else of this needs it."""
+
+    tls: bool | None = None
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    server_name: str | None = None
+    api_key_env: str | None = None
+    api_key_file: Path | None = None
+
+    @property
+    def encrypted(self) -> bool:
+        return self != TemporalAccess() if self.tls is None else self.tls
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """`heartbeat` is after how many seconds of silence a worker counts as dead, and others take its runs over."""
+    """`heartbeat` is after how many seconds of silence a worker counts as dead, and others take its runs over.
+
+    `access` belongs to the server `temporal`: the two come from the same file."""
 
     temporal: str | None = None
     namespace: str = "default"
     task_queue: str = "quire"
     heartbeat: float = 10.0
+    access: TemporalAccess = TemporalAccess()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class Table:
         return self._take(key, wanted, lambda value: next((option for option in options if option == value), None))
 
     def duration(self, key: str) -> float | None:
-        return self._take(key, 'a time like "30m", "24h" or "7d"', _duration)
+        return self._take(key, 'a time like "30s", "30m", "24h" or "7d"', _duration)
 
     def table(self, key: str) -> Table:
         self._known.append(key)

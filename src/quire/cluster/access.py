@@ -1,0 +1,177 @@
+"""The way into a Temporal server: certificates and keys from their files, and why the server did not let us in.
+
+Everything is looked at before anything is sent. A file that cannot be read, or a certificate that is not believed, is
+one line that says so: gRPC would tell of it in structures of its own, some of which name no cause at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import CannotStart
+from quire.workspace.settings import TemporalAccess
+
+if TYPE_CHECKING:
+    from temporalio.service import TLSConfig
+
+_MESSAGE = re.compile(r'message: "([^"]{1,500})"')
+_PRESENTED = re.compile(r'(?:DnsName|IpAddress)\((?:\\"|")?([^()"\\]{1,200})(?:\\"|")?\)')
+_HUNG_UP = ("transport error", "connection closed")
+_LONGEST = 200
+PROBE_SECONDS = 2.0
+
+
+class NoAccess(CannotStart):
+    """The server is there, or would be, and what we have does not open it: to try again changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What is sent, or shown, to the server. `tls` is False where nothing is encrypted."""
+
+    tls: TLSConfig | bool = False
+    api_key: str | None = None
+
+
+def read_credentials(access: TemporalAccess, environ: Mapping[str, str] | None = None) -> Credentials:
+    """Raises `NoAccess`."""
+    if not access.encrypted:
+        return Credentials()
+    from temporalio.service import TLSConfig
+
+    _check(access)
+    tls = TLSConfig(
+        server_root_ca_cert=_bytes("tls_ca", access.ca),
+        domain=access.server_name,
+        client_cert=_bytes("tls_cert", access.certificate),
+        client_private_key=_bytes("tls_key", access.key),
+    )
+    return Credentials(tls, _api_key(access, os.environ if environ is None else environ))
+
+
+def _check(access: TemporalAccess) -> None:
+    """With Python's TLS, which says what is wrong with a file; Temporal's keeps it to itself until it connects."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for name, file in (("tls_ca", access.ca), ("tls_cert", access.certificate)):
+        if file is not None:
+            # Around the certificates there may be words in any language.
+            plain = _text(name, file).replace("\ufffd", "?")
+            try:
+                ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=plain)
+            except ssl.SSLError:
+                raise NoAccess(f"{name}: {file} holds no certificate (in the form PEM)") from None
+    if access.certificate is None or access.key is None:
+        return
+    if "ENCRYPTED" in (held := _text("tls_key", access.key)):
+        raise NoAccess(f"tls_key: {access.key} is locked with a password, which nobody is here to type")
+    if "PRIVATE KEY" not in held:
+        raise NoAccess(f"tls_key: {access.key} holds no private key (in the form PEM)")
+    try:
+        # Else a key that is locked after all would be asked about on the terminal.
+        context.load_cert_chain(access.certificate, access.key, password=lambda: b"")
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise NoAccess(f"tls_key: {access.key} is not the key of the certificate {access.certificate}") from None
+        raise NoAccess(f"tls_key: {access.key} holds no private key that can be used") from None
+
+
+def _api_key(access: TemporalAccess, environ: Mapping[str, str]) -> str | None:
+    if access.api_key_file is not None:
+        name, key = f"api_key_file: {access.api_key_file}", _text("api_key_file", access.api_key_file).strip()
+    elif access.api_key_env is not None:
+        name, key = f"api_key_env: {access.api_key_env}", environ.get(access.api_key_env, "").strip()
+    else:
+        return None
+    if not key:
+        raise NoAccess(f"{name} {'is empty' if access.api_key_file else 'is not set in the environment'}")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise NoAccess(f"{name} holds no API key: it must be one word of plain characters")
+    return key
+
+
+def _bytes(name: str, file: Path | None) -> bytes | None:
+    if file is None:
+        return None
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise NoAccess(f"{name}: {file} cannot be read: {error.strerror or error}") from None
+
+
+def _text(name: str, file: Path) -> str:
+    return (_bytes(name, file) or b"").decode("ascii", "replace")
+
+
+def refusal(error: BaseException, where: str, access: TemporalAccess) -> CannotStart:
+    """What a failed connection is to be told as: `NoAccess` where it is not for a lack of network. May ask the server
+    again, which takes a moment."""
+    text, server = str(error), f"Temporal at {where}"
+    if "InvalidCertificate(" in text:
+        return NoAccess(f"{server} is not believed: {_distrust(text)}")
+    if "InvalidContentType" in text:
+        return NoAccess(f"{server} does not speak TLS: tls = false, if that is as it should be")
+    if "code: Unauthenticated" in text or "code: PermissionDenied" in text:
+        what = "the API key" if access.api_key_env or access.api_key_file else "us"
+        return NoAccess(f"{server} refuses {what}: {reason(error)}")
+    if any(words in text for words in _HUNG_UP):
+        return _hung_up(where, access)
+    return CannotStart(f"{server} cannot be reached: {reason(error)}")
+
+
+def _hung_up(where: str, access: TemporalAccess) -> CannotStart:
+    server = f"Temporal at {where}"
+    if not access.encrypted:
+        return CannotStart(f"{server} hangs up: does it want TLS? (tls = true in the table [cluster])")
+    if alert := _alert(where, access):
+        mine = access.certificate
+        what = f"the certificate {mine}" if mine else "who has no certificate (tls_cert and tls_key)"
+        return NoAccess(f"{server} refuses {what}: {alert}")
+    return CannotStart(f"{server} hangs up after the handshake")
+
+
+def _alert(where: str, access: TemporalAccess) -> str:
+    """What the server says to our certificate. In TLS 1.3 it says so after the handshake, when gRPC may already have
+    stopped to listen; so this asks once more."""
+    host, _, port = where.rpartition(":")
+    host = host.strip("[]")
+    try:
+        context = ssl.create_default_context(cafile=access.ca)
+        context.set_alpn_protocols(["h2"])
+        if access.certificate is not None:
+            context.load_cert_chain(access.certificate, access.key)
+        with (
+            socket.create_connection((host, int(port)), PROBE_SECONDS) as plain,
+            context.wrap_socket(plain, server_hostname=access.server_name or host) as asking,
+        ):
+            asking.recv(1)
+    except ssl.SSLError as error:
+        return (error.reason or "").rpartition("ALERT_")[2].replace("_", " ").lower() if "ALERT" in str(error) else ""
+    except (OSError, ValueError):
+        return ""
+    return ""
+
+
+def _distrust(text: str) -> str:
+    if "UnknownIssuer" in text:
+        return "nobody known here has signed its certificate (tls_ca names who may)"
+    if "NotValidForName" in text:
+        names = ", ".join(_PRESENTED.findall(text.partition("presented")[2])) or "another name"
+        return f"its certificate is for {names} (tls_server_name says which to expect)"
+    if "Expired" in text:
+        return "its certificate has expired"
+    return f"its certificate is wrong ({text.partition('InvalidCertificate(')[2][:60].rstrip(' })')})"
+
+
+def reason(error: BaseException) -> str:
+    """One line of what gRPC has to say, which often is a whole structure around one message."""
+    text = str(error).strip()
+    messages = _MESSAGE.findall(text)
+    first = messages[-1] if messages else text.split("\n")[0]
+    return first if len(first) <= _LONGEST else first[:_LONGEST] + "…"
