@@ -22,6 +22,7 @@ from quire.source import Source, read_source
 
 if TYPE_CHECKING:
     from quire.cli.resolving import DocumentCheck
+    from quire.cli.surroundings import ItemCheck
 
 
 _CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
@@ -72,23 +73,40 @@ def command(
 
 
 class _Checks:
-    """How documents are checked: those that may call others with what their workspaces have. Only they load that."""
+    """How documents are checked: those that may name others with what their workspaces have. Only they load that."""
 
     def __init__(self) -> None:
         self._calling: DocumentCheck | None = None
+        self._items: ItemCheck | None = None
 
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
-        format = formats.format_of(source)
-        if format != "pipeline" and not (format == "playbook" and _CALL.search(source.text)):
-            return formats.check(source)
+        match formats.format_of(source):
+            case "directive":
+                return self._item_check().directive(source)
+            case "knowledge":
+                return self._item_check().knowledge(source)
+            case "pipeline":
+                return self._documents().pipeline(source)
+            case "playbook" if _CALL.search(source.text):
+                return self._documents().playbook(source)
+        return formats.check(source)
+
+    def conflicts(self) -> list[str]:
+        return list(self._calling.conflicts) if self._calling else []
+
+    def _documents(self) -> DocumentCheck:
         if self._calling is None:
             from quire.cli.resolving import DocumentCheck
 
             self._calling = DocumentCheck()
-        return self._calling.pipeline(source) if format == "pipeline" else self._calling.playbook(source)
+        return self._calling
 
-    def conflicts(self) -> list[str]:
-        return list(self._calling.conflicts) if self._calling else []
+    def _item_check(self) -> ItemCheck:
+        if self._items is None:
+            from quire.cli.surroundings import ItemCheck
+
+            self._items = ItemCheck()
+        return self._items
 
 
 def _page(id: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from quire.cli.call_graph import CallGraph, PipelineReach, PlaybookReach, is_built_in
 from quire.cli.called import CalledDocuments
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
@@ -32,6 +33,7 @@ class WorkspaceResolver:
         self._problems = registry.problems
         self._documents = CalledDocuments(settings)
         self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
+        self.graph = CallGraph(settings, lambda: registry.pipelines)
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """In a file of several, a name without a dot is a sibling first."""
@@ -91,9 +93,7 @@ class PlaybookResolver:
         self._workspace = workspace
 
     def is_built_in(self, name: str) -> bool:
-        from quire.trust.capabilities import ALIASES
-
-        return name == "ask" or name in ALIASES or name in ALIASES.values()
+        return is_built_in(name)
 
     def document(self, name: str) -> Called | None:
         return self._workspace.registered(name) or self._workspace.document(name)
@@ -112,13 +112,16 @@ class DocumentCheck:
     def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
         from quire.formats.playbook.document import check
 
-        return check(source, PlaybookResolver(self._resolver(Path(source.name))))
+        path = Path(source.name)
+        resolver = self._resolver(path)
+        return check(source, PlaybookResolver(resolver), PlaybookReach(resolver.graph, path))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         path = Path(source.name)
         resolver = self._resolver(path)
         self.conflicts.update(dict.fromkeys(resolver.conflicts(path)))
-        return check_reading(parse(source, registered=resolver.is_registered(path)), resolver)
+        reading = parse(source, registered=resolver.is_registered(path))
+        return check_reading(reading, resolver, PipelineReach(resolver.graph, path))
 
     def _resolver(self, path: Path) -> WorkspaceResolver:
         workspace = find_workspace(path.parent)

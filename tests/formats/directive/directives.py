@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from pathlib import PurePath
+
+from quire.errors import Refused
+from quire.formats.circles import Circle, Wanted
 from quire.formats.directive.document import check
 from quire.formats.directive.parse import parse
 from quire.formats.directive.reading import Reading
+from quire.formats.directive.surroundings import Kind, Parent, Surroundings
 from quire.source import Source
 
 METADATA = """\
@@ -26,7 +32,34 @@ def read(metadata: str = "", root: str = "", body: str = "Do it.") -> Reading:
     return parse(Source.of(document(metadata, root, body)))
 
 
-def codes_in(text: str) -> list[tuple[str, int]]:
+def codes_in(text: str, around: Surroundings | None = None) -> list[tuple[str, int]]:
     """Code and line of everything that `check` says."""
     source = Source.of(text, ".ai/directives/greet.md")
-    return [(found.code.id, source.position(found.span.start).line) for found in check(source)]
+    return [(found.code.id, source.position(found.span.start).line) for found in check(source, around)]
+
+
+class Around:
+    """A space with `team/greet` in it, some parents, and the knowledge `team/names`; ids with dots are refused."""
+
+    def __init__(self, *parents: Parent, place: str = "team/greet.md") -> None:
+        self.place = PurePath(place)
+        self._parents = {one.id: one for one in (*parents, Parent("team/base", ""), Parent("team/greet", "team/greet"))}
+
+    def parent(self, item_id: str) -> Parent | None:
+        return self._parents.get(_refused(item_id))
+
+    def has_knowledge(self, item_id: str) -> bool:
+        return _refused(item_id) == "team/names"
+
+    def ids(self, kind: Kind) -> Collection[str]:
+        return list(self._parents) if kind == "directive" else ["team/names"]
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        way = ("team/greet", "lead_back")
+        return [Circle(call, way, decided=True) for call in calls if call == Wanted("lead_back", "pipeline")]
+
+
+def _refused(item_id: str) -> str:
+    if "." in item_id:
+        raise Refused(f"{item_id} is not an item's id")
+    return item_id

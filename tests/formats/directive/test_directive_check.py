@@ -153,7 +153,7 @@ def test_good_practice(body: str, expected: list[str]) -> None:
 )
 def test_names_begin_with_a_verb(name: str, good: bool) -> None:
     text = document(METADATA).replace('name="greet"', f'name="{name}"')
-    assert codes_in(text) == ([] if good else [("DR303", 4)])
+    assert [one for one in codes_in(text) if one[0] != "DR206"] == ([] if good else [("DR303", 4)])
 
 
 @pytest.mark.parametrize(

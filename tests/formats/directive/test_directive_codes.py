@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
-from tests.formats.directive.directives import METADATA, codes_in, document
+from tests.formats.directive.directives import METADATA, Around, codes_in, document
 
 from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
@@ -42,14 +42,14 @@ def test_ids_and_names_are_unique_and_say_how_severe() -> None:
 
 
 def test_the_small_document_is_in_order() -> None:
-    assert codes_in(document(METADATA, INPUT, "Greet {input:who}.")) == []
+    assert codes_in(document(METADATA, INPUT, "Greet {input:who}."), Around()) == []
 
 
 @pytest.mark.parametrize("code", [code for code in codes() if code.id not in NOT_SHOWN], ids=lambda code: code.id)
 def test_examples_of_pages_are_true(code: Code) -> None:
     wrong, right = examples(code)
-    assert code.id in {one for one, _ in codes_in(whole(wrong))}
-    assert not {one for one, _ in codes_in(whole(right)) if one == code.id or one.startswith("DR0")}
+    assert code.id in {one for one, _ in codes_in(whole(wrong), Around())}
+    assert not {one for one, _ in codes_in(whole(right), Around()) if one == code.id or one.startswith("DR0")}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,9 @@ def test_examples_of_pages_are_true(code: Code) -> None:
 )
 def test_examples_of_knowledge_pages_are_true(code: Code) -> None:
     wrong, right = examples(code)
-    assert code.id in {one.code.id for one in check_knowledge(Source.of(wrong))}
-    assert check_knowledge(Source.of(right)) == ()
+    place = PurePath("team/names.md")
+    assert code.id in {one.code.id for one in check_knowledge(Source.of(wrong), place)}
+    assert check_knowledge(Source.of(right), place) == ()
 
 
 def examples(code: Code) -> list[str]:

@@ -60,6 +60,11 @@ def test_findings(text: str, expected: list[tuple[str, int]]) -> None:
     assert found == expected
 
 
+def test_yaml_that_cannot_be_read_is_called_that() -> None:
+    (found,) = read_knowledge(Source.of("```yaml\nname: [k\n```\nBody")).errors
+    assert found.message.startswith("the YAML of the metadata cannot be read: ")
+
+
 def test_what_is_no_front_matter() -> None:
     assert read_knowledge(Source.of(f"--- a line ---\n{FENCE}\nBody")).body == "Body"
 

@@ -8,7 +8,7 @@ from tests.formats.directive.directives import document, read
 from quire.documents import load
 from quire.errors import BadDocument, CannotStart
 from quire.formats.directive.lower import lower, thread
-from quire.plan.nodes import Acknowledgement, Context, HookAction, Thread
+from quire.plan.thread import Acknowledgement, Context, HookAction, Thread
 from quire.values import Value
 
 

@@ -100,6 +100,11 @@ def test_several_actions_of_a_hook() -> None:
     ]
 
 
+@pytest.mark.parametrize("context", ["<context></context>", "<context><system> </system></context>"])
+def test_a_context_that_names_nothing_is_no_field(context: str) -> None:
+    assert field("context", context) is None
+
+
 def test_cost() -> None:
     cost = (
         '<cost><context estimated_usage="high" turns="20" spawn_threshold="5">\n 100000\n</context>'

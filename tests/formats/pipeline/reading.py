@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
+from quire.formats.circles import Reach
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
@@ -77,5 +78,5 @@ class Workspace:
         return self._identities
 
 
-def checked(text: str, workspace: Workspace | None = None) -> list[tuple[str, str]]:
-    return shown(text, check_reading(parse(Source.of(text)), workspace))
+def checked(text: str, workspace: Workspace | None = None, reach: Reach | None = None) -> list[tuple[str, str]]:
+    return shown(text, check_reading(parse(Source.of(text)), workspace, reach))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 from tests.formats.pipeline.reading import Workspace, checked, steps
 
+from quire.formats.circles import Circle, Wanted
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.source import Source
@@ -293,3 +295,24 @@ def test_hostile_files_are_checked_quickly(text: str) -> None:
     started = time.process_time()
     check_reading(reading)
     assert time.process_time() - started < 3
+
+
+class Rings:
+    """Circles by the name of the call that leads into them."""
+
+    def __init__(self, **decided: bool) -> None:
+        self._decided = decided
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        known = [call for call in calls if call.name in self._decided]
+        return [Circle(call, (declared, call.name), self._decided[call.name]) for call in known]
+
+
+def test_circles_through_documents_of_other_formats() -> None:
+    text = steps("call: {pipeline: a}", "match: {on: x, cases: {y: {pipeline: b}}, default: {pipeline: a}}")
+    found = check_reading(parse(Source.of(text)), None, Rings(a=False, b=True))
+    assert [(one.code.id, one.message, text[one.span.start : one.span.end]) for one in found] == [
+        ("PL020", "p can reach itself: p → a → p", "a"),
+        ("PL115", "p can reach itself: p → b → p", "b"),
+    ]
+    assert checked(steps("transform: {value: '1'}"), None, Rings(a=False)) == []

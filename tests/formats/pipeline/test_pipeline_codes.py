@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.formats.pipeline.reading import Workspace, checked
 from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
 from quire.formats.called import Called
+from quire.formats.circles import Circle, Wanted
 from quire.formats.pipeline.codes import codes, errors, lints, warnings
 from quire.formats.pipeline.parse import parse
 from quire.source import Source
@@ -24,6 +26,13 @@ fields: {passed: {type: bool}, score: {type: number}, notes: {type: string, requ
 """
 TYPED = REVIEW + "pipeline: p\nsteps:\n- agent: {prompt: hi, schema: Review, output: review}\n"
 REPORT = "pipeline: report\nsteps:\n- transform: {value: review}\n"
+
+
+class LeadingBack:
+    """A directive `lead_back` calls for whoever calls it."""
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        return [Circle(call, (declared, call.name), decided=True) for call in calls if call.name == "lead_back"]
 
 
 def whole(example: str) -> str:
@@ -68,7 +77,7 @@ def test_examples_of_pages_are_true(code: Code) -> None:
         # Only registered files have several pipelines, and only they can have two of one name.
         if code is errors.DUPLICATE:
             return {one.code.id for one in parse(Source.of(text), registered=True).diagnostics}
-        return {one for one, _ in checked(whole(text), workspace)}
+        return {one for one, _ in checked(whole(text), workspace, LeadingBack())}
 
     assert code.id in found(wrong)
     assert not {one for one in found(right) if one == code.id or one[:3] in ("PL0", "YM0", "EX0")}

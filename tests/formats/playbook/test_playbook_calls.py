@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from quire.formats.called import Called
+from quire.formats.circles import Circle, Wanted
 from quire.formats.playbook.document import check
 from quire.source import Source
 from quire.values import Value
@@ -75,3 +78,35 @@ def test_calls_of_sub_steps_are_looked_at() -> None:
     text = f"# T\n\n## INPUTS\n\n- `a` (string): A\n\n## STEP 1: A\n\n{arm}"
     (one,) = check(Source.of(text, "a.playbook.md"), Workspace())
     assert (one.code.id, text[one.span.start : one.span.end]) == ("PB225", "@tool(quire, nobody)")
+
+
+class Circles:
+    """What was asked for, and one circle for each call that has an answer."""
+
+    def __init__(self, **decided: bool) -> None:
+        self._decided = decided
+        self.asked: list[str] = []
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        self.asked += [call.name for call in calls]
+        known = [call for call in calls if call.name in self._decided]
+        return [Circle(call, ("a", call.name), self._decided[call.name]) for call in known]
+
+
+@pytest.mark.parametrize(("decided", "code", "severity"), [(False, "PB007", "error"), (True, "PB227", "lint")])
+def test_a_circle_is_shown_at_the_first_call_that_enters_it(decided: bool, code: str, severity: str) -> None:
+    text = "# T\n\n## STEP 1: A\n\n@tool(quire, file__read)\n\n## STEP 2: B\n\n@tool(quire, say)\n\n"
+    text += "## STEP 3: C\n\n@tool(quire, say)\n"
+    reach = Circles(say=decided)
+    (one,) = check(Source.of(text, "a.playbook.md"), Workspace(), reach)
+    assert (one.code.id, one.severity, one.message) == (code, severity, "a can reach itself: a → say → a")
+    assert one.span.start == text.index("@tool(quire, say)")
+    assert reach.asked == ["say"]
+
+
+def test_where_calls_lead_is_not_asked_without_calls() -> None:
+    reach = Circles()
+    assert (
+        check(Source.of("# T\n\n## STEP 1: A\n\n@tool(quire, file__read)\n", "a.playbook.md"), Workspace(), reach) == ()
+    )
+    assert reach.asked == []

@@ -54,6 +54,26 @@ def test_an_ordinary_fence_is_not_worth_a_note(fence: str) -> None:
     assert reading.diagnostics == ()
 
 
+@pytest.mark.parametrize(
+    ("before", "lines"),
+    [
+        ('```if m == "a"\nx\n```', [3]),
+        ('  ```if m == "a"\n```\nx\n```endif\n```', [3, 6]),
+        ("~~~else\nx\n~~~", [3]),
+        ("```elm\nx\n```", []),
+        ("```else tail\nx\n```", []),
+        ('```\nif m == "a"\n```', []),
+    ],
+)
+def test_a_fence_that_begins_like_a_marker_is_warned_of(before: str, lines: list[int]) -> None:
+    reading = parse(Source.of(f"# T\n## STEP 1: A\n{before}\n"))
+    assert [reading.source.position(found.span.start).line for found in reading.of(Severity.WARNING)] == lines
+
+
+def test_a_fence_outside_of_steps_is_no_marker() -> None:
+    assert parse(Source.of("# T\n```if a\n```\n## STEP 1: A\nx")).diagnostics == ()
+
+
 def test_fences_in_an_arm() -> None:
     inside = "```\n```endif```\n### STEP 1b: no\n```"
     text = (

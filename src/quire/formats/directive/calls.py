@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from quire.formats.circles import Wanted
 from quire.formats.directive.syntax import Action, Directive
 from quire.formats.directive.words import PRIMARIES
 from quire.source import Span
@@ -17,24 +18,31 @@ from quire.source import Span
 _CALL = re.compile(r"\brye_(execute|fetch|sign)\(([^`\n]{0,600}+)")
 _ELEMENT = re.compile(r"<(execute|fetch|sign)\s([^<>]{0,600}+)>")
 _ARGUMENT = re.compile(r"""\b(item_type|item_id|scope|query)\s{0,3}=\s{0,3}["']([^"'\n]*+)["']""")
+_STARTED = re.compile(r"""["']?directive_id["']?\s{0,3}[:=]\s{0,3}["']([^"'\n]*+)["']""")
 _ANY = re.compile(r"[{}$<>*]|\.\.\.|…")
 _ALIASES = {
     "rye.file-system.fs_write": "rye.file-system.write",
     "rye.file-system.fs_read": "rye.file-system.read",
     "rye.agent.threads.spawn_thread": "rye.agent.threads.thread_directive",
 }
-_STARTS = ("build_system_prompt", "thread_started")
+_DOCUMENTS = ("pipeline", "playbook", "directive")
+_FORK = "rye.execute.tool.rye.agent.threads.thread_directive"
+STARTS = ("build_system_prompt", "thread_started")
+"""Events at which knowledge goes into the first prompt."""
+
 _ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`needs` is the capability in its dotted form; `open` says that it is only how that begins."""
+    """`needs` is the capability in its dotted form; `open` says that it is only how that begins. `document` is what it
+    runs, where that is a document whose name is spelled out."""
 
     primary: str
     needs: str
     open: bool
     span: Span
+    document: Wanted | None = None
 
     def covered_by(self, capability: str) -> bool:
         """Whether a grant covers it, or could."""
@@ -63,8 +71,14 @@ def calls_of_hooks(directive: Directive) -> list[Call]:
     return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
 
 
+def documents_called(directive: Directive) -> list[tuple[Wanted, Span]]:
+    """The documents that the instructions and the hooks run, and where they say so."""
+    calls = [*calls_of(directive), *calls_of_hooks(directive)]
+    return [(call.document, call.span) for call in calls if call.document]
+
+
 def _brings(event: str, action: Action) -> bool:
-    return event in _STARTS and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
+    return event in STARTS and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
 
 
 def _in_text(text: str, base: int) -> Iterator[Call]:
@@ -72,15 +86,17 @@ def _in_text(text: str, base: int) -> Iterator[Call]:
         for match in pattern.finditer(text):
             span = Span(base + match.start(), base + match.end())
             # Parameters may hold words that look like arguments.
-            arguments = match[2].partition("parameters")[0]
-            yield _call(match[1], _ARGUMENT.findall(arguments), span)
+            arguments, _, parameters = match[2].partition("parameters")
+            thread = _STARTED.search(parameters)
+            yield _call(match[1], _ARGUMENT.findall(arguments), span, thread[1] if thread else "")
 
 
 def _of_action(action: Action) -> Call:
-    return _call(action.primary, action.attributes, action.span)
+    return _call(action.primary, action.attributes, action.span, dict(action.parameters).get("directive_id", ""))
 
 
-def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span) -> Call:
+def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span, thread: str) -> Call:
+    """`thread` is the directive that a tool which starts one is given."""
     given = dict(reversed(list(arguments)))
     type = given.get("item_type") or given.get("scope") or ("tool" if primary == "execute" else "")
     item = given.get("item_id", "")
@@ -88,7 +104,11 @@ def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span) -> Cal
         return Call(primary, f"rye.{primary}", True, span)
     if not item or _ANY.search(item):
         return Call(primary, f"rye.{primary}.{type}", True, span)
-    return Call(primary, _canonical(f"rye.{primary}.{type}.{item.replace('/', '.')}"), False, span)
+    needs = _canonical(f"rye.{primary}.{type}.{item.replace('/', '.')}")
+    document = Wanted(item, type) if primary == "execute" and type in _DOCUMENTS else None
+    if needs == _FORK and thread and not _ANY.search(thread):
+        document = Wanted(thread, "directive")
+    return Call(primary, needs, False, span, document)
 
 
 def _canonical(capability: str) -> str:

@@ -1,6 +1,6 @@
 """Everything that can be said about a directive before it runs, beyond what stops it from being read.
 
-Only the file itself is looked at: what ancestors, trust and the workspace say about it is known elsewhere.
+Without surroundings only the file itself is looked at. What trust says about it is known elsewhere.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.interpolate import InputReference, references
 from quire.formats.directive.practice import practice
 from quire.formats.directive.reading import Reading
+from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.syntax import Directive, Parameter
 from quire.formats.directive.validate import cost_values, limit_problem, missing_fields
 from quire.formats.directive.words import LIMIT_ALIASES, LIMITS
@@ -22,12 +23,15 @@ from quire.source import Span
 _SPLIT = re.compile(r"[^\w-]++")
 
 
-def check_reading(reading: Reading) -> tuple[Diagnostic, ...]:
+def check_reading(reading: Reading, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
     """The findings of a reading and those of all checks, in the order of the text."""
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
     found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *practice(directive)]
+    found += check_signing(directive, around.place if around else None)
+    if around is not None:
+        found += check_surroundings(directive, around)
     return tuple(sorted(found, key=lambda one: (one.span.start, one.span.end)))
 
 

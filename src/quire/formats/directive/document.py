@@ -6,10 +6,11 @@ from quire.diagnostics import Diagnostic
 from quire.formats.directive.check import check_reading
 from quire.formats.directive.codes import codes
 from quire.formats.directive.parse import parse
+from quire.formats.directive.surroundings import Surroundings
 from quire.source import Source
 
 __all__ = ["check", "codes"]
 
 
-def check(source: Source) -> tuple[Diagnostic, ...]:
-    return check_reading(parse(source))
+def check(source: Source, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
+    return check_reading(parse(source), around)

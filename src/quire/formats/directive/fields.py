@@ -45,7 +45,7 @@ def fields(reading: Reading) -> dict[str, Value]:
         found["outputs"] = [_parameter(one) for one in directive.outputs]
     closing: dict[str, Value] = {"success": directive.success, "failure": directive.failure}
     found |= {name: text for name, text in closing.items() if text}
-    if directive.context is not None:
+    if directive.context is not None and directive.context.items:
         items = directive.context.items
         found["context"] = {place: [item.text for at, item in items if at == place] for place in CONTEXT}
     if directive.hooks:

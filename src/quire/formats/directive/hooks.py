@@ -9,7 +9,17 @@ from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.patterns import can_match
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
-from quire.formats.directive.words import EVENTS, OPERATORS, POSITIONS, PRIMARIES, number
+from quire.formats.directive.words import (
+    CONTROL,
+    DECISIONS,
+    EVENTS,
+    ITEM_TYPES,
+    OPERATORS,
+    POSITIONS,
+    PRIMARIES,
+    UNSENT,
+    number,
+)
 from quire.formats.directive.xml import Element
 from quire.values import InvalidValue, Value, decode
 
@@ -40,6 +50,10 @@ def _hook(element: Element, found: Found) -> Hook:
     name = element.attributes.get("id", "").strip()
     if not event:
         found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(EVENTS[:6])}")
+    elif event in UNSENT:
+        message = f"nothing sets off the event {event} here, so the hook never acts"
+        help = f"events are {', '.join(one for one in EVENTS if one not in UNSENT)}"
+        found.report(warnings.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
     else:
         _known(event, EVENTS, "event", element, found)
     position = element.attributes.get("position", "").strip()
@@ -54,7 +68,7 @@ def _hook(element: Element, found: Found) -> Hook:
         elif child.tag == "action":
             inner = [one for one in child.children if one.tag in PRIMARIES]
             nested = nested or bool(inner)
-            actions += [read_action(one, one.tag) for one in inner]
+            actions += [_checked(one, one.tag, found) for one in inner]
             if not inner:
                 actions.append(_action(child, found))
             for one in child.children:
@@ -73,7 +87,39 @@ def _action(element: Element, found: Found) -> Action:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
         message = f"the action of a hook {what}, which is none of {', '.join(PRIMARIES)}"
         found.report(warnings.HOOK, message, element.opening, _ACTION)
-    return read_action(element, primary)
+    return _checked(element, primary, found)
+
+
+def _checked(element: Element, primary: str, found: Found) -> Action:
+    action = read_action(element, primary)
+    item_type = action.attribute("item_type")
+    if item_type and "${" not in item_type:
+        _known(item_type, ITEM_TYPES, "item_type", element, found)
+    if action.attribute("item_id") == CONTROL:
+        _control(element, action, found)
+    return action
+
+
+def _control(element: Element, action: Action, found: Found) -> None:
+    """A word that is no decision decides nothing; one that is filled in at the event is known only there."""
+    given = dict([*action.attributes, *action.parameters]).get("action")
+    if given is None:
+        message = 'the control action decides nothing: it has no parameter "action"'
+        found.report(warnings.HOOK, message, element.opening, 'write <param name="action">retry</param>')
+    elif given not in DECISIONS and "${" not in given:
+        named = [one for one in element.children if one.tag == "param" and one.attributes.get("name") == "action"]
+        span = element.attribute_span(found.source, "action")
+        if named:
+            last = named[-1]
+            span = (
+                last.attribute_span(found.source, "value")
+                if "value" in last.attributes
+                else last.text_span(found.source)
+            )
+        meant = found.meant(given, DECISIONS)
+        help = f"did you mean {meant}?" if meant else f"known: {', '.join(DECISIONS)}"
+        message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
+        found.report(warnings.HOOK_WORD, message, span, help)
 
 
 def _test(element: Element, found: Found) -> list[Test]:

@@ -5,6 +5,7 @@ A file without metadata has no body: what goes into a prompt has a name, a title
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -76,15 +77,20 @@ def knowledge_issues(source: Source, path: PurePath) -> list[str]:
     knowledge = read_knowledge(Source(path.name, source.text, source.stored))
     if knowledge.errors:
         return [f"line {source.position(one.span.start).line}: {one.message}" for one in knowledge.errors]
-    found = field_problems(knowledge.metadata)
-    metadata = knowledge.metadata
+    return [*field_problems(knowledge.metadata), *place_problems(knowledge.metadata, path).values()]
+
+
+def place_problems(metadata: Mapping[str, Value], path: PurePath) -> dict[str, str]:
+    """What does not fit the file's place below `.ai/knowledge`, by the field that says it."""
+    found: dict[str, str] = {}
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
     name, category = metadata.get("name"), metadata.get("category")
     if isinstance(name, str) and name and name != path.stem:
-        found.append(f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'")
+        found["name"] = f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'"
     if category is not None and (not isinstance(category, str) or category.strip("/") != folder):
-        found.append(f"the category '{shown(str(category))}' must equal the folder below .ai/knowledge, '{folder}'")
+        problem = f"the category '{shown(str(category))}' must equal the folder below .ai/knowledge, '{folder}'"
+        found["category"] = problem
     return found
 
 
@@ -100,15 +106,28 @@ def field_problems(metadata: Mapping[str, Value]) -> list[str]:
     return found
 
 
-def check_knowledge(source: Source) -> tuple[Diagnostic, ...]:
-    """Everything there is to say about a knowledge file: what its reader says, and what signing would refuse."""
+def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diagnostic, ...]:
+    """Everything there is to say about a knowledge file: what its reader says, and what signing would refuse.
+
+    `place` is the file's below `.ai/knowledge`."""
     knowledge = read_knowledge(source)
     found = list(knowledge.diagnostics)
     if knowledge.metadata:
         fence = find_fence(source.text, "yaml")
+        fenced = not isinstance(fence, Missing) and PurePath(source.name).suffix.lower() not in YAML
         span = Span(fence.whole.start, fence.content.start - 1) if not isinstance(fence, Missing) else NOWHERE
         found += [Diagnostic(codes.FIELD, problem, span) for problem in field_problems(knowledge.metadata)]
+        content = fence.content if fenced and not isinstance(fence, Missing) else Span(0, len(source.text))
+        for key, problem in place_problems(knowledge.metadata, place).items() if place else ():
+            at = _value_span(source.text, key, content) or span
+            found.append(Diagnostic(codes.PLACE, problem, at, "", "change it, or move the file"))
     return tuple(sorted(found, key=lambda one: one.span.start))
+
+
+def _value_span(text: str, key: str, content: Span) -> Span | None:
+    """Where the value of a key at the left margin stands."""
+    match = re.compile(rf"^{key}[ \t]*:[ \t]*(\S[^\n]*)", re.MULTILINE).search(text, content.start, content.end)
+    return Span(match.start(1), match.start(1) + len(match[1].rstrip())) if match else None
 
 
 def _yaml_file(source: Source) -> Knowledge:
@@ -128,7 +147,7 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     shift = content.start - len(before)
     blank = Source(source.name, before + source.text[content.start : content.end])
     yaml = read_yaml(blank)
-    found = [_moved(one, shift) for one in yaml.diagnostics]
+    found = [_moved(one, shift, "the YAML of the metadata cannot be read: ") for one in yaml.diagnostics]
     if found:
         return {}, found
     if not yaml.documents:
@@ -144,9 +163,9 @@ def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Dia
     return (dict(value) if isinstance(value, Mapping) else {}), found
 
 
-def _moved(found: Diagnostic, shift: int) -> Diagnostic:
+def _moved(found: Diagnostic, shift: int, before: str = "") -> Diagnostic:
     span = Span(found.span.start + shift, found.span.end + shift)
-    return Diagnostic(found.code, found.message, span, found.label, found.help)
+    return Diagnostic(found.code, f"{before}{found.message}", span, found.label, found.help)
 
 
 def _refused(source: Source, code: Code, message: str, span: Span, help: str = "") -> Knowledge:

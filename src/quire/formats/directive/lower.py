@@ -9,20 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
 from quire.formats.directive.words import LIMIT_ALIASES, number_or_text
-from quire.plan.nodes import (
-    Acknowledgement,
-    Context,
-    Hook,
-    HookAction,
-    Input,
-    InputType,
-    Parameter,
-    Permission,
-    Plan,
-    Sequence,
-    Step,
-    Thread,
-)
+from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
+from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
 from quire.values import Value, clean
 
 _INPUT_TYPES: Mapping[str, InputType] = {"integer": "number", "number": "number", "boolean": "boolean"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from quire.diagnostics import Severity
@@ -11,10 +12,20 @@ from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Attributes, Cost, Directive, Parameter, Text, text_of
 from quire.formats.directive.words import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS, number
-from quire.source import Source
+from quire.source import Source, Span
 
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What signing refuses a file for. `kind` is form, place, version or parallel."""
+
+    kind: str
+    message: str
+    span: Span
+    help: str = ""
 
 
 def issues(source: Source, path: PurePath) -> list[str]:
@@ -23,7 +34,9 @@ def issues(source: Source, path: PurePath) -> list[str]:
     wrong = reading.of(Severity.ERROR)
     if wrong:
         return [f"line {source.position(one.span.start).line}: {one.message}" for one in wrong]
-    return [*_identity(reading.partial, path), *_missing(reading.partial), *_values(reading.partial)]
+    directive = reading.partial
+    identity = (one.message for one in identity_problems(directive, path))
+    return [*identity, *_missing(directive), *_values(directive)]
 
 
 def missing_fields(directive: Directive) -> list[str]:
@@ -53,19 +66,35 @@ def limit_problem(name: str, text: str) -> str | None:
     return f"must not be below 0, and is {shown(text)}" if value < 0 else None
 
 
-def _identity(directive: Directive, path: PurePath) -> Iterator[str]:
-    name, version = text_of(directive.name), text_of(directive.version)
+def identity_problems(directive: Directive, path: PurePath | None) -> Iterator[Problem]:
+    """What is wrong with name, version and category. Without `path`, the file's place below `.ai/directives`, only what
+    is wrong wherever it lies."""
+    name, version, category = directive.name, directive.version, directive.category
+    if name and not SNAKE_CASE.fullmatch(name.text):
+        message = f"the name '{shown(name.text)}' must be in snake_case: small letters, digits and _, a letter first"
+        yield Problem("form", message, name.span, "begin with a verb, such as deploy_staging")
+    if name and path and name.text != path.stem:
+        message = f"the name '{shown(name.text)}' must equal the name of the file, '{path.stem}'"
+        yield Problem("place", message, name.span, f'write name="{path.stem}", or rename the file')
+    if version and not VERSION.fullmatch(version.text):
+        message = f"the version '{shown(version.text)}' must be three numbers, such as 1.0.0"
+        yield Problem("version", message, version.span, 'write version="1.0.0"')
+    if category is None or path is None:
+        return
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
-    if name and not SNAKE_CASE.fullmatch(name):
-        yield f"the name '{shown(name)}' must be in snake_case: small letters, digits and _, a letter first"
-    if name and name != path.stem:
-        yield f"the name '{shown(name)}' must equal the name of the file, '{path.stem}'"
-    if version and not VERSION.fullmatch(version):
-        yield f"the version '{shown(version)}' must be three numbers, such as 1.0.0"
-    if directive.category is not None and directive.category.text.strip("/") != folder:
+    if category.text.strip("/") != folder:
         where = f"'{folder}'" if folder else "'', the root"
-        yield f"the category '{shown(directive.category.text)}' must equal the folder below .ai/directives, {where}"
+        message = f"the category '{shown(category.text)}' must equal the folder below .ai/directives, {where}"
+        yield Problem("place", message, category.span, f"write <category>{folder}</category>, or move the file")
+
+
+def parallel_problem(directive: Directive) -> Problem | None:
+    for name, value in directive.model or ():
+        if name == "parallel" and value.text not in ("true", "false"):
+            message = f"model.parallel must be true or false, not '{shown(value.text)}'"
+            return Problem("parallel", message, value.span, 'write parallel="true", or leave it out')
+    return None
 
 
 def _missing(directive: Directive) -> Iterator[str]:
@@ -84,9 +113,8 @@ def _values(directive: Directive) -> Iterator[str]:
         for name, cost in cost_values(directive.cost):
             if problem := limit_problem(name, cost.text):
                 yield f"the cost for {name} {problem}"
-    for name, value in directive.model or ():
-        if name == "parallel" and value.text not in ("true", "false"):
-            yield f"model.parallel must be true or false, not '{shown(value.text)}'"
+    if wrong := parallel_problem(directive):
+        yield wrong.message
     yield from _parameters("inputs", directive.inputs)
     yield from _parameters("outputs", directive.outputs)
 

@@ -25,6 +25,13 @@ EVENTS: Final = (
     "context_limit_reached",
     "resolve_extends",
 )
+UNSENT: Final = EVENTS[7:]
+"""Events that other engines have: known, and set off by nothing here."""
+
+CONTROL: Final = "rye/agent/threads/internal/control"
+DECISIONS: Final = ("retry", "fail", "abort", "continue", "escalate", "suspend", "skip")
+"""What a control action can decide."""
+
 INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth", "duration_seconds")
 LIMITS: Final = (*INTEGER_LIMITS, "spend", "spend_currency")
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}

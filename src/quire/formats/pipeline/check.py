@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from quire.diagnostics import Diagnostic
+from quire.formats.circles import Reach
 from quire.formats.pipeline.checks.arguments import check_arguments
 from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
 from quire.formats.pipeline.checks.names import check_identities, check_schema_names, check_tool_names
@@ -25,7 +26,9 @@ from quire.schema import FieldType
 __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 
 
-def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
+def check_reading(
+    reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None
+) -> tuple[Diagnostic, ...]:
     """The findings of a reading and those of all checks, in the order of the text.
 
     With errors the rest of the file is looked at all the same. What is said then holds whatever stands in the holes.
@@ -37,7 +40,7 @@ def check_reading(reading: Reading, resolver: Resolver | None = None) -> tuple[D
     find = finder(file, resolver)
     tools = resolver.tools() if resolver else None
     document = resolver.document if resolver else None
-    calls = CallChecker(find, fields, document, unread=file.unread)
+    calls = CallChecker(find, fields, document, unread=file.unread, reach=reach)
     check_schema_names(file, fields)
     if tools is not None:
         check_tool_names(file, tools, fields)

@@ -228,7 +228,7 @@ class StepReader:
             return ()
         found = []
         for item in tools.items:
-            text = self._fields.text(Entry(entry.key, item), "the name of a tool")
+            text = self._fields.text(Entry(entry.key, item), "a name in tools of capabilities")
             if text is not None:
                 found.append(Name(text, item.span))
         return tuple(found)

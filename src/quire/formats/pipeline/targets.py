@@ -36,7 +36,7 @@ class TargetReader:
     def _pipeline(self, entry: Entry) -> Name | None:
         node = entry.value
         if isinstance(node, Scalar) and node.tag:
-            message = f"the target of a call is a static name, never {describe(node)}"
+            message = f"the name of the pipeline to call is static, never {describe(node)}"
             self._fields.report(codes.TARGET, message, node.span, "match chooses among static targets by a value")
             return None
         text = text_of(node)

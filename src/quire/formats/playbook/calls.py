@@ -7,8 +7,9 @@ from typing import Protocol
 
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
+from quire.formats.circles import Reach, Wanted
 from quire.formats.playbook.arguments import arguments
-from quire.formats.playbook.codes import lints
+from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.facts import family
 from quire.formats.playbook.syntax import Playbook, ToolCall
 from quire.plan.nodes import Arguments, Hole, Template
@@ -26,11 +27,20 @@ class Resolver(Protocol):
         ...
 
 
-def check_calls(playbook: Playbook, resolver: Resolver) -> Iterator[Diagnostic]:
-    for parent in playbook.steps:
-        for step in family(parent):
-            if step.tool and step.tool.connection == OWN and not resolver.is_built_in(step.tool.tool):
-                yield from _call(step.tool, resolver)
+def check_calls(playbook: Playbook, resolver: Resolver, reach: Reach | None = None) -> Iterator[Diagnostic]:
+    """With `reach`, also whether they lead back."""
+    tools = (step.tool for parent in playbook.steps for step in family(parent) if step.tool)
+    calls = [one for one in tools if one.connection == OWN and not resolver.is_built_in(one.tool)]
+    for call in calls:
+        yield from _call(call, resolver)
+    if reach is None or not calls:
+        return
+    first = {call.tool: call for call in reversed(calls)}
+    for circle in reach.circles("", [Wanted(name) for name in dict.fromkeys(call.tool for call in calls)]):
+        code = lints.DECIDED_CIRCLE if circle.decided else errors.CIRCLE
+        label = "" if circle.decided else "the run is refused"
+        help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
+        yield Diagnostic(code, str(circle), first[circle.call.name].span, label, help)
 
 
 def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:
@@ -72,3 +82,6 @@ def _literal(value: Arguments) -> tuple[Value] | None:
             parts = {name: _literal(one) for name, one in value.items()}
             return None if None in parts.values() else ({name: one[0] for name, one in parts.items() if one},)
     return (value,)
+
+
+_BREAK = "leave one of these calls out"

@@ -11,11 +11,13 @@ from quire.formats.playbook.parse import parse
 from quire.source import Source
 
 if TYPE_CHECKING:
+    from quire.formats.circles import Reach
     from quire.formats.playbook.calls import Resolver
 
 __all__ = ["check", "codes"]
 
 
-def check(source: Source, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
+def check(source: Source, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
     reading = parse(source)
-    return tuple(sorted((*reading.diagnostics, *lint(reading, resolver)), key=lambda found: found.span.start))
+    found = (*reading.diagnostics, *lint(reading, resolver, reach))
+    return tuple(sorted(found, key=lambda found: found.span.start))

@@ -1,4 +1,7 @@
-"""Notes about code fences: what inside of them would have been more than text, and which are never closed."""
+"""Notes about code fences: what inside of them would have been more than text, and which are never closed.
+
+A fence that begins with the word of a branch marker is a marker that lost its end: no language has such a name.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from re import Match
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import notes
 from quire.formats.playbook.directives import looks_like
+from quire.formats.playbook.markers import marker_look_alike, marker_word
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -31,6 +35,8 @@ def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
         while at < len(heads) and heads[at].start() < start:
             at += 1
         in_step = at > 0 and heads[at - 1].lastindex == STEP
+        if in_step:
+            _warn_of_marker(source.text, start, found)
         meant = [line for line in inside if _means_something(line, in_step)]
         if meant:
             more = f" (and {len(meant) - 1} more like it)" if len(meant) > 1 else ""
@@ -42,6 +48,14 @@ def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
     for line in result.unclosed:
         message = "This code fence is never closed: read as a line of text"
         found.append(Diagnostic(notes.UNCLOSED_FENCE, message, line_span(line)))
+
+
+def _warn_of_marker(text: str, start: int, found: list[Diagnostic]) -> None:
+    end = text.find("\n", start)
+    line = text[start:end]
+    opening = line.strip()
+    if word := marker_word(opening):
+        found.append(marker_look_alike(opening, word, start + len(line) - len(line.lstrip())))
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:

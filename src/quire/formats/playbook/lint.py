@@ -17,22 +17,23 @@ from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputD
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
+    from quire.formats.circles import Reach
     from quire.formats.playbook.calls import Resolver
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
-def lint(reading: Reading, resolver: Resolver | None = None) -> tuple[Diagnostic, ...]:
+def lint(reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
     """Lints of a document that can be read; of one that cannot, only what its headings were meant to be.
 
-    With a resolver, calls of other documents are looked at, too."""
+    With a resolver, calls of other documents are looked at, too, and with `reach` where they lead."""
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
         if resolver is not None:
             from quire.formats.playbook.calls import check_calls
 
-            found += check_calls(reading.playbook, resolver)
+            found += check_calls(reading.playbook, resolver, reach)
     return tuple(sorted(found, key=lambda one: one.span.start))
 
 

@@ -99,7 +99,8 @@ def _match(step: syntax.Step, serves: Capture | None) -> Match:
             )
             for arm in step.arms
         ),
-        decide_first=all(condition.variable != own for condition in conditions),
+        # An input wins over a result of the same name, so such a condition does not wait for the step's own one.
+        decide_first=all(condition.variable != own or condition.source == "input" for condition in conditions),
     )
 
 

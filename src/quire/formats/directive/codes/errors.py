@@ -139,3 +139,29 @@ PARAMETER = _error(
     '<inputs><input name="who" /><input name="who" /></inputs>',
     '<inputs><input name="who" /><input name="greeting" /></inputs>',
 )
+PARENT = _error(
+    "DR024",
+    "unknown-parent",
+    "`extends` leads to a directive that is not there, or that cannot be used.",
+    "A parent is looked for in the project's `.ai/directives`, in the user's and in what comes with Quire. Without it\n"
+    "nobody knows what the directive inherits, so it does not start; neither do those that extend it.",
+    '```xml\n<directive name="greet" version="1.0.0" extends="team/bas">\n</directive>\n```\n\nSay hello.',
+    '```xml\n<directive name="greet" version="1.0.0" extends="team/base">\n</directive>\n```\n\nSay hello.',
+)
+EXTENDS_CIRCLE = _error(
+    "DR025",
+    "extends-circle",
+    "`extends` goes round in a circle.",
+    "A chain of parents has to end somewhere. The message shows the directives of the circle.",
+    '```xml\n<directive name="greet" version="1.0.0" extends="team/greet">\n</directive>\n```\n\nSay hello.',
+    '```xml\n<directive name="greet" version="1.0.0" extends="team/base">\n</directive>\n```\n\nSay hello.',
+)
+KNOWLEDGE = _error(
+    "DR026",
+    "unusable-knowledge",
+    "`<context>` or a hook names a knowledge item that is there and cannot be used.",
+    "Its file cannot be read, its name means several items, or it is a link to elsewhere. The directive does not\n"
+    "start.",
+    "<context><before>../names</before></context>",
+    "<context><before>team/names</before></context>",
+)

@@ -68,3 +68,11 @@ FIELD = _warning(
     '```yaml\nname: names\nversion: "1.0.0"\n```\n\nAda, Grace.',
     _RIGHT,
 )
+PLACE = _warning(
+    "KN104",
+    "knowledge-place",
+    "The name is not that of the file, or the category is not its folder.",
+    "An item is found by its place, `CATEGORY/NAME.md` below `.ai/knowledge`; signing refuses one that says another.",
+    '```yaml\nname: nmaes\ntitle: Names\nversion: "1.0.0"\nentry_type: reference\n```\n\nAda, Grace.',
+    _RIGHT,
+)

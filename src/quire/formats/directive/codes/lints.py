@@ -44,3 +44,36 @@ UNSIGNABLE = _lint(
     "</directive>\n```\n\nSay hello.",
     "<description>Greet somebody</description>",
 )
+MISPLACED = _lint(
+    "DR205",
+    "misplaced",
+    "The name is not that of the file, or the category is not its folder.",
+    "A directive is found by its place, `CATEGORY/NAME.md` below `.ai/directives`; signing refuses one that says\n"
+    "another.",
+    "<category>teams</category>",
+    "<category>team</category>",
+)
+NAME_FORM = _lint(
+    "DR206",
+    "name-form",
+    "The name is not in snake_case.",
+    "Small letters, digits and `_`, a letter first. Signing refuses any other.",
+    '```xml\n<directive name="Greet-Guest" version="1.0.0">\n</directive>\n```\n\nSay hello.',
+    '```xml\n<directive name="greet_guest" version="1.0.0">\n</directive>\n```\n\nSay hello.',
+)
+VERSION_FORM = _lint(
+    "DR207",
+    "version-form",
+    "The version is not three numbers.",
+    "It reads `1.0.0`, with nothing before or after it. Signing refuses any other.",
+    '```xml\n<directive name="greet" version="1.0">\n</directive>\n```\n\nSay hello.',
+    '```xml\n<directive name="greet" version="1.0.0">\n</directive>\n```\n\nSay hello.',
+)
+PARALLEL = _lint(
+    "DR208",
+    "parallel-value",
+    "`parallel` of `<model>` is neither true nor false.",
+    "Signing refuses it.",
+    '<model tier="low" parallel="2" />',
+    '<model tier="low" parallel="true" />',
+)

@@ -44,8 +44,10 @@ ITEM_TYPE = _warning(
 HOOK_WORD = _warning(
     "DR105",
     "hook-word",
-    "A hook has an event, a position or an operator that is not known, or a pattern that is none.",
-    "Such a hook never acts.",
+    "A hook has an event, a position, an operator, an item type or a control action that is not known, or a pattern\n"
+    "that is none.",
+    "Such a hook never acts, or decides nothing. Control actions are retry, skip, continue, fail, abort, escalate and\n"
+    "suspend.",
     '<hooks><hook id="warn" event="after_steps">'
     '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
     '<hooks><hook id="warn" event="after_step">'
@@ -103,9 +105,28 @@ EMPTY = _warning(
 HOOK = _warning(
     "DR112",
     "incomplete-hook",
-    "A hook has no event or no action, or a condition has no path or no op.",
+    "A hook has no event or no action, a condition has no path or no op, or a control action decides nothing.",
     "Such a hook never does anything. It says when it acts and what it asks for: `primary` is execute, fetch or sign.",
     '<hooks><hook id="warn"><action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
     '<hooks><hook id="warn" event="limit">'
     '<action primary="execute" item_type="directive" item_id="warn" /></hook></hooks>',
+)
+UNKNOWN_KNOWLEDGE = _warning(
+    "DR113",
+    "unknown-knowledge",
+    "`<context>` or a hook names a knowledge item that is in no space.",
+    "It is looked for in the project's `.ai/knowledge`, in the user's and in what comes with Quire. The thread does\n"
+    "without that text.",
+    "<context><before>team/nmaes</before></context>",
+    "<context><before>team/names</before></context>",
+)
+CIRCLE = _warning(
+    "DR114",
+    "document-circle",
+    "The instructions or a hook run a pipeline or a playbook that can lead back, or that can reach itself.",
+    "The model decides what it calls. A pipeline or a playbook that reaches itself without a directive never starts,\n"
+    "and a circle through directives goes round until the `depth` of the outermost is used up. Either way a call\n"
+    "fails, and the model is told. Directives that only start each other are fine.",
+    '`rye_execute(item_type="pipeline", item_id="lead_back")`',
+    '`rye_execute(item_type="pipeline", item_id="room_price")`',
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from quire.expr.syntax import Constant
 from quire.formats.called import Called
+from quire.formats.circles import Reach, Wanted
 from quire.formats.pipeline.checks.resolver import Document, Find
 from quire.formats.pipeline.codes import errors, lints, warnings
 from quire.formats.pipeline.fields import Fields
@@ -50,14 +51,21 @@ def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) ->
 
 class CallChecker:
     """The calls of one file. With `document`, which finds what is no pipeline, all that is not found does not exist,
-    but for `unread`."""
+    but for `unread`. With `reach`, circles through documents of other formats are found as well."""
 
     def __init__(
-        self, find: Find, fields: Fields, document: Document | None, *, unread: frozenset[str] = frozenset()
+        self,
+        find: Find,
+        fields: Fields,
+        document: Document | None,
+        *,
+        unread: frozenset[str] = frozenset(),
+        reach: Reach | None = None,
     ) -> None:
         self._find = find
         self._document = document
         self._unread = unread
+        self._reach = reach
         self._fields = fields
         self._done: set[int] = set()
         self._known: dict[int, _Needs] = {}
@@ -67,6 +75,7 @@ class CallChecker:
         for names, target in call_cycles(pipeline, self._find, self._done):
             way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
             fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
+        self._check_circles(pipeline)
         for _, step in walk(pipeline):
             for target in targets(step):
                 callee = self._find(target.pipeline.text, pipeline)
@@ -84,6 +93,21 @@ class CallChecker:
                     if one.name.text in seen:
                         fields.report(lints.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
                     seen.add(one.name.text)
+
+    def _check_circles(self, pipeline: Pipeline) -> None:
+        """Those that documents of other formats take part in."""
+        first: dict[str, Target] = {}
+        for target in _targets(pipeline):
+            first.setdefault(target.pipeline.text, target)
+        if self._reach is None or not first:
+            return
+        for circle in self._reach.circles(pipeline.name.text, [Wanted(name) for name in first]):
+            span = first[circle.call.name].pipeline.span
+            if circle.decided:
+                help = "the call that closes it would fail; leave one of them out"
+                self._fields.report(warnings.DECIDED_CIRCLE, str(circle), span, help)
+            else:
+                self._fields.report(errors.CYCLE, str(circle), span, "leave one of these calls out")
 
     def _check_inputs(self, target: Target, callee: Called) -> None:
         """What a document of another format is given; values only where they are written down."""

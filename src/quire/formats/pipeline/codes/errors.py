@@ -173,9 +173,9 @@ LABEL = _error(
 CYCLE = _error(
     "PL020",
     "call-cycle",
-    "A pipeline can reach itself through `call` or `match`.",
+    "A pipeline can reach itself through `call` or `match`, or calls a playbook that can.",
     "There is no recursion, so that every run is known to come to an end; also not through a case that may never be\n"
-    "chosen. A list is walked with `fold` or `for_each`.",
+    "chosen, nor through a playbook. A list is walked with `fold` or `for_each`.",
     "pipeline: walk\nsteps:\n  - call: {pipeline: walk}",
     "pipeline: walk\nsteps:\n  - for_each:\n      over: ctx.parts\n      on_error: abort\n"
     "      do: {call: {pipeline: one_part, pass: {part: item}}}\n      collect: {transform: {value: pipe}}",

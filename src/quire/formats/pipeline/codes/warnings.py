@@ -126,3 +126,12 @@ CALLEE_INPUTS = _warning(
     "- call: {pipeline: greet_guest}",
     "- call: {pipeline: greet_guest, pass: [guest]}",
 )
+DECIDED_CIRCLE = _warning(
+    "PL115",
+    "call-by-directive",
+    "What the pipeline calls can lead back, through what a directive tells its model to call.",
+    "The run may begin, for the model decides what it calls. If it goes round, the `depth` of the directive ends\n"
+    "that: the call that would be one too many fails, and the model is told.",
+    "- call: {pipeline: lead_back}",
+    "- call: {pipeline: report, pass: [review]}",
+)

@@ -61,3 +61,12 @@ BAD_DEFAULT = _error(
     '@elicit(select, "Severity?", "high", "low", default:"medium")',
     '@elicit(select, "Severity?", "high", "low", default:"low")',
 )
+CIRCLE = _error(
+    "PB007",
+    "callee-circle",
+    "What the playbook calls can reach itself.",
+    "Playbooks and pipelines call each other and never themselves, however long the way is, so that every run comes\n"
+    "to an end. The run is refused before it begins, also where a branch might never be taken.",
+    "# Letter\n\n## STEP 1: Price\n\n@tool(quire, letter)",
+    '# Letter\n\n## STEP 1: Price\n\n@tool(quire, room_price, {"nights": 2})',
+)

@@ -225,3 +225,12 @@ CALLEE_INPUTS = _lint(
     '@tool(quire, room_price, {"night": 2})',
     '@tool(quire, room_price, {"nights": 2})',
 )
+DECIDED_CIRCLE = _lint(
+    "PB227",
+    "circle-by-directive",
+    "What the playbook calls can lead back, through what a directive tells its model to call.",
+    "The run may begin, for the model decides what it calls. If it goes round, the `depth` of the directive ends\n"
+    "that: the call that would be one too many fails, and the model is told.",
+    '@tool(quire, "team/greet_guest", {"guest": "Ada"})',
+    '@tool(quire, room_price, {"nights": 2})',
+)

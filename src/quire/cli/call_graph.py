@@ -1,0 +1,144 @@
+"""Which documents of a workspace call which: for `check`, which follows them until they lead back.
+
+Only what the checked document can reach is read, and every file once. What reads a format is imported when the first
+document of it is met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import QuireError
+from quire.formats.circles import Caller, Circle, Wanted, circles
+from quire.source import Source, read_source
+from quire.workspace.playbooks import load_playbooks
+from quire.workspace.settings import Settings
+from quire.workspace.spaces import Spaces
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.workspace.pipelines import Registered
+
+
+def is_built_in(name: str) -> bool:
+    """Whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
+    from quire.trust.capabilities import ALIASES
+
+    return name == "ask" or name in ALIASES or name in ALIASES.values()
+
+
+def document_calls(plan: Plan) -> Iterator[str]:
+    """The names of the documents that the steps of a plan call."""
+    from quire.plan.nodes import Call, Select, UseTool
+    from quire.plan.uses import OWN
+
+    for _, step in plan.steps():
+        match step.work:
+            case Call():
+                yield step.work.document
+            case Select():
+                yield from (call.document for _, call in step.work.cases)
+                if step.work.default:
+                    yield step.work.default.document
+            case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
+                yield tool
+
+
+class CallGraph:
+    """The documents of one workspace, as their files are now; `pipelines` gives those that are registered."""
+
+    def __init__(self, settings: Settings, pipelines: Callable[[], Mapping[str, Registered]]) -> None:
+        self._pipelines = cache(pipelines)
+        self._spaces = Spaces(settings)
+        self._playbooks = load_playbooks(settings)
+        self._pipeline = lru_cache(maxsize=None)(self._read_pipeline)
+        self._playbook = lru_cache(maxsize=None)(self._read_playbook)
+        self._directive = lru_cache(maxsize=None)(self._read_directive)
+
+    def pipeline(self, path: Path, declared: str, calls: Sequence[Wanted]) -> list[Circle]:
+        """Those that the calls of a pipeline lead into. One that nobody registers has no name for others; but a run
+        of it takes its own name for itself."""
+        at = path.resolve()
+        here = (one for one in self._pipelines().values() if one.declared == declared)
+        own = next((one.name for one in here if Path(one.source.name).resolve() == at), "")
+        root = Caller(f"pipeline:{own}" if own else "", own or declared, "pipeline", tuple(calls))
+        return circles(root, lambda caller, wanted: self._find(caller, wanted) or _itself(root, wanted))
+
+    def playbook(self, path: Path, calls: Sequence[Wanted]) -> list[Circle]:
+        at = path.resolve()
+        own = next((name for name, file in self._playbooks.paths.items() if file.resolve() == at), "")
+        return circles(Caller(f"playbook:{own}" if own else "", own or path.name, "playbook", tuple(calls)), self._find)
+
+    def directive(self, item_id: str, calls: Sequence[Wanted]) -> list[Circle]:
+        return circles(Caller(f"directive:{item_id}", item_id, "directive", tuple(calls)), self._find)
+
+    def _find(self, caller: Caller, wanted: Wanted) -> Caller | None:
+        """What a run takes a name for. Whatever cannot be read leads nowhere: the run says why."""
+        try:
+            if wanted.kind in ("", "pipeline") and (found := self._registered(caller, wanted.name)):
+                return found
+            if wanted.kind in ("", "playbook") and (playbook := self._playbooks.find(wanted.name)):
+                return self._playbook(*playbook)
+            return self._directive(wanted.name) if wanted.kind in ("", "directive") else None
+        except QuireError:
+            return None
+
+    def _registered(self, caller: Caller, name: str) -> Caller | None:
+        """In a file of several, a name without a dot is a sibling first."""
+        key, dot, _ = caller.name.partition(".") if caller.format == "pipeline" else ("", "", "")
+        sibling = f"{key}.{name}"
+        return self._pipeline(sibling if dot and sibling in self._pipelines() else name)
+
+    def _read_pipeline(self, name: str) -> Caller | None:
+        found = self._pipelines().get(name)
+        return Caller(f"pipeline:{name}", name, "pipeline", _wanted(found.plan)) if found else None
+
+    def _read_playbook(self, name: str, path: Path) -> Caller | None:
+        from quire.documents import read
+
+        plan = read(read_source(path)).plan
+        return Caller(f"playbook:{name}", name, "playbook", _wanted(plan)) if plan else None
+
+    def _read_directive(self, name: str) -> Caller | None:
+        from quire.formats.directive.calls import documents_called
+        from quire.formats.directive.parse import parse
+
+        item = self._spaces.find("directive", name)
+        reading = parse(Source.of(item.text, str(item.path))) if item else None
+        if item is None or reading is None or reading.directive is None:
+            return None
+        calls = dict.fromkeys(wanted for wanted, _ in documents_called(reading.directive))
+        return Caller(f"directive:{item.id}", item.id, "directive", tuple(calls))
+
+
+class PipelineReach:
+    """The `Reach` of a file of pipelines."""
+
+    def __init__(self, graph: CallGraph, path: Path) -> None:
+        self._graph = graph
+        self._path = path
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        return self._graph.pipeline(self._path, declared, calls)
+
+
+class PlaybookReach:
+    """The `Reach` of a playbook."""
+
+    def __init__(self, graph: CallGraph, path: Path) -> None:
+        self._graph = graph
+        self._path = path
+
+    def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
+        return self._graph.playbook(self._path, calls)
+
+
+def _itself(root: Caller, wanted: Wanted) -> Caller | None:
+    return root if wanted.name == root.name and wanted.kind in ("", "pipeline") else None
+
+
+def _wanted(plan: Plan) -> tuple[Wanted, ...]:
+    return tuple(Wanted(name) for name in dict.fromkeys(document_calls(plan)))

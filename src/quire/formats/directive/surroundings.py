@@ -1,0 +1,176 @@
+"""What is known of a directive only from its place and the files around it: parents, knowledge, where calls lead.
+
+Whoever knows the workspace makes the `Surroundings`; signatures and trust are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Literal, Protocol, TypeAlias
+
+from quire.diagnostics import Code, Diagnostic
+from quire.errors import BadConfiguration, QuireError
+from quire.formats.circles import Reach, Wanted
+from quire.formats.directive.calls import STARTS, documents_called
+from quire.formats.directive.codes import errors, lints, warnings
+from quire.formats.directive.found import Suggestions, shown
+from quire.formats.directive.syntax import Directive, Text
+from quire.formats.directive.validate import identity_problems, parallel_problem
+from quire.source import Span
+
+Kind: TypeAlias = Literal["directive", "knowledge"]
+
+_SIGNING = {
+    "form": lints.NAME_FORM,
+    "place": lints.MISPLACED,
+    "version": lints.VERSION_FORM,
+    "parallel": lints.PARALLEL,
+}
+_POINTED = 8
+_LOOKED = 200
+"""So many items are looked for: each takes time, and a hostile file names thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A directive that another one extends: its own id, what it extends itself, and what it keeps out of prompts."""
+
+    id: str
+    extends: str
+    suppress: tuple[str, ...] = ()
+
+
+class Surroundings(Reach, Protocol):
+    """The items of all spaces as a directive sees them from its place."""
+
+    @property
+    def place(self) -> PurePath:
+        """Of the file, below `.ai/directives`."""
+        ...
+
+    def parent(self, item_id: str) -> Parent | None:
+        """None for one that is in no space; raises `QuireError` for one that is there and cannot be used."""
+        ...
+
+    def has_knowledge(self, item_id: str) -> bool:
+        """Raises `QuireError` for an item that is there and cannot be used."""
+        ...
+
+    def ids(self, kind: Kind) -> Collection[str]:
+        """All that there are, for suggestions."""
+        ...
+
+
+def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
+    """What signing refuses beside missing fields; without a place only what is wrong in every place."""
+    found = [*identity_problems(directive, place)]
+    if parallel := parallel_problem(directive):
+        found.append(parallel)
+    for one in found:
+        yield Diagnostic(_SIGNING[one.kind], one.message, one.span, "", one.help)
+
+
+def check_surroundings(directive: Directive, around: Surroundings) -> Iterator[Diagnostic]:
+    yield from _Items(directive, around).all()
+    calls = documents_called(directive)
+    if calls:
+        yield from _circles(calls, around)
+
+
+def _circles(calls: Sequence[tuple[Wanted, Span]], around: Surroundings) -> Iterator[Diagnostic]:
+    spans = dict(reversed(calls))
+    for circle in around.circles("", list(dict.fromkeys(wanted for wanted, _ in calls))):
+        help = "the call that closes it would fail; leave one of them out"
+        yield Diagnostic(warnings.CIRCLE, str(circle), spans[circle.call], "", help)
+
+
+class _Items:
+    """The chain of parents, and the knowledge that goes into the prompt."""
+
+    def __init__(self, directive: Directive, around: Surroundings) -> None:
+        self._directive = directive
+        self._around = around
+        self._suggestions = Suggestions()
+        self._suppressed: set[str] = set()
+
+    def all(self) -> Iterator[Diagnostic]:
+        directive = self._directive
+        context = directive.context.items if directive.context else ()
+        self._suppressed.update(item.text for position, item in context if position == "suppress")
+        if directive.extends:
+            yield from self._parents(directive.extends)
+        told: dict[tuple[str, bool], tuple[Code, str, str] | None] = {}
+        for item, later in self._wanted():
+            key = item.text, later
+            if key not in told and len(told) < _LOOKED:
+                told[key] = self._knowledge(item.text, later)
+            if found := told.get(key):
+                code, message, help = found
+                yield Diagnostic(code, message, item.span, "", help)
+
+    def _parents(self, extends: Text) -> Iterator[Diagnostic]:
+        own = self._around.place.with_suffix("").as_posix()
+        chain = [own]
+        wanted = extends.text
+        while wanted:
+            try:
+                parent = self._around.parent(wanted)
+            except BadConfiguration:
+                raise  # not a matter of this file
+            except QuireError as error:
+                yield Diagnostic(errors.PARENT, str(error), extends.span, "", _MEND)
+                return
+            if parent is None:
+                through = f", which {chain[-1]} extends" if len(chain) > 1 else ""
+                message = f"there is no directive {shown(wanted)}{through}"
+                known = [one for one in self._around.ids("directive") if one not in chain]
+                yield Diagnostic(errors.PARENT, message, extends.span, "", self._hint("directives", wanted, known))
+                return
+            if parent.id in chain:
+                circle = [*chain[chain.index(parent.id) :], parent.id]
+                way = circle if len(circle) <= _POINTED else [*circle[: _POINTED - 1], "…", parent.id]
+                message = f"extends goes round in a circle: {' → '.join(way)}"
+                yield Diagnostic(
+                    errors.EXTENDS_CIRCLE, message, extends.span, "", "let one of them extend none of these"
+                )
+                return
+            self._suppressed.update(parent.suppress)
+            chain.append(parent.id)
+            wanted = parent.extends
+
+    def _wanted(self) -> Iterator[tuple[Text, bool]]:
+        """The ids that are known before the thread starts, and whether they are only looked for when a hook acts."""
+        directive = self._directive
+        items = directive.context.items if directive.context else ()
+        named = [(item, False) for position, item in items if position != "suppress"]
+        for hook in directive.hooks:
+            if hook.id not in self._suppressed:
+                named += [
+                    (Text(one.attribute("item_id"), one.span), hook.event not in STARTS)
+                    for one in hook.actions
+                    if one.attribute("item_type") == "knowledge" and one.primary in ("execute", "fetch")
+                ]
+        for item, later in named:
+            if item.text and item.text not in self._suppressed and "${" not in item.text:
+                yield item, later
+
+    def _knowledge(self, item_id: str, later: bool) -> tuple[Code, str, str] | None:
+        """What is to be said about an item. A hook that cannot have it ends nothing."""
+        try:
+            if self._around.has_knowledge(item_id):
+                return None
+        except BadConfiguration:
+            raise
+        except QuireError as error:
+            return warnings.UNKNOWN_KNOWLEDGE if later else errors.KNOWLEDGE, str(error), _MEND
+        message = f"there is no knowledge {shown(item_id)} in any space"
+        return warnings.UNKNOWN_KNOWLEDGE, message, self._hint("knowledge", item_id, self._around.ids("knowledge"))
+
+    def _hint(self, folder: str, name: str, known: Collection[str]) -> str:
+        close = self._suggestions.meant(name, known)
+        return f"did you mean {close}?" if close else f"spaces have it at .ai/{folder}/{shown(name)}.md"
+
+
+_MEND = "correct the id, or the file that it means"

@@ -1,0 +1,258 @@
+"""`quire check` says what `show`, `sign` and `run` would refuse, with the files of a real workspace around it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Invoke
+
+from quire.cli.call_graph import document_calls, is_built_in
+from quire.cli.check import command
+from quire.cli.show import command as show
+from quire.documents import load
+from quire.formats import all_codes
+from quire.runtime.callees import called
+from quire.trust.capabilities import ALIASES
+
+METADATA = """<description>Greets</description><category>team</category><author>me</author><model tier="low" />
+<permissions><execute><tool>rye.file-system.write</tool><pipeline>*</pipeline><playbook>*</playbook>
+<tool>rye.agent.threads.thread_directive</tool></execute></permissions>"""
+KNOWLEDGE = '```yaml\nname: names\ntitle: Names\nversion: "1.0.0"\nentry_type: reference\n```\n\nAda.\n'
+
+
+def directive(name: str, attributes: str = "", metadata: str = "", body: str = "Say hello.") -> str:
+    root = f'<directive name="{name}" version="1.0.0"{attributes}>'
+    return f"# T\n\n```xml\n{root}<metadata>{METADATA}{metadata}</metadata></directive>\n```\n\n{body}\n"
+
+
+def playbook(*names: str) -> str:
+    steps = (f'## STEP {number}: A\n\n@tool(quire, "{name}")\n\n' for number, name in enumerate(names, 1))
+    return "# Page\n\n" + "".join(steps)
+
+
+def pipeline(name: str, *names: str) -> str:
+    return f"pipeline: {name}\nsteps:\n" + "".join(f"- call: {{pipeline: {one}}}\n" for one in names)
+
+
+def running(kind: str, name: str) -> str:
+    return f'`rye_execute(item_type="{kind}", item_id="{name}")`'
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def found(invoke: Invoke, *names: str) -> list[tuple[str, str]]:
+    done = invoke(command, "--json", *names)
+    told = [(one["code"], one["message"]) for one in json.loads(done.stdout)]
+    return [one for one in told if one[0] not in ("DR302", "PB225", "PL101")]
+
+
+GREET = ".ai/directives/team/greet.md"
+
+
+@pytest.mark.parametrize(
+    ("extends", "files", "expected"),
+    [
+        ("team/base", {"team/base": directive("base")}, []),
+        ("stem", {"team/stem": directive("stem")}, []),
+        ("rye/agent/core/base", {}, []),
+        ("team/base", {}, [("DR024", "there is no directive team/base")]),
+        (
+            "base",
+            {"a/base": directive("base"), "b/base": directive("base")},
+            [("DR024", "base means several directives: a/base, b/base, rye/agent/core/base; say which")],
+        ),
+        (
+            "team/base",
+            {"team/base": "# No fence\n"},
+            [
+                (
+                    "DR024",
+                    "the directive team/base cannot be read: line 1: there is no xml fence in this file, and so no "
+                    "directive",
+                )
+            ],
+        ),
+        (
+            "team/base",
+            {"team/base": directive("base", ' extends="greet"')},
+            [("DR025", "extends goes round in a circle: team/greet → team/base → team/greet")],
+        ),
+    ],
+)
+def test_parents(
+    invoke: Invoke, workspace: Path, extends: str, files: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    write(workspace, {f".ai/directives/{name}.md": text for name, text in files.items()})
+    write(workspace, {GREET: directive("greet", f' extends="{extends}"')})
+    assert found(invoke, GREET) == expected
+    assert (invoke(show, GREET).exit_code == 0) == (not expected)
+
+
+def test_a_parent_in_the_space_of_the_user_is_found(invoke: Invoke, workspace: Path) -> None:
+    write(workspace, {GREET: directive("greet", ' extends="mine/base"', "<context><before>names</before></context>")})
+    assert [code for code, _ in found(invoke, GREET)] == ["DR024", "DR113"]
+    home = workspace.parent / "home"
+    write(home, {".ai/directives/mine/base.md": directive("base"), ".ai/knowledge/mine/names.md": KNOWLEDGE})
+    assert found(invoke, GREET) == []
+
+
+def test_knowledge(invoke: Invoke, workspace: Path) -> None:
+    context = "<context><system>rye/agent/core/Identity</system><before>team/names</before><after>team/gone</after>"
+    write(
+        workspace,
+        {
+            ".ai/knowledge/team/names.md": KNOWLEDGE,
+            GREET: directive("greet", "", f"{context}<after>team/bad</after></context>"),
+        },
+    )
+    (workspace / ".ai/knowledge/team/bad.md").symlink_to("names.md")
+    assert found(invoke, GREET) == [
+        ("DR113", "there is no knowledge team/gone in any space"),
+        ("DR026", "the knowledge team/bad is a link to team/names; put a file of its own there"),
+    ]
+
+
+def test_places(invoke: Invoke, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(workspace, {".ai/directives/other/hello.md": directive("greet"), ".ai/knowledge/team/other.md": KNOWLEDGE})
+    assert [code for code, _ in found(invoke, ".")] == ["DR205", "DR205", "KN104"]
+    monkeypatch.chdir(workspace / ".ai/directives/other")
+    assert [code for code, _ in found(invoke, "hello.md")] == ["DR205", "DR205"]
+
+
+def test_a_directive_in_no_space_has_no_place(invoke: Invoke, workspace: Path) -> None:
+    write(workspace, {"hello.md": directive("greet", ' extends="nobody"')})
+    assert found(invoke, "hello.md") == []
+
+
+@pytest.mark.parametrize("names", [' extends="team/base"', ""])
+def test_a_broken_configuration_is_no_finding_about_a_file(invoke: Invoke, workspace: Path, names: str) -> None:
+    """It is said where something is looked for, as for pipelines."""
+    write(workspace, {"quire.toml": "nonsense = 1\n", GREET: directive("greet", names)})
+    done = invoke(command, "--json", GREET)
+    assert done.exit_code == (2 if names else 0)
+    assert ("nonsense" in done.stderr) == bool(names)
+    assert "DR024" not in done.stdout
+
+
+CIRCLE = {
+    "playbooks/letter.playbook.md": playbook("price"),
+    "pipelines/price.yaml": pipeline("price", "letter"),
+}
+DECIDED = {
+    "playbooks/hello.playbook.md": playbook("team/greet"),
+    "pipelines/arrive.yaml": pipeline("arrive", "hello"),
+    GREET: directive("greet", "", "", running("pipeline", "arrive")),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "files", "expected"),
+    [
+        ("playbooks/letter.playbook.md", CIRCLE, [("PB007", "letter can reach itself: letter → price → letter")]),
+        ("pipelines/price.yaml", CIRCLE, [("PL020", "price can reach itself: price → letter → price")]),
+        (
+            "outer.yaml",
+            {**CIRCLE, "outer.yaml": pipeline("outer", "letter")},
+            [("PL020", "letter can reach itself: letter → price → letter")],
+        ),
+        # A run of a pipeline that nobody registers takes its own name for itself.
+        (
+            "own.yaml",
+            {"own.yaml": pipeline("own", "page"), "page.playbook.md": playbook("own")},
+            [("PL020", "own can reach itself: own → page → own")],
+        ),
+        (
+            "pipelines/both.yaml",
+            {
+                "pipelines/both.yaml": pipeline("one", "two") + "---\n" + pipeline("two", "page"),
+                "page.playbook.md": playbook("both.one"),
+            },
+            [
+                ("PL020", "both.one can reach itself: both.one → both.two → page → both.one"),
+                ("PL020", "both.two can reach itself: both.two → page → both.one → both.two"),
+            ],
+        ),
+        (
+            "page.playbook.md",
+            {
+                "page.playbook.md": playbook("a"),
+                "pipelines/a.yaml": pipeline("a", "b"),
+                "pipelines/b.yaml": pipeline("b", "a"),
+            },
+            [("PB007", "a can reach itself: a → b → a")],
+        ),
+        (
+            "playbooks/hello.playbook.md",
+            DECIDED,
+            [("PB227", "hello can reach itself: hello → team/greet → arrive → hello")],
+        ),
+        (
+            "pipelines/arrive.yaml",
+            DECIDED,
+            [("PL115", "arrive can reach itself: arrive → hello → team/greet → arrive")],
+        ),
+        (GREET, DECIDED, [("DR114", "team/greet can reach itself: team/greet → arrive → hello → team/greet")]),
+        # A name of a file that cannot be read, or of several, leads nowhere.
+        ("page.playbook.md", {"page.playbook.md": playbook("x"), "pipelines/x.yaml": "pipeline: x\nsteps: 3\n"}, []),
+        (
+            GREET,
+            {GREET: directive("greet", "", "", running("directive", "team/greet"))},
+            [("DR202", "no permission covers rye.execute.directive.team.greet, which this calls for")],
+        ),
+    ],
+)
+def test_circles(
+    invoke: Invoke, workspace: Path, file: str, files: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    write(workspace, files)
+    assert found(invoke, file) == expected
+
+
+def test_the_calls_of_a_plan_are_those_that_a_run_follows(workspace: Path) -> None:
+    match = "- match: {on: ctx.x, cases: {y: {pipeline: b}}, default: {pipeline: c}}\n"
+    write(
+        workspace,
+        {"p.yaml": pipeline("p", "a", "shell") + match, "p.playbook.md": playbook("a", "ask", "shell", "rye/bash")},
+    )
+    for file in ("p.yaml", "p.playbook.md"):
+        plan = load(workspace / file).runnable()
+        assert list(document_calls(plan)) == list(called(plan)) != []
+    assert all(is_built_in(name) for name in (*ALIASES, *ALIASES.values(), "ask"))
+
+
+def test_every_new_code_has_a_page(invoke: Invoke) -> None:
+    for code in all_codes():
+        done = invoke(command, "--explain", code.id)
+        assert done.exit_code == 0 and "Wrong:" in done.stdout, code.id
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "unloaded"),
+    [
+        ("page.playbook.md", "# T\n\n## STEP 1: A\n\nHello.\n", ("quire.workspace", "quire.cli.surroundings", "lxml")),
+        (GREET, directive("greet"), ("quire.workspace.spaces", "quire.cli.resolving", "yaml")),
+        (
+            GREET,
+            directive("greet", ' extends="rye/agent/core/base"'),
+            ("quire.cli.resolving", "quire.runtime", "asyncio", "sqlite3", "rich"),
+        ),
+    ],
+)
+def test_only_who_names_others_loads_what_finds_them(
+    workspace: Path, name: str, text: str, unloaded: tuple[str, ...]
+) -> None:
+    write(workspace, {name: text})
+    code = f"import sys; from quire.cli import main\ntry: main(['check', {name!r}])\nexcept SystemExit: pass\n"
+    code += "sys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=workspace)
+    assert "quire.cli.check" in done.stderr
+    loaded = done.stderr.split()
+    assert [one for one in loaded if one in unloaded] == []
