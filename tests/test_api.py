@@ -11,7 +11,7 @@ import pytest
 
 import quire
 from quire.api import _settling
-from quire.errors import BadInputs, Unreadable
+from quire.errors import BadInputs, RunState, Unreadable
 from quire.runtime import Runtime
 
 PLAYBOOK = """# Tea
@@ -111,6 +111,61 @@ async def test_a_failed_run_is_a_result(playbook: Path) -> None:
     result = await quire.run(playbook, inputs={"kind": "green"}, model=script)
     assert result.status is quire.Status.FAILED
     assert "overloaded" in result.error
+
+
+async def test_a_run_happens_once(playbook: Path) -> None:
+    script = model()
+    running = quire.run(playbook, inputs={"kind": "green"}, model=script, answers={"2": "yes"})
+    types = [event.type async for event in running]
+    assert "run_completed" in types
+    assert await running is await running is running.result
+    assert len(script.calls) == 2
+    with pytest.raises(RunState, match="started once"):
+        [event async for event in running]
+
+
+async def test_those_who_await_one_run_get_one_result(playbook: Path) -> None:
+    script = model()
+    running = quire.run(playbook, inputs={"kind": "green"}, model=script, answers={"2": "yes"})
+    first, second = await asyncio.gather(running, running)
+    assert first is second
+    assert len(script.calls) == 2
+
+
+async def test_a_run_that_cannot_start_fails_the_same_each_time(playbook: Path) -> None:
+    running = quire.run(playbook, inputs={"kind": "blue"}, model=model())
+    for _ in range(2):
+        with pytest.raises(BadInputs, match="not one of green, black"):
+            await running
+
+
+async def test_a_run_is_awaited_while_its_events_are_read(playbook: Path) -> None:
+    script = model()
+    running = quire.run(playbook, inputs={"kind": "green"}, model=script, answers={"2": "yes"})
+    async for event in running:
+        if event.type == "step_completed":
+            break
+    assert (await running).status is quire.Status.COMPLETED
+    assert len(script.calls) == 2
+
+
+async def test_whoever_gives_up_waiting_stops_the_run(playbook: Path) -> None:
+    asked = asyncio.Event()
+
+    async def never(seconds: float) -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    script = quire.ScriptedModel([{"reply": "late", "delay_ms": 1}], sleep=never)
+    running = quire.run(playbook, inputs={"kind": "green"}, model=script)
+    waiting = asyncio.ensure_future(running)
+    await asked.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(RunState, match="was stopped before its end: quire resume "):
+        await running
+    assert len(script.calls) == 1
 
 
 async def test_leaving_the_iteration_stops_the_run(playbook: Path) -> None:

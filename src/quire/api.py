@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from quire.engine.drive import Ended
 from quire.engine.events import Listener
 from quire.engine.ports import Model, People
 from quire.engine.records import Event, Status
-from quire.errors import QuireError
+from quire.errors import QuireError, RunState
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
 
@@ -66,7 +67,7 @@ def run(
     budget: float | None = None,
     workspace: str | Path | None = None,
 ) -> Running:
-    """Starts a run: await it for its `Result`, or iterate over it for its events.
+    """Starts a run: await it for its `Result`, or iterate over it for its events (and await it then, if you like).
 
     Without `model` it is chosen as on the command line. `answers` are by step label; a question that nobody
     answers leaves the run waiting (`status` is `awaiting_input`). The workspace is that of the current folder, as on
@@ -88,7 +89,8 @@ def run(
 
 
 class Running:
-    """A run that is started by awaiting it or iterating over it, once; `result` is there at its end."""
+    """A run that is started by awaiting it or iterating over it, and only once: who awaits it later, or again, gets the
+    same `Result`. It is stopped when nobody iterates over it or waits for it any more."""
 
     def __init__(
         self,
@@ -106,28 +108,57 @@ class Running:
         self._model = model
         self._people = people
         self._workspace = workspace
+        self._id = ""
+        self._task: asyncio.Task[Result] | None = None
+        self._attached = 0
 
     def __await__(self) -> Generator[object, None, Result]:
-        return self._run(lambda event: None).__await__()
+        return self._ended().__await__()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        if self._task is not None:
+            raise RunState("a run is started once, and its events are read as they happen: `await` has its result")
         queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        task = asyncio.create_task(self._run(queue.put_nowait))
+        task = self._begin(queue.put_nowait)
         task.add_done_callback(lambda done: queue.put_nowait(None))
-        try:
+        async with self._holding(task):
             while (event := await queue.get()) is not None:
                 yield event
-            await task
+        task.result()
+
+    def _begin(self, listen: Listener) -> asyncio.Task[Result]:
+        self._task = asyncio.create_task(self._run(listen))
+        return self._task
+
+    async def _ended(self) -> Result:
+        task = self._task or self._begin(lambda event: None)
+        async with self._holding(task):
+            # Unlike the task itself, this can be cancelled for one of several who wait.
+            if not task.done():
+                await asyncio.wait([task])
+        if task.cancelled():
+            further = f"quire resume {self._id}" if self._id else "nothing has run"
+            raise RunState(f"the run was stopped before its end: {further}")
+        return task.result()
+
+    @contextlib.asynccontextmanager
+    async def _holding(self, task: asyncio.Task[Result]) -> AsyncIterator[None]:
+        """Whoever is the last to leave a run that goes on stops it."""
+        self._attached += 1
+        try:
+            yield
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            self._attached -= 1
+            if not self._attached and not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self, listen: Listener) -> Result:
         runtime = Runtime.open(self._workspace, model=self._model)
         try:
-            run = await runtime.start(self._document, self._inputs, self._options)
-            ended = await runtime.drive(run, people=self._people, listen=listen)
-            self.result = await _result(runtime, run, ended)
+            self._id = await runtime.start(self._document, self._inputs, self._options)
+            ended = await runtime.drive(self._id, people=self._people, listen=listen)
+            self.result = await _result(runtime, self._id, ended)
             return self.result
         finally:
             await runtime.close()

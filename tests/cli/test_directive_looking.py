@@ -105,7 +105,7 @@ def test_a_risk_that_nobody_acknowledged(said: Said, project: Path) -> None:
     assert [(one["risk"], one["acknowledged"]) for one in data["capabilities"]] == [
         ("write", True),
         ("elevated", False),
-        ("elevated", False),
+        ("safe", True),
     ]
 
 
@@ -167,6 +167,43 @@ def test_what_a_directive_can(said: Said, asked: str, code: int, why: str) -> No
     assert err == ""
     data = shown(said, "can", "deploy_staging", *asked.split())
     assert data["allowed"] is (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "why"),
+    [
+        ("tool rye/*", 6, "rye.execute.tool.rye.* is not covered by the permissions at"),
+        ("tool rye/*", 6, "granted of it: rye.execute.tool.rye.agent.threads.*, rye.execute.tool.rye.file-system.*;"),
+        ("tool rye/*", 6, "write <execute><tool>rye.*</tool></execute> there"),
+        ("tool rye/file-system/*", 0, "is covered by rye.execute.tool.rye.file-system.* at"),
+        ("tool rye.file-system.*", 0, "is covered by rye.execute.tool.rye.file-system.* at"),
+        ("tool rye.file-system.write", 0, "rye.execute.tool.rye.file-system.write is covered by"),
+        ("tool rye/file-system/w*", 0, "rye.execute.tool.rye.file-system.w* is covered by"),
+        ("tool rye/file-system*", 6, "rye.execute.tool.rye.file-system* is not covered"),
+        ("tool rye/agent/threads/internal/*", 0, "rye.execute.tool.rye.agent.threads.internal.* is always allowed"),
+        ("tool *", 6, "rye.execute.tool.* is not covered"),
+        ("playbook team/*", 6, "<execute><playbook>team.*</playbook></execute>"),
+    ],
+)
+def test_a_pattern_asks_for_all_that_it_matches(said: Said, asked: str, code: int, why: str) -> None:
+    assert main(["can", "deploy_staging", "execute", *asked.split()]) == code
+    out, _ = said()
+    assert why in out and "%2A" not in out and "%2E" not in out
+
+
+def test_a_pattern_of_what_playbooks_can(said: Said, project: Path) -> None:
+    (project / "p.playbook.md").write_text("# P\n\n## STEP 1: A\n\nGo.\n")
+    assert main(["can", "p.playbook.md", "execute", "tool", "rye/*"]) == 6
+    out = said()[0]
+    assert (
+        "rye.execute.tool.rye.* is not granted as a whole; granted of it: rye.execute.tool.rye.file-system.edit" in out
+    )
+    assert "grant it with --allow rye.execute.tool.rye.*" in out
+    assert main(["can", "p.playbook.md", "execute", "tool", "rye/*", "--allow", "rye.execute.tool.rye.*"]) == 0
+    (project / "quire.toml").write_text('[tools]\ndeny = ["shell"]\n')
+    assert main(["can", "p.playbook.md", "execute", "tool", "rye/*", "--allow", "rye.execute.tool.rye.*"]) == 6
+    assert "takes some of it away from everybody" in said()[0]
+    assert main(["can", "p.playbook.md", "execute", "tool", "rye/file-system/w*", "--allow", "rye/file-system/*"]) == 0
 
 
 def test_what_inherits_its_permissions_says_from_where(said: Said, project: Path) -> None:

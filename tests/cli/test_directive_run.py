@@ -143,6 +143,35 @@ def test_a_limit_that_is_reached_and_raised(said: Said, project: Path) -> None:
     assert (project / "report.txt").read_text() == "changed since"
 
 
+def test_a_limit_that_is_given_later_holds_for_the_rest_of_the_run(said: Said, project: Path) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--limit", "turns=1", *SCRIPTED]) == 5
+    said()
+    assert main(["resume", "last", "-q", "--limit", "turns=2", "--limit", "spawns=9"]) == 5
+    assert "limit reached: turns 2 of 2" in said()[1]
+    assert main(["resume", "last", "-q"]) == 5
+    assert "limit reached: turns 2 of 2" in said()[1]
+    assert main(["runs", "last", "--json"]) == 0
+    assert json.loads(said()[0])["limits"]["spawns"] == 9
+    assert main(["runs", "last", "--journal", "--json"]) == 0
+    (terms,) = [one for one in json.loads(said()[0]) if one["path"] == "terms"]
+    assert (terms["kind"], terms["state"]) == ("terms", "ok")
+    assert main(["resume", "last", "-q", "--limit", "turns=none"]) == 0
+    assert json.loads(said()[0]) == OUTPUTS
+    assert main(["runs", "export", "last", "-o", "run.jsonl"]) == 0
+    assert main(["runs", "verify", "run.jsonl"]) == 0
+    said()
+
+
+def test_a_fork_has_the_limits_that_its_run_has_by_now(said: Said, project: Path) -> None:
+    assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--limit", "turns=1", *SCRIPTED]) == 5
+    assert main(["resume", "last", "-q", "--limit", "turns=2"]) == 5
+    said()
+    assert main(["fork", "last", "--from", "2", "-q"]) == 5
+    assert "limit reached: turns 2 of 2" in said()[1]
+    assert main(["fork", "last", "--from", "2", "-q", "--limit", "turns=6"]) == 0
+    assert json.loads(said()[0]) == OUTPUTS
+
+
 def test_a_budget_of_a_directive_that_is_used_up(said: Said) -> None:
     assert main(["run", "deploy_staging", "-i", "target=eu", "--limit", "spend=0.005", "--json", *SCRIPTED]) == 5
     result = last_line(said()[0])
@@ -189,6 +218,50 @@ def test_an_unsigned_one_is_refused(said: Said, project: Path) -> None:
     leaf.write_text(leaf.read_text() + "\n")
     assert main(["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]) == 6
     assert "was modified since it was signed" in said()[1]
+
+
+@pytest.mark.parametrize(("folder", "up"), [(".", ""), ("src/deep", "../../")])
+def test_a_refusal_says_what_to_sign_from_here(
+    said: Said, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str, up: str
+) -> None:
+    leaf = project / LEAF_FILE
+    leaf.write_text(leaf.read_text() + "\n")
+    (project / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(project / folder)
+    assert main(["run", "deploy_staging", "-i", "target=eu", "--script", f"{up}replies.json"]) == 6
+    assert said()[1].endswith(f"then sign it again: quire sign {up}{LEAF_FILE}\n")
+
+
+def test_a_copy_that_is_refused_says_what_helps_a_directive(said: Said, project: Path) -> None:
+    fetch = "</execute>\n      <fetch><directive>*</directive><knowledge>*</knowledge></fetch>"
+    (project / LEAF_FILE).write_text(LEAF.replace("</execute>", fetch))
+    sign_all(project)
+    wanted = {"item_type": "directive", "item_id": "rye/core/create_directive", "destination": "project"}
+    known = {"item_type": "knowledge", "item_id": "rye/agent/core/Identity"}
+    copies = (wanted, {**known, "destination": "project"}, {**known, "destination": "user"})
+    end = {"tool_calls": [call("directive_return", path="x")]}
+    put_script(project, *({"tool_calls": [call("rye_fetch", **one)]} for one in copies), end)
+    run = ["run", "deploy_staging", "-i", "target=eu", *SCRIPTED]
+    assert main(run) == 0
+    denied = [line for line in said()[1].splitlines() if line.startswith("denied: ")]
+    place = f"{LEAF_FILE}:{PERMISSIONS_LINE}"
+    element = "<sign><directive>rye/core/create_directive</directive></sign>"
+    grant = "needs a grant for the folder .ai; grant it to a new run with --allow file__write=.ai"
+    assert denied == [
+        f"denied: writing .ai/directives/rye/core/create_directive.md {grant}, or write {element} into the permissions "
+        f"at {place} and sign that again",
+        f"denied: writing .ai/knowledge/rye/agent/core/Identity.md {grant}",
+        "denied: copying into your own space needs a grant; grant it to a new run with --allow file__write=user:.ai",
+    ]
+    assert main([*run, "--allow", "file__write=.ai", "--allow", "file__write=user:.ai"]) == 0
+    assert "denied" not in said()[1]
+    assert (project / ".ai" / "knowledge" / "rye" / "agent" / "core" / "Identity.md").is_file()
+    (project / ".ai" / "directives" / "rye" / "core" / "create_directive.md").unlink()
+    (project / LEAF_FILE).write_text(LEAF.replace("</execute>", f"{fetch}\n      {element}"))
+    sign_all(project)
+    put_script(project, {"tool_calls": [call("rye_fetch", **wanted)]}, end)
+    assert main(run) == 0
+    assert "denied" not in said()[1]
 
 
 def test_missing_inputs_without_a_terminal(said: Said) -> None:

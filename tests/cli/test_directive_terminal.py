@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli.directive_project import SCRIPT, call, put_script, write_directives
+from tests.cli.directive_project import LEAF, LEAF_FILE, SCRIPT, call, put_script, sign_all, write_directives
 from tests.cli.test_terminal import Quire, Screen
+
+from quire.cli import main
 
 
 @pytest.fixture
@@ -74,3 +76,151 @@ def test_a_question_that_is_left_waits_in_the_inbox(quire: Quire, workspace: Pat
     assert "waiting for an answer: quire answer" in rest
     code, rest = quire("answer", "last", "yes").end()
     assert code == 0 and "Deployed to eu." in rest
+
+
+def unsigned(workspace: Path, permissions: str) -> None:
+    """One directive that nobody signed, in a workspace that only warns of it, which the user has agreed to."""
+    (workspace / "quire.toml").write_text('[trust]\nmode = "warn"\n')
+    assert main(["trust", "workspace", "--yes"]) == 0
+    file = workspace / ".ai" / "directives" / "project" / "build.md"
+    file.write_text(
+        '# Build\n\n```xml\n<directive name="build" version="1.0.0">\n  <metadata>\n    <description>B</description>'
+        '\n    <category>project</category>\n    <author>team</author>\n    <model tier="low" />\n    <permissions>'
+        f'{permissions}</permissions>\n  </metadata>\n  <outputs><output name="x">x</output></outputs>\n</directive>\n'
+        "```\n\nBuild it.\n"
+    )
+    put_script(workspace, {"tool_calls": [call("directive_return", x="built")]})
+
+
+SHELL = "<execute><tool>rye.bash</tool><tool>rye.web.*</tool><tool>rye.file-system.*</tool></execute>"
+WHY = '<acknowledge risk="elevated">Runs the\n    build.</acknowledge>'
+RUN_IT = ("run", "build", "--script", "replies.json")
+
+
+@pytest.mark.parametrize(("keys", "code"), [("\n", 6), ("n\n", 6), ("y\n", 0), ("\x04", 6), ("\x03", 130)])
+def test_what_is_elevated_in_an_unsigned_directive_is_asked_for(
+    quire: Quire, workspace: Path, keys: str, code: int
+) -> None:
+    unsigned(workspace, SHELL + WHY)
+    screen = quire(*RUN_IT)
+    shown = screen.wait_for("Allow that, for this run? yes or no [no]: ")
+    for line in (
+        "project/build is not signed by anybody you trust, and asks for:",
+        "  rye.execute.tool.rye.bash (elevated: reaches out of the workspace, or starts programs)",
+        "  rye.execute.tool.rye.web.* (elevated: ",
+        "  why, in the words of its author: Runs the build.",
+    ):
+        assert line in shown, line
+    assert "file-system" not in shown
+    screen.press(keys)
+    ended, rest = screen.end()
+    assert ended == code
+    if code == 6:
+        assert "allow it with --allow rye.execute.tool.rye.bash --allow rye.execute.tool.rye.web.*" in rest
+    assert ('"x": "built"' in rest) is (code == 0)
+
+
+def test_another_word_is_asked_again(quire: Quire, workspace: Path) -> None:
+    unsigned(workspace, SHELL)
+    screen = quire(*RUN_IT)
+    screen.wait_for("yes or no [no]: ")
+    screen.press("maybe\n")
+    assert "answer yes or no" in screen.wait_for("yes or no [no]: ")
+    screen.press("yes\n")
+    assert screen.end()[0] == 0
+
+
+def test_what_was_allowed_is_pinned_and_not_asked_for_again(quire: Quire, workspace: Path) -> None:
+    unsigned(workspace, SHELL)
+    looks = {"tool_calls": [call("rye_file_system_ls", path=".")]}
+    put_script(workspace, looks, {"tool_calls": [call("directive_return", x="built")]})
+    screen = quire(*RUN_IT, "--break", "turn 1", "--allow", "rye.execute.tool.rye.web.*")
+    assert "rye.web" not in screen.wait_for("yes or no [no]: "), "what --allow says is not asked for"
+    screen.press("y\n")
+    code, rest = screen.end()
+    assert code == 4 and "paused after turn 1" in rest
+    code, rest = quire("resume", "last").end()
+    assert code == 0 and "Allow that" not in rest
+
+
+@pytest.mark.parametrize("more", [["--unattended"], ["--json"], ["--detach"]])
+def test_where_nobody_is_to_be_asked_it_is_refused(quire: Quire, workspace: Path, more: list[str]) -> None:
+    unsigned(workspace, SHELL)
+    code, rest = quire(*RUN_IT, *more).end()
+    assert code == 6 and "Allow that" not in rest and "allow it with --allow" in rest
+
+
+def test_each_directive_that_is_called_is_asked_about_by_itself(quire: Quire, workspace: Path) -> None:
+    unsigned(workspace, SHELL)
+    other = workspace / ".ai" / "directives" / "project" / "build.md"
+    second = other.read_text().replace('"build"', '"ship"').replace("rye.web.*", "mcp/port/*")
+    (other.parent / "ship.md").write_text(second)
+    steps = "".join(
+        f'## STEP {n}: S\n\n@tool(quire, "project/{one}", {{}})\n\n' for n, one in enumerate(("build", "ship"), 1)
+    )
+    (workspace / "both.playbook.md").write_text(f"# Both\n\n{steps}")
+    returns = {"tool_calls": [call("directive_return", x="built")]}
+    put_script(workspace, returns, returns)
+    screen = quire("run", "both.playbook.md", "--script", "replies.json")
+    assert "project/build is not signed" in screen.wait_for("yes or no [no]: ")
+    screen.press("y\n")
+    shown = screen.wait_for("yes or no [no]: ")
+    assert "project/ship is not signed" in shown
+    assert "mcp.port.*" in shown and "rye.bash" not in shown, "the shell is allowed to the whole run already"
+    screen.press("y\n")
+    assert screen.end()[0] == 0
+
+
+def test_a_signed_directive_is_not_asked_about_whatever_the_hooks_of_the_project_are_like(
+    quire: Quire, workspace: Path
+) -> None:
+    unsigned(workspace, SHELL)
+    sign_all(workspace)
+    hooks = workspace / ".ai" / "config" / "agent" / "hooks.yaml"
+    hooks.parent.mkdir(parents=True)
+    hooks.write_text("hooks:\n  - {id: a, event: nonsense}\n")
+    assert main(["trust", "workspace", "--yes"]) == 0
+    code, rest = quire(*RUN_IT).end()
+    assert code == 0 and "event nonsense is not known" in rest and "Allow that" not in rest
+
+
+HOOK = (
+    '<hooks><hook id="sure" event="thread_started"><action primary="execute" item_type="tool" '
+    'item_id="rye/agent/threads/internal/control"><param name="action">{action}</param></action></hook></hooks>'
+    "<permissions>"
+)
+
+
+def test_a_hook_that_asks_before_the_first_turn(quire: Quire, workspace: Path) -> None:
+    (workspace / LEAF_FILE).write_text(LEAF.replace("<permissions>", HOOK.format(action="escalate")))
+    sign_all(workspace)
+    screen = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json")
+    shown = screen.wait_for("yes or no [no]: ")
+    assert "the start (project/deploy/deploy_staging) asks: " in shown and "turn 0" not in shown
+    screen.press("yes\n")
+    assert screen.end()[0] == 0
+
+
+def test_a_hook_that_ends_the_run_before_the_first_turn(quire: Quire, workspace: Path) -> None:
+    (workspace / LEAF_FILE).write_text(LEAF.replace("<permissions>", HOOK.format(action="fail")))
+    sign_all(workspace)
+    code, rest = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json").end()
+    assert code == 3
+    assert "the hook sure (on thread_started) ended it, and would again after a resume; what helps:" in rest
+    assert "of 0 steps" not in rest and "quire resume" not in rest
+
+
+def test_a_run_that_was_left_at_a_question_still_knows_its_file(quire: Quire, workspace: Path) -> None:
+    asks = {"tool_calls": [call("ask", prompt="Sure?", type="confirm")]}
+    put_script(workspace, asks, {"tool_calls": [call("directive_return", path="x")]})
+    out = ("--out", "result.json")
+    screen = quire("run", "deploy_staging", "-i", "target=eu", "--script", "replies.json", *out)
+    screen.wait_for("yes or no: ")
+    screen.press("\x03")
+    assert screen.end()[0] == 130
+    screen = quire("resume", "last")
+    screen.wait_for("yes or no: ")
+    screen.press("yes\n")
+    code, rest = screen.end()
+    assert code == 0 and "wrote result.json" in rest
+    assert json.loads((workspace / "result.json").read_text()) == {"path": "x"}

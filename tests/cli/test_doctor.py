@@ -141,3 +141,23 @@ def test_it_starts_nothing_and_loads_nothing_heavy(workspace: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == "[]"
     assert not (workspace / "started").exists()
+
+
+def test_the_sandbox_is_found_or_missed_and_never_started(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    code, found, _ = examine()
+    assert (code, found["sandbox"][0]) == (0, "missing")
+    assert "commands (shell, rye/bash, shell steps of pipelines) are refused" in found["sandbox"][1]
+    assert "--allow shell=unsandboxed" in found["sandbox"][1]
+    started = tmp_path / "started"
+    (programs / "bwrap").write_text(f"#!/bin/sh\n: > {started}\n")
+    (programs / "bwrap").chmod(0o755)
+    assert examine()[1]["sandbox"] == (
+        "ok",
+        f"bubblewrap ({programs / 'bwrap'}), for the commands of shell and rye/bash",
+    )
+    assert not started.exists()

@@ -15,7 +15,7 @@ from quire.cli.new import COMPLEXITY, command
 from quire.cli.new_directive import COMPLEXITIES
 from quire.documents import load
 from quire.formats.directive.validate import issues
-from quire.plan.nodes import Thread
+from quire.plan.thread import Thread
 from quire.source import read_source
 
 Invoke = Callable[..., Result]

@@ -113,6 +113,18 @@ def test_a_limit_is_the_one_of_now(document: str, said: Said) -> None:
     assert Path("result.md").read_text() == "end\n"
 
 
+def test_a_budget_holds_for_the_rest_of_the_run(document: str, said: Said) -> None:
+    replies = script(*({"reply": one, "usage": {"cost": 0.4}} for one in ("one", "two", "end")))
+    assert main(["run", document, "-q", "--budget", "0.3", "--script", replies]) == 5
+    said()
+    assert main(["resume", "last", "-q", "--budget", "0.7"]) == 5
+    assert "the budget of $0.7 is used up" in said()[1]
+    assert main(["resume", "last", "-q"]) == 5
+    assert "the budget of $0.7 is used up" in said()[1]
+    assert main(["fork", "last", "--from", "3", "-q"]) == 0  # what is taken over costs nothing again
+    said()
+
+
 def test_the_model_is_said(document: str, said: Said) -> None:
     assert main(["run", document, "--break", "1", "-q", "--script", script({"default": "x"})]) == 4
     said()

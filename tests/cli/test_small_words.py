@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.allowing import warn_of_unknown
+from quire.cli.allowing import require_known
+from quire.errors import BadInputs
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 
@@ -67,30 +68,53 @@ def test_what_is_not_given_is_not_empty(workspace: Path, capsys: Capture) -> Non
         ("nosuch=example.org", ""),
         ("mcp/nowhere/x", ""),
         ("zzz*", ""),
+        ("rye", ""),
+        ("rye.bsh", "did you mean rye/bash?"),
+        ("rye/file-system/wite", "did you mean rye/file-system/write?"),
+        ("rye.exceute.tool.rye.bash", "did you mean rye.execute.tool.rye.bash?"),
+        ("rye.execute.tol.x", "did you mean rye.execute.tool.x?"),
+        ("rye.reach.shell.unsandboxed", ""),
     ],
 )
 def test_a_grant_of_nothing(workspace: Path, allow: str, hint: str) -> None:
-    (warning,) = warn_of_unknown([allow], load_settings(find_workspace(workspace)))
-    assert warning.startswith(f"warning: --allow {allow} grants nothing: no known tool has that name")
-    assert hint in warning
+    with pytest.raises(BadInputs) as caught:
+        require_known(["shell", allow], load_settings(find_workspace(workspace)))
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"--allow {allow}: there is no tool and no capability of that name")
+    assert problem.endswith(hint or "of that name")
 
 
 @pytest.mark.parametrize(
     "allow",
     ["shell", "shell=network", "http__get=example.org", "rye/bash", "file__*", "*", "rye.execute.tool.rye.*", "ask",
      "docs", "docs__search", "docs/search", "docs/*", "mcp/docs/search", "python/add", "python__add", "run_pipeline",
-     "pipeline__report", "rye/web/*"],
+     "pipeline__report", "rye/web/*", "rye.bash", "rye.file-system.*", "rye/bash/*", "rye.*", "rye.execute.*",
+     "rye.fetch.directive", "rye.sign.directive.a.b", "rye.execute.tool.acme.later", "rye.agent.threads.*",
+     "file__write=user:.ai", "spawn_thread"],
 )  # fmt: skip
 def test_a_grant_of_something(workspace: Path, allow: str) -> None:
     (workspace / ".mcp.json").write_text('{"mcpServers": {"docs": {"command": "false"}}}')
-    assert warn_of_unknown([allow], load_settings(find_workspace(workspace))) == []
+    require_known([allow], load_settings(find_workspace(workspace)))
 
 
-def test_the_warning_goes_to_stderr_and_the_run_goes_on(workspace: Path, capsys: Capture) -> None:
+def test_where_there_are_servers_a_grant_of_nothing_says_how_tools_are_named(workspace: Path) -> None:
+    (workspace / ".mcp.json").write_text('{"mcpServers": {"docs": {"command": "false"}}}')
+    with pytest.raises(BadInputs, match="the tool of a server is SERVER/TOOL, a Python function python/NAME"):
+        require_known(["search"], load_settings(find_workspace(workspace)))
+
+
+@pytest.mark.parametrize(
+    "verb", [["run", "p.yaml"], ["fork", "last", "--from", "1"], ["can", "p.yaml", "sign", "tool"]]
+)
+def test_a_grant_of_nothing_is_one_line_and_nothing_runs(workspace: Path, capsys: Capture, verb: list[str]) -> None:
     (workspace / "p.yaml").write_text("pipeline: p\nsteps:\n- transform: {value: '1'}\n")
-    assert main(["run", "p.yaml", "-q", "--allow", "nosuch"]) == 0
-    out, err = capsys.readouterr()
-    assert out == "1\n" and err.splitlines()[0].startswith("warning: --allow nosuch grants nothing")
+    assert main(["run", "p.yaml", "-q"]) == 0
+    capsys.readouterr()
+    assert main([*verb, "--allow", "shel"]) == 2
+    said = "quire: --allow shel: there is no tool and no capability of that name; did you mean shell?\n"
+    assert tuple(capsys.readouterr()) == ("", said)
+    assert main(["runs", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
 
 
 def test_a_number_answers_a_choice_beforehand(workspace: Path, capsys: Capture) -> None:

@@ -209,6 +209,28 @@ def test_a_question_that_is_left_stays_in_the_inbox(quire: Quire, key: str, code
     assert "quire answer" in again.end()[1]
 
 
+def test_a_question_on_one_terminal_is_answered_on_another(quire: Quire) -> None:
+    script = ({"step": "1", "reply": "a draft"}, {"contains": "Write rework no Bob.", "reply": "the end"})
+    first = quire("run", *put(ASKING, *script))
+    first.wait_for("a number or an option: ")
+    code, inbox = quire("inbox").end()
+    assert code == 0 and "step 2 (select): Which way?" in inbox
+    first.press("shi")  # half an answer, which nobody needs any more
+    code, rest = quire("answer", "last", "rework").end()
+    assert code == 0 and "stored; the run goes on in its own process" in rest
+    asked = first.wait_for("yes or no: ")
+    assert "step 2 was answered elsewhere: rework" in asked
+    first.press("n\n")
+    first.wait_for("answer [Ann]: ")
+    code, rest = quire("answer", "last", "2", "ship it").end()
+    assert code == 2 and "asks nothing at step 2 (it is running)" in rest
+    first.press("Bob\n")
+    code, rest = first.end()
+    assert code == 0 and rest.rstrip().endswith("the end")
+    code, inbox = quire("inbox").end()
+    assert "nothing waits for an answer" in inbox
+
+
 def test_an_answer_at_the_terminal_closes_the_waiting_question(quire: Quire) -> None:
     screen = quire("run", *put(ASKING, {"default": "x"}))
     screen.wait_for("option: ")

@@ -79,3 +79,22 @@ def test_a_signed_document_still_runs(invoke: Invoke, project: Path) -> None:
     invoke(sign, ".")
     for name in ("page.playbook.md", "pipelines/p.yaml"):
         assert load(project / name).runnable()
+
+
+@pytest.mark.parametrize(
+    ("folder", "named", "shown"),
+    [
+        (".", "{project}/.ai", ".ai/directives/demo/greet.md"),
+        (".", "{project}", ".ai/directives/demo/greet.md"),
+        ("sub/deep", "../../.ai", "../../.ai/directives/demo/greet.md"),
+        ("sub/deep", "{project}/.ai", "../../.ai/directives/demo/greet.md"),
+        ("../elsewhere", "{project}/.ai", "{project}/.ai/directives/demo/greet.md"),
+    ],
+)
+def test_hints_name_the_file_as_one_would_type_it_here(
+    invoke: Invoke, project: Path, monkeypatch: pytest.MonkeyPatch, folder: str, named: str, shown: str
+) -> None:
+    (project / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(project / folder)
+    done = invoke(command, named.format(project=project))
+    assert f"is unsigned; sign it: quire sign {shown.format(project=project)}\n" in done.stderr

@@ -15,7 +15,7 @@ from quire.formats.directive.lower import thread
 from quire.formats.directive.parse import parse
 from quire.formats.directive.words import LIMIT_ALIASES
 from quire.models.tiers import choose
-from quire.plan.nodes import Parameter, Thread
+from quire.plan.thread import Parameter, Thread
 from quire.source import Source
 
 _DIRECTIVE = '# T\n\n```xml\n<directive name="d" version="1.0.0">\n{}\n</directive>\n```\n'

@@ -12,7 +12,9 @@ from tests.conformance.pipeline_cases import Case, KitModel, KitPeople, KitTools
 
 from quire.engine.drive import Drive
 from quire.engine.records import Event
+from quire.formats.pipeline.parse import parse
 from quire.runtime.launch import Launcher, Launching
+from quire.source import Source
 from quire.trust.capabilities import Grants
 
 LAUNCHER = "launcher"
@@ -29,7 +31,9 @@ async def _launch(given: dict[str, Any], folder: Path) -> dict[str, Any]:
         (folder / "pipelines" / f"file{number}.yaml").write_text(text, encoding="utf-8")
     model, tools = KitModel(given.get("agent")), KitTools(given.get("tools"), bool(given.get("shell")), folder)
     case = Case({**given, "pipelines": []}, folder)
-    runtime = case.runtime(model, tools, [])
+    texts = [*given["registered"], given["call"].get("arguments", {}).get("definition")]
+    readings = [parse(Source.of(text, "named.yaml")) for text in texts if isinstance(text, str)]
+    runtime = case.runtime(model, tools, [reading.file for reading in readings if reading.file is not None])
     launching = Launching(runtime, tools.scripted.names, shell=bool(given.get("shell")))
     flaws = given.get("launcher") or {}
     granted = ["rye.execute.pipeline.*"] if flaws.get("capability", True) else []

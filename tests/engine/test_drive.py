@@ -297,6 +297,13 @@ async def test_stop_parks_before_the_next_effect(house: House) -> None:
     assert len(house.model.calls) == 2
 
 
+async def test_stop_before_the_first_step_begins_nothing(house: House) -> None:
+    ended = await house.drive(two_thoughts(), began=lambda drive: drive.stop())
+    assert ended.status is await house.status() is Status.PAUSED
+    assert [event.type for event in house.events] == ["run_started", "run_paused"]
+    assert (await house.drive(two_thoughts())).status is Status.COMPLETED
+
+
 async def test_cancelling_the_task_stops_at_once_and_keeps_the_run(house: House) -> None:
     house.model.gate = asyncio.Event()
     task = asyncio.create_task(house.drive(two_thoughts()))

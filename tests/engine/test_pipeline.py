@@ -71,6 +71,18 @@ steps:
             None,
         ),
         (FAN % "continue", {"l": ["x", "y"]}, {"ok": ["x", "y"], "bad": []}),
+        (
+            "pipeline: p\nsteps:\n- transform: {value: ctx, output: before}\n"
+            '- transform: {value: "1", output: b}\n- transform: {value: before}',
+            {"k": 0},
+            {"k": 0},
+        ),
+        (
+            "pipeline: p\nsteps:\n"
+            '- fold: {items: [1, 2], init: "0", do: {transform: {value: "{c: ctx}", output: s}}, output: t}',
+            {},
+            {"c": {"s": {"c": {}}}},
+        ),
     ],
 )
 async def test_values_flow(house: House, text: str, ctx: dict[str, Value], expected: Value) -> None:
@@ -140,6 +152,7 @@ async def test_too_many_calls_are_an_ordinary_failure_that_is_recorded(house: Ho
     ended = await house.drive(walk(text), Terms(max_model_calls=1))
     assert ended.failure is not None
     assert ended.failure.kind == "too_many_calls"
+    assert "max_pipeline_spawns" in ended.failure.message
     assert house.model.asked() == ["a"]
     assert output(await house.drive(walk(text), Terms(max_model_calls=2))) == "reply to b"
 
@@ -186,6 +199,18 @@ async def test_depth_is_counted_through_calls(house: House) -> None:
     ended = await house.drive(walk(text, documents={"inner": inner}, fan_out_depth=1))
     assert ended.failure is not None
     assert "max_pipeline_fan_out_depth" in ended.failure.message
+
+
+@pytest.mark.parametrize(("length", "ok"), [(100, True), (101, False), (1000, False)])
+async def test_a_chain_of_calls_has_a_length(house: House, length: int, ok: bool) -> None:
+    documents = {f"d{n}": plan(f"pipeline: d{n}\nsteps:\n- call: {{pipeline: d{n + 1}}}") for n in range(1, length)}
+    documents[f"d{length}"] = plan("pipeline: last\nsteps:\n- transform: {value: '5'}")
+    ended = await house.drive(walk("pipeline: p\nsteps:\n- call: {pipeline: d1}", documents=documents))
+    if ok:
+        assert output(ended) == 5
+    else:
+        assert ended.failure is not None
+        assert ended.failure.kind == "depth"
 
 
 async def test_an_answer_that_does_not_fit_its_schema_is_asked_for_again(house: House) -> None:

@@ -20,7 +20,7 @@ from quire.engine.thread.hooks import EVENTS, OPERATORS
 from quire.engine.thread.limits import DEFAULTS
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
-from quire.plan.nodes import Thread
+from quire.plan.thread import Thread
 from quire.source import read_source
 from quire.values import Value
 

@@ -11,14 +11,20 @@ from tests.mcp_server.serving import GREET, TOPIC, write
 from quire.mcp_server.catalogue import Catalogue, tool_name
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
+from quire.workspace.search import Scope, search
+from quire.workspace.settings import Settings
+from quire.workspace.spaces import Spaces
 
 SEVERAL = "pipeline: one\nsteps:\n  - transform: {value: '1'}\n---\n" + GREET.lstrip()
 
 
+def settings_of(folder: Path) -> Settings:
+    return load_settings(find_workspace(folder), {"QUIRE_HOME": str(folder / "home")})
+
+
 def catalogue(folder: Path, *named: Path, report: list[str] | None = None) -> Catalogue:
-    settings = load_settings(find_workspace(folder), {"QUIRE_HOME": str(folder / "home")})
     said = [] if report is None else report
-    return Catalogue(settings, named, said.append)
+    return Catalogue(settings_of(folder), named, said.append)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +57,6 @@ def test_a_pipeline_has_the_inputs_that_it_reads(folder: Path) -> None:
 def test_a_playbook_has_the_inputs_that_it_declares(folder: Path) -> None:
     (folder / "playbooks").mkdir()
     (folder / "playbooks" / "topic.playbook.md").write_text(TOPIC)
-    (folder / "elsewhere.playbook.md").write_text(TOPIC)
     listing = catalogue(folder).load()
     assert [name for name in listing.tools if name.startswith("playbook")] == ["playbook__topic"]
     offered = listing.tools["playbook__topic"]
@@ -65,6 +70,29 @@ def test_a_playbook_has_the_inputs_that_it_declares(folder: Path) -> None:
         "additionalProperties": False,
         "required": ["topic"],
     }
+
+
+def test_the_playbooks_are_those_that_have_a_name_everywhere_else(folder: Path) -> None:
+    (folder / "playbooks" / "sub").mkdir(parents=True)
+    for path in ("top", "two", "playbooks/topic", "playbooks/two", "playbooks/sub/topic", "playbooks/.hidden"):
+        (folder / f"{path}.playbook.md").write_text(TOPIC)
+    (folder / "sub").mkdir()
+    (folder / "sub" / "deep.playbook.md").write_text(TOPIC)
+    (folder / "link.playbook.md").symlink_to(folder / "sub" / "deep.playbook.md")
+    found = catalogue(folder, folder / "playbooks" / "sub" / "topic.playbook.md")
+    listing = found.load()
+    tools = {name: one.document.name for name, one in listing.tools.items() if name.startswith("playbook")}
+    spaces = Spaces(settings_of(folder))
+    entries = {tool_name("playbook", one.id): str(one.path) for one in spaces.entries("playbook")}
+    hits = {hit.item.id for hit in search(spaces, "", Scope.of("playbook"))}
+    assert set(tools) == {"playbook__sub_topic", "playbook__top", "playbook__topic"}
+    assert tools == entries
+    assert hits == {"sub/topic", "top", "topic"}
+    (problem,) = listing.problems
+    assert problem == "the playbook two is in two.playbook.md and in playbooks/two.playbook.md: rename one of them"
+    before = found.stamp()
+    (folder / "new.playbook.md").write_text(TOPIC)
+    assert found.stamp() != before
 
 
 def test_documents_that_the_user_named(folder: Path) -> None:

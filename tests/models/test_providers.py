@@ -217,6 +217,38 @@ async def test_a_silent_server_times_out(stub: Stub) -> None:
     assert (error.kind, error.transient) == ("timeout", True)
 
 
+@pytest.mark.parametrize(
+    ("spec", "settings", "seconds"),
+    [
+        ("mine:stub-model", ModelSettings(), 120.0),
+        ("mine:stub-model", ModelSettings(timeout=7.0), 7.0),
+        ("own:stub-model", ModelSettings(timeout=7.0), 0.1),
+        ("ollama:tiny", ModelSettings(timeout=7.0), 7.0),
+        ("http://127.0.0.1:9/v1#none", ModelSettings(timeout=7.0), 7.0),
+        ("anthropic:claude-sonnet-5-5", ModelSettings(timeout=7.0), 7.0),
+    ],
+)
+def test_a_timeout_is_that_of_the_provider_or_that_of_all(
+    monkeypatch: pytest.MonkeyPatch, spec: str, settings: ModelSettings, seconds: float
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+    url = "http://127.0.0.1:9/v1"
+    settings = replace(settings, providers={"mine": ProviderSettings(url), "own": ProviderSettings(url, None, 0.1)})
+    model = open_model(spec, settings, {})
+    assert isinstance(model, Retrying)
+    assert isinstance(model._model, HostedModel)
+    assert model._model._settings(CALL)["timeout"] == seconds
+
+
+async def test_a_silent_server_is_waited_for_as_long_as_the_settings_say(stub: Stub) -> None:
+    stub.behaviours = [stub.hang]
+    settings = ModelSettings(timeout=60.0, providers={"mine": ProviderSettings(stub.url, None, 0.2)})
+    with pytest.raises(ModelFailed) as caught:
+        await open_model("mine:stub-model", settings, {}).complete(replace(CALL, tries=1), lambda piece: None)
+    assert caught.value.kind == "timeout"
+    assert "the timeout is 0.2 s ([models] timeout in quire.toml)" in caught.value.message
+
+
 async def test_a_stream_that_goes_silent_times_out(stub: Stub) -> None:
     def silent(exchange: Exchange) -> None:
         exchange.begin()

@@ -6,7 +6,8 @@ import pytest
 
 from quire.documents import read
 from quire.plan.bounds import Allowance, Bounds, Range, bounds
-from quire.plan.nodes import Plan, Sequence, Step, Thread
+from quire.plan.nodes import Plan, Sequence, Step
+from quire.plan.thread import Thread
 from quire.source import Source
 
 PIPE = "collect: {transform: {value: pipe}}"
@@ -113,6 +114,11 @@ def test_each_document_is_counted_once() -> None:
     callees = {f"d{n}": pipeline(*[f"call: {{pipeline: d{n + 1}}}"] * 10) for n in range(60)}
     callees["d60"] = pipeline("tool: {name: t}")
     assert bounds(pipeline("call: {pipeline: d0}"), callees).tool_calls == Range(10**60, 10**60)
+
+
+def test_a_long_chain_of_calls_ends() -> None:
+    callees = {f"d{n}": pipeline(f"call: {{pipeline: d{n + 1}}}") for n in range(1000)}
+    assert bounds(pipeline("call: {pipeline: d0}"), callees).unknown == ("d100",)
 
 
 def test_what_a_profile_leaves() -> None:

@@ -8,7 +8,8 @@ from tests.plan.test_bounds import pipeline, playbook
 from quire.cli.foresight import Words
 from quire.plan.bounds import Range, bounds
 from quire.plan.envelope import Envelope, envelope
-from quire.plan.nodes import Permission, Plan, Sequence, Step, Thread
+from quire.plan.nodes import Plan, Sequence, Step
+from quire.plan.thread import Permission, Thread
 
 WORDS = Words({"travel": None})
 FILES = "rye.execute.tool.rye.file-system"

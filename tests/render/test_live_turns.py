@@ -106,11 +106,14 @@ def test_what_a_denial_names() -> None:
 
 
 def test_places() -> None:
-    assert [place(label) for label in ("3a", "turn 3", "a/b turn 12", "turn x")] == [
+    assert [place(label) for label in ("3a", "turn 3", "a/b turn 12", "turn x", "start", "a/b end", "restart")] == [
         "step 3a",
         "turn 3",
         "a/b turn 12",
         "step turn x",
+        "the start",
+        "the end of a/b",
+        "step restart",
     ]
 
 

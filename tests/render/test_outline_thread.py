@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from quire.plan.nodes import Permission, Plan, Sequence, Step, Thread
+from quire.plan.nodes import Plan, Sequence, Step
+from quire.plan.thread import Permission, Thread
 from quire.render.outline import outline, outline_data
 
 

@@ -31,11 +31,11 @@ from quire.plan.nodes import (
     Step,
     Template,
     Think,
-    Thread,
     Transform,
     UseTool,
     Work,
 )
+from quire.plan.thread import Thread
 from quire.render.svg import svg
 from quire.source import Source
 

@@ -34,7 +34,7 @@ DIRECTIVE = """# Greeter
     <category>demo</category>
     <author>tests</author>
     <model tier="low" />
-    <permissions><execute>{permissions}</execute></permissions>
+    {limits}<permissions><execute>{permissions}</execute></permissions>
   </metadata>
   <inputs><input name="who" type="string" required="true">Whom</input></inputs>
   <outputs><output name="greeting" required="true">What was said</output></outputs>
@@ -84,8 +84,9 @@ class House:
             assert sign_file(signable(file, self.folder), own_key(self.settings), datetime.now(UTC)) == []
         return file
 
-    def directive(self, permissions: str = FILES) -> Path:
-        text = DIRECTIVE.replace("{permissions}", permissions).replace("{{", "{").replace("}}", "}")
+    def directive(self, permissions: str = FILES, limits: str = "") -> Path:
+        text = DIRECTIVE.replace("{permissions}", permissions).replace("{limits}", limits)
+        text = text.replace("{{", "{").replace("}}", "}")
         return self.write(".ai/directives/demo/greeter.md", text, sign=True)
 
     async def run(

@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quire.errors import Denied
-from quire.trust.capabilities import Grants, Primary, canonical, capability, glob, grant_for, mcp_tool, python_tool
+from quire.trust.capabilities import (
+    Grants,
+    Primary,
+    canonical,
+    capability,
+    glob,
+    grant_for,
+    mcp_tool,
+    pattern_for,
+    python_tool,
+)
 
 FILES = "rye.execute.tool.rye.file-system"
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "directive"
@@ -40,10 +50,16 @@ CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "direct
         # Always allowed, and nothing that only looks like it.
         ([], ("execute", "tool", "directive_return"), True),
         ([], ("execute", "tool", "rye/agent/threads/internal/control"), True),
+        ([], ("execute", "tool", "rye/agent/threads/directive_return"), True),
         ([], ("execute", "tool", "rye/agent/threads/internal"), False),
         ([], ("execute", "tool", "rye/agent/threads/thread_directive"), False),
         ([], ("fetch", "tool", "rye/agent/threads/internal/control"), False),
         ([], ("execute", "tool", "directive_return/x"), False),
+        ([], ("execute", "tool", "rye/agent/threads/internal/../../../bash"), False),
+        # Where a way leads that goes up again, no grant says.
+        ([f"{FILES}.*"], ("execute", "tool", "rye/file-system/../bash"), False),
+        (["rye.*"], ("fetch", "knowledge", "a/./b"), False),
+        (["rye.fetch.knowledge.a.*"], ("fetch", "knowledge", "a/..b/c.d"), True),
         # Wildcards in the middle, and in a request.
         (["rye.execute.tool.*.write"], ("execute", "tool", "rye/file-system/write"), True),
         (["rye.execute.tool.a*a"], ("execute", "tool", "a"), False),
@@ -152,6 +168,21 @@ def test_mcp_ids(server: str, tool: str, expected: str) -> None:
 )
 def test_what_allow_means(name: str, grant: str) -> None:
     assert grant_for(name) == grant
+
+
+@pytest.mark.parametrize(
+    ("grants", "item_id", "needed", "included"),
+    [
+        (["rye.execute.tool.rye.*"], "rye/*", "rye.execute.tool.rye.*", True),
+        (["rye.execute.tool.rye.file-system.*"], "rye/*", "rye.execute.tool.rye.*", False),
+        (["rye.execute.tool.rye.file-system.*"], "rye/file-system/w*", "rye.execute.tool.rye.file-system.w*", True),
+        (["rye.execute.tool.*"], "a b.c/*", "rye.execute.tool.a%20b%2Ec.*", True),
+        (["rye.execute.tool.rye.bash"], "*", "rye.execute.tool.*", False),
+    ],
+)
+def test_a_pattern_is_included_as_a_whole(grants: list[str], item_id: str, needed: str, included: bool) -> None:
+    assert pattern_for("execute", "tool", item_id) == needed
+    assert Grants.of(grants).includes(needed) is included
 
 
 def test_denied_says_what_is_missing_and_how_to_grant_it() -> None:

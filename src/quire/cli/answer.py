@@ -9,7 +9,7 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.inputs import given_limits
-from quire.cli.out import target
+from quire.cli.out import target_again
 from quire.cli.trusting import with_trust
 from quire.errors import CannotStart, RunBusy
 from quire.runtime import Pins, Runtime
@@ -54,11 +54,12 @@ def command(
         try:
             found = await runtime.find(run)
             row = await runtime.row(found)
-            to = target(out, row.document) if out else None
+            there = Pins.of(row.pins).queue and script is None
+            to = target_again(out, row) if out or not (there or detach) else None
             if not stored:
                 await _store(runtime, found, step, value)
                 stored = True
-            if Pins.of(row.pins).queue and script is None:
+            if there:
                 from quire.cli.clustered import speak_of
 
                 if await speak_of(runtime, row):

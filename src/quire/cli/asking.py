@@ -1,7 +1,7 @@
 """Asking the person at the terminal, while the run's event loop goes on.
 
 Lines are read by the loop itself and not by a thread: a thread that waits in `readline` cannot be called back, and
-would keep the process from ending. Ctrl-C leaves the question in the inbox.
+would keep the process from ending. Meanwhile a question stands in the inbox, too; Ctrl-C leaves it there.
 """
 
 from __future__ import annotations
@@ -56,6 +56,16 @@ class Terminal:
                 self._asking = False
                 self._view.resume()
 
+    def is_here(self, question: Question) -> bool:
+        return not self._left.is_set()
+
+    def overtaken(self, question: Question, value: str) -> None:
+        """Below the prompt that nobody has to answer any more, where it was there already."""
+        if question.path in self._shown:
+            self._view.pause()
+            click.echo(f"{place(question.label)} was answered elsewhere: {one_line(value)}", err=True)
+            self._view.resume()
+
     def leave(self) -> bool:
         """Takes the open question off the screen; says whether there was one."""
         self._left.set()
@@ -74,9 +84,13 @@ class Terminal:
         # Before the prompt is there to be answered: nobody types ahead of a question that they have not seen.
         drop_typed()
         click.echo(_prompt(question), nl=False, err=True)
-        line = await read_line(self._left)
+        line = None
+        try:
+            line = await read_line(self._left)
+        finally:
+            if line is None:  # left, or answered elsewhere: what comes next begins on a line of its own
+                click.echo(err=True)
         if line is None:
-            click.echo(err=True)
             return None
         if not line.strip() and question.default is not None:
             return question.default

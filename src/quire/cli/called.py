@@ -8,7 +8,8 @@ from functools import lru_cache
 from quire.documents import read
 from quire.errors import QuireError
 from quire.formats.called import Called
-from quire.plan.nodes import Parameter, Plan, Thread
+from quire.plan.nodes import Plan
+from quire.plan.thread import Parameter, Thread
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
 from quire.source import Source, read_source
 from quire.values import Value, encode

@@ -11,7 +11,7 @@ import click
 
 from quire.cli.looking import put_json
 from quire.errors import Denied, Refused
-from quire.trust.capabilities import Grants, Primary, capability, grant_for
+from quire.trust.capabilities import Grants, Primary, capability, grant_for, pattern_for
 
 if TYPE_CHECKING:
     from quire.documents import Document
@@ -20,6 +20,40 @@ if TYPE_CHECKING:
 
 ACTIONS = get_args(Primary)
 TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked about. An id with `*` in it asks for all that it matches at once."""
+
+    action: Primary
+    item_type: str
+    item_id: str
+
+    @property
+    def whole(self) -> bool:
+        return "*" in self.item_id
+
+    @property
+    def needed(self) -> str:
+        if self.whole:
+            return pattern_for(self.action, self.item_type, self.item_id)
+        return capability(self.action, self.item_type, self.item_id)
+
+    def allowed_by(self, grants: Grants) -> bool:
+        if not self.whole:
+            return grants.allows(self.action, self.item_type, self.item_id)
+        any_of_it = self.item_id.replace("*", "x")
+        return grants.includes(self.needed) or Grants().allows(self.action, self.item_type, any_of_it)
+
+    def touched_by(self, denied: Grants) -> bool:
+        """Whether any of it is denied."""
+        return bool(denied.narrow(Grants.of([self.needed])).patterns) if self.whole else denied.covers(self.needed)
+
+    def granted_of(self, grants: Grants) -> str:
+        """The part of a pattern that is granted, in words."""
+        found = sorted(grants.narrow(Grants.of([self.needed])).patterns) if self.whole else []
+        return f"; granted of it: {', '.join(found)}" if found else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +99,30 @@ def command(
     found = document_of(document)
     plan = found.runnable()
     settings = load_settings(find_workspace(Path.cwd()))
+    if item_type == "tool" and item_id.startswith("rye."):
+        item_id = item_id.replace(".", "/")  # as permissions spell it
+    asked = Asked(action, item_type, item_id)
     if plan.format == "directive":
         if allow:
             raise click.UsageError(
                 "--allow is for playbooks and pipelines: a directive is granted what it is signed with"
             )
-        ruling = _directive(found, settings, action, item_type, item_id)
+        ruling = _directive(found, settings, asked)
     else:
-        ruling = _by_default(settings, allow, action, item_type, item_id)
-    if ruling.allowed and denied_tools(settings).covers(capability(action, item_type, item_id)):
+        if allow:
+            from quire.cli.allowing import require_known
+
+            require_known(allow, settings)
+        ruling = _by_default(settings, allow, asked)
+    if ruling.allowed and asked.touched_by(denied_tools(settings)):
         taken = "[tools] deny in your own quire.toml, or in that of the workspace, takes it away from everybody"
+        taken = taken.replace("takes it", "takes some of it") if asked.whole else taken
         ruling = Ruling(False, f"{ruling.why}, but {taken}", ruling.grant, ruling.origin, ruling.notes)
     if as_json:
         put_json(
             {
                 "document": found.name,
-                "capability": capability(action, item_type, item_id),
+                "capability": asked.needed,
                 "allowed": ruling.allowed,
                 "covered_by": ruling.grant or None,
                 "from": ruling.origin or None,
@@ -95,18 +137,18 @@ def command(
     context.exit(0 if ruling.allowed else Refused.exit_code)
 
 
-def _directive(document: Document, settings: Settings, action: Primary, item_type: str, item_id: str) -> Ruling:
-    from quire.cli.origins import shown_path
+def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
     from quire.render.turns import element_for
     from quire.runtime.survey import survey
+    from quire.trust.signable import shown_path
 
     seen = survey(settings, os.environ, document, {})
-    needed = capability(action, item_type, item_id)
+    needed = asked.needed
     notes = tuple(_notes(seen, settings))
-    if Grants().allows(action, item_type, item_id):
+    if asked.allowed_by(Grants()):
         return Ruling(True, f"{needed} is always allowed to a thread", notes=notes)
     for one in seen.capabilities:
-        if Grants.of([one.capability]).allows(action, item_type, item_id):
+        if asked.allowed_by(Grants.of([one.capability])):
             origin = f"{shown_path(Path(one.path))}:{one.line}"
             if one.tier == "unrestricted" and not one.acknowledged:
                 why = f"{needed} is covered by {one.capability} at {origin}, but nobody has acknowledged that risk"
@@ -118,6 +160,7 @@ def _directive(document: Document, settings: Settings, action: Primary, item_typ
         first = seen.capabilities[0]
         file = shown_path(Path(first.path))
         place = f"the permissions at {file}:{first.line}"
+    place += asked.granted_of(Grants.of(one.capability for one in seen.capabilities))
     how = f"write {element_for(needed)} there and sign it: quire sign {file}"
     return Ruling(False, f"{needed} is not covered by {place}; to grant it, {how}", notes=notes)
 
@@ -129,17 +172,19 @@ def _notes(seen: Survey, settings: Settings) -> list[str]:
     return [file.message for file in seen.files if file.message]
 
 
-def _by_default(settings: Settings, allow: tuple[str, ...], action: Primary, item_type: str, item_id: str) -> Ruling:
+def _by_default(settings: Settings, allow: tuple[str, ...], asked: Asked) -> Ruling:
     from quire.workspace.grants import default_grants
 
-    grants = default_grants(settings, allow)
-    needed = capability(action, item_type, item_id)
+    grants, needed = default_grants(settings, allow), asked.needed
     for pattern in sorted(grants.patterns):
-        if Grants.of([pattern]).allows(action, item_type, item_id):
+        if asked.allowed_by(Grants.of([pattern])):
             origin = _granted_by(pattern, settings, allow)
             return Ruling(True, f"{needed} is covered by {pattern} ({origin})", pattern, origin)
+    if asked.whole:
+        how = f"grant it with --allow {needed}, or under [tools] allow in the quire.toml of your own space"
+        return Ruling(False, f"{needed} is not granted as a whole{asked.granted_of(grants)}; {how}")
     try:
-        grants.require(action, item_type, item_id)
+        grants.require(asked.action, asked.item_type, asked.item_id)
     except Denied as error:
         return Ruling(False, str(error).removeprefix("permission denied: "))
     return Ruling(True, f"{needed} is always allowed")

@@ -47,7 +47,7 @@ class Finding:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> None:
-    """Show what Quire finds here: settings, trust, store, models, servers.
+    """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
     FREE: starts nothing and opens no connection. Exit 1 when something is wrong.
     """
@@ -85,7 +85,23 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
             yield Finding(f"extra {extra}", "ok", "installed")
         else:
             yield Finding(f"extra {extra}", "missing", f"pip install 'quire[{extra}]'")
+    yield _sandbox()
     yield from _models()
+
+
+def _sandbox() -> Finding:
+    """Found, not tried: whether the system lets it make namespaces shows when a command is run."""
+    import shutil
+
+    program = shutil.which("bwrap")
+    if program:
+        return Finding("sandbox", "ok", f"bubblewrap ({program}), for the commands of shell and rye/bash")
+    return Finding(
+        "sandbox",
+        "missing",
+        "there is no bubblewrap, so commands (shell, rye/bash, shell steps of pipelines) are refused: install it, or "
+        "grant them without one with --allow shell=unsandboxed",
+    )
 
 
 def _settings(settings: Settings) -> Iterator[Finding]:

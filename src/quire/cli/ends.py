@@ -14,11 +14,13 @@ import click
 from quire.cli import INTERRUPTED
 from quire.cli.asking import question_text
 from quire.cli.out import Target, write
+from quire.cli.stopped import hook_that_stopped, what_helps
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
 from quire.engine.thread.interpret import PATH
 from quire.engine.thread.limits import DEFAULTS
+from quire.render.tables import short
 from quire.render.text import one_line, output_text, place, visible
 from quire.render.turns import denied_capability, element_for, error_text
 from quire.values import Value, as_texts
@@ -26,6 +28,7 @@ from quire.values import Value, as_texts
 EXIT_FAILED, EXIT_WAITING = 3, 4
 EXIT_LIMIT, EXIT_REFUSED = 5, 6
 _SHOWN_VALUE = 60
+_SHOWN_REFUSAL = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +186,10 @@ def tell(end: End) -> None:
                 # A resume has what the run had at its start, never more: it would be refused again.
                 _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
                 return
+            if hook := hook_that_stopped(end.row, end.progress):
+                for line in what_helps(end.row, end.progress, hook):
+                    _say(line)
+                return
             again = " --budget MORE" if failure and failure.kind == "limit" else ""
             _say(f"to try again from there: quire resume {run}{again}")
         case Status.CANCELLED:
@@ -210,19 +217,22 @@ def tell(end: End) -> None:
 def _tell_of_thread(end: End) -> None:
     """What a directive was not allowed, and its closing message."""
     denied = {
-        (step.title if step.depth else "", denied_capability(call.result or "")): None
+        (step.title if step.depth else "", denied_capability(call.result or "") or error_text(call.result or "")): None
         for step in end.progress.steps.values()
         for call in step.calls.values()
         if call.kind == "denied"
     }
     over = end.is_directive and end.status in (Status.COMPLETED, Status.FAILED)
     file = re.sub(r":\d+$", "", end.permissions)
-    for child, capability in denied if over else ():
-        if child and capability:
-            _say(f"denied: {capability} is not granted to {one_line(child)}, or not to the thread that started it")
-        elif capability:
-            _say(f"denied: {capability} is not among the permissions at {end.permissions}")
-            _say(f"  to grant it, write {element_for(capability)} there and sign the file again: quire sign {file}")
+    for child, what in denied if over else ():
+        if " " in what:
+            # Not for want of a capability: then the refusal itself says what would help.
+            _say(f"denied: {short(what.removeprefix('permission denied: '), _SHOWN_REFUSAL)}")
+        elif child and what:
+            _say(f"denied: {what} is not granted to {one_line(child)}, or not to the thread that started it")
+        elif what:
+            _say(f"denied: {what} is not among the permissions at {end.permissions}")
+            _say(f"  to grant it, write {element_for(what)} there and sign the file again: quire sign {file}")
     closing = end.thread.get("closing_message")
     if isinstance(closing, str) and closing.strip():
         _say(visible(closing.strip()))

@@ -14,7 +14,7 @@ from quire.cli.filled import filled
 from quire.cli.inputs import given_limits, json_or_text, split_pairs
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
-from quire.cli.trusting import with_trust
+from quire.cli.trusting import with_grants, with_trust
 from quire.errors import RunState
 from quire.render.text import one_line, place
 from quire.runtime import Runtime
@@ -63,29 +63,34 @@ def command(
     given = split_pairs(sets, "--set")
     manner = Manner(as_json, quiet)
 
-    async def work() -> int:
+    async def work(granted: tuple[str, ...]) -> int:
         from quire.runtime.fork import Changes
 
         runtime = Runtime.open()
         try:
+            if allow:
+                from quire.cli.allowing import require_known
+
+                require_known(allow, runtime.settings)
             found = await runtime.find(run)
             row = await runtime.row(found)
             if limits and row.format != "directive":
                 raise RunState(f"--limit is for directives, and run {found} is of a {row.format}")
             values = {name: json_or_text(text) for name, text in given.items()} if row.format == "pipeline" else given
             spec = pinned_spec(asked) if asked else None
-            changes = Changes(values, spec, allow, budget, given_limits(limits))
             to = target(out, row.document) if out else None
+            changes = Changes(values, spec, granted, budget, given_limits(limits), to.kept if to else "")
             return await _fork(runtime, found, step, changes, replace(manner, to=to), detach)
         finally:
             await runtime.close()
 
-    def go() -> int:
+    def go(granted: tuple[str, ...]) -> int:
         import asyncio
 
-        return asyncio.run(work())
+        return asyncio.run(work(granted))
 
-    context.exit(with_trust(go, ask=manner.interactive and not detach))
+    ask = manner.interactive and not detach
+    context.exit(with_trust(lambda: with_grants(go, allow, ask=ask), ask=ask))
 
 
 async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: Manner, detach: bool) -> int:

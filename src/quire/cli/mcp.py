@@ -49,10 +49,11 @@ def command(
 ) -> None:
     """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
 
-    Registered pipelines, the playbooks in playbooks/, directives that are signed by a key that you trust, and each DOC
-    become tools. Questions of a run are asked through the client; what nobody answers waits for `quire answer`. With
-    --http the URL and the token that a client needs are said on stderr; QUIRE_MCP_TOKEN sets the token. stdout carries
-    the protocol and nothing else. Where the workspace has a [cluster], its workers drive the runs.
+    Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a
+    key that you trust, and each DOC become tools. Questions of a run are asked through the client; what nobody answers
+    waits for `quire answer`. With --http the URL and the token that a client needs are said on stderr; QUIRE_MCP_TOKEN
+    sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster], its workers drive
+    the runs.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")

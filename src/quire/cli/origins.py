@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
 from quire.source import Source
+from quire.trust.signable import shown_path
 from quire.workspace.spaces import Spaces
 
 if TYPE_CHECKING:
@@ -38,9 +37,3 @@ def file_of(item_id: str, settings: Settings) -> str:
     except QuireError:
         item = None
     return shown_path(item.path) if item else item_id
-
-
-def shown_path(path: Path) -> str:
-    """From the current folder where it is below that."""
-    whole, here = os.path.abspath(path), Path.cwd()  # noqa: PTH100  # links stay as they are
-    return str(Path(whole).relative_to(here)) if Path(whole).is_relative_to(here) else whole

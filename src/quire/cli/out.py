@@ -9,8 +9,12 @@ import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
+
+if TYPE_CHECKING:
+    from quire.engine.records import RunRow
 
 EXTENSIONS = {
     "markdown": ".md",
@@ -45,6 +49,30 @@ class Target:
         if self.path.suffix or _special(self.path):
             return self.path
         return self.path.with_name(self.path.name + extension)
+
+    @property
+    def kept(self) -> str:
+        """As a run remembers it, whose folder is not that of whoever goes on with it; a pipe is gone by then."""
+        if _special(self.path):
+            return ""
+        return os.path.abspath(self.path) + (os.sep if self.folder else "")  # noqa: PTH100  # links stay as they are
+
+
+def target_again(out: str | None, row: RunRow) -> Target | None:
+    """Where the output of a run goes that goes on: as is said now, else as was said when it was started.
+
+    Raises `CannotStart`."""
+    if out:
+        return target(out, row.document)
+    kept = str(row.pins.get("out") or "")
+    if not kept:
+        return None
+    whole, here = Path(kept), Path.cwd()
+    shown = str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
+    try:
+        return target(shown + (os.sep if kept.endswith(os.sep) else ""), row.document)
+    except CannotStart as error:
+        raise CannotStart(f"{error}; so it was said when the run was started, --out says otherwise") from None
 
 
 def target(out: str, document: str) -> Target:

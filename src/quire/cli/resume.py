@@ -9,7 +9,7 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.inputs import given_limits, json_or_text, split_pairs
-from quire.cli.out import target
+from quire.cli.out import target_again
 from quire.cli.trusting import with_trust
 from quire.diagnostics import nearest
 from quire.engine.records import Status
@@ -39,7 +39,7 @@ def command(
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
     Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are passed over. A higher --limit holds for this drive, as --budget does.
+    whole run: entries that were used are passed over. A --limit and a --budget hold for the rest of the run.
     """
     overrides = split_pairs(sets, "--set")
     if cluster and (overrides or script or limits or budget is not None):
@@ -65,10 +65,11 @@ async def _resume(
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:
             raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
+        manner = manner.writing_to(target_again(out, row))
         if cluster:
             from quire.cli.clustered import resume_there
 
-            return await resume_there(runtime, row, manner.writing_to(target(out, row.document) if out else None))
+            return await resume_there(runtime, row, manner)
         if manner.limits and row.format != "directive":
             raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
         if overrides:
@@ -76,7 +77,7 @@ async def _resume(
         return await drive(
             runtime,
             run,
-            manner.writing_to(target(out, row.document) if out else None),
+            manner,
             overrides=_values(overrides) if row.format == "pipeline" else overrides,
             script=script,
         )

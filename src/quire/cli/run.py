@@ -23,7 +23,7 @@ from quire.cli.inputs import (
 from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
-from quire.cli.trusting import with_trust
+from quire.cli.trusting import with_grants, with_trust
 from quire.diagnostics import Severity
 from quire.documents import Document
 from quire.errors import BadDocument
@@ -90,24 +90,26 @@ def command(
         allow=allow,
         budget=budget,
         limits=given_limits(limits, read.format),
+        out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
     given = given_inputs(inputs, inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not detach
     runtime, choice = with_trust(lambda: _open(read, options, script is not None, cluster), ask=ask)
     if allow:
-        _warn_of_grants(allow, runtime)
+        _require_known(allow, runtime)
     if is_pipeline:
         _warn_of_inputs(read, given)
     elif ask and choice is not None:
         given = _completed(runtime, read, choice, given, cluster)
 
-    def work() -> int:
+    def work(granted: tuple[str, ...]) -> int:
         import asyncio
 
-        return asyncio.run(_run(Runtime.open(), read, given, options, choice, manner, detach, cluster))
+        chosen = replace(options, allow=granted)
+        return asyncio.run(_run(Runtime.open(), read, given, chosen, choice, manner, detach, cluster))
 
-    context.exit(with_trust(work, ask=ask))
+    context.exit(with_trust(lambda: with_grants(work, allow, ask=ask), ask=ask))
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
@@ -131,11 +133,10 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
     return asks_a_model((plan, *(callee.plan for callee in callees.values())))
 
 
-def _warn_of_grants(allow: tuple[str, ...], runtime: Runtime) -> None:
-    from quire.cli.allowing import warn_of_unknown
+def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:
+    from quire.cli.allowing import require_known
 
-    for warning in warn_of_unknown(allow, runtime.settings):
-        click.echo(warning, err=True)
+    require_known(allow, runtime.settings)
 
 
 def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:

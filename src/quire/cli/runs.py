@@ -124,6 +124,7 @@ async def _found(runtime: Runtime, name: str) -> str:
 
 
 async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.cli.stopped import hook_that_stopped, what_helps
     from quire.render.run_data import row_data, view_data
     from quire.render.run_page import run_header, run_page
 
@@ -142,6 +143,10 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         put_json(view_data(view))
         return
     put_lines(run_page(view, now))
+    if not view.pins.imported and (hook := hook_that_stopped(view.row, view.replay.progress)):
+        for line in what_helps(view.row, view.replay.progress, hook):
+            click.echo(line, err=True)
+        return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
 
 

@@ -14,8 +14,8 @@ from quire.runtime import Runtime, RunView
 PREFIX = "script:"
 # An event keeps the message of a failure and not its kind; its record may be superseded and gone.
 _NEVER_ASKED = re.compile(
-    rf"the run has made the \d+ model calls that it may make|{NO_REPLY} .*|limit reached: .*|the next call may cost .*"
-    r"|the price of this model is not known, so the spend limit .*",
+    rf"the run has made the \d+ model calls that it may make.*|{NO_REPLY} .*|limit reached: .*"
+    r"|the next call may cost .*|the price of this model is not known, so the spend limit .*",
     re.DOTALL,
 )
 """What a recorded model call says that took no entry of the script."""
@@ -44,4 +44,4 @@ async def with_script(runtime: Runtime, known: RunView, script: str | None) -> R
         asked = known.replay.asked.get(event.path)
         if isinstance(asked, ModelRequest):
             model.pass_over(ModelCall(asked.system, asked.messages, asked.closing, label=asked.label))
-    return Runtime(runtime.settings, runtime.store, model=model, queue=runtime.queue)
+    return Runtime(runtime.settings, runtime.store, model=model, queue=runtime.queue, hand_over=runtime.hand_over)

@@ -1,17 +1,21 @@
-"""A run that needs what a workspace asks for: the person at the terminal is asked once, then it goes on."""
+"""A run that needs what a workspace or an unsigned directive asks for: the person at the terminal is asked, once."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from quire.errors import Untrusted
 
+if TYPE_CHECKING:
+    from quire.trust.unsigned import Ungranted
+
 T = TypeVar("T")
+_LONGEST_REASON = 300
 
 
 def with_trust(work: Callable[[], T], *, ask: bool) -> T:
@@ -24,6 +28,61 @@ def with_trust(work: Callable[[], T], *, ask: bool) -> T:
         if not _agreed():
             raise
     return work()
+
+
+def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *, ask: bool) -> T:
+    """Does the work with what `--allow` says, and with what the person at the terminal allows a directive besides that
+    nobody signed. It is refused before anything has begun, so it can be done again."""
+    from quire.trust.unsigned import Ungranted
+
+    while True:
+        try:
+            return work(allow)
+        except Ungranted as refused:
+            # What was allowed and is refused all the same, nobody can allow.
+            if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
+                raise
+            allow = (*allow, *refused.missing)
+
+
+def _allowed(refused: Ungranted) -> bool:
+    import asyncio
+
+    from quire.render.tables import short
+    from quire.render.text import one_line
+
+    click.echo(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:", err=True)
+    for capability, tier in refused.missing.items():
+        click.echo(f"  {one_line(capability)} ({tier.value}: {tier.meaning})", err=True)
+    for tier in dict.fromkeys(refused.missing.values()):
+        if reason := refused.reasons.get(tier.value, "").strip():
+            click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
+    return asyncio.run(_yes("Allow that, for this run? yes or no [no]: "))
+
+
+async def _yes(prompt: str) -> bool:
+    """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
+    import asyncio
+
+    from quire.cli.asking import read_line
+    from quire.engine.ask import WrongAnswer, checked_answer
+    from quire.render.keys import drop_typed
+
+    while True:
+        drop_typed()
+        click.echo(prompt, nl=False, err=True)
+        line = None
+        try:
+            line = await read_line(asyncio.Event())
+        finally:
+            if line is None:
+                click.echo(err=True)
+        if not line or not line.strip():
+            return False
+        try:
+            return checked_answer("confirm", (), line) == "yes"
+        except WrongAnswer as wrong:
+            click.echo(str(wrong), err=True)
 
 
 def _agreed() -> bool:

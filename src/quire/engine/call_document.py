@@ -7,17 +7,18 @@ outputs, or its last words where it declares none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import cast
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpret import interpret
+from quire.engine.nesting import check_nesting
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.setting import Setting
 from quire.engine.pipeline.steps import run_steps
 from quire.engine.requests import Walk
-from quire.errors import CannotStart, Refused, StepFailed
+from quire.errors import CannotStart, LimitReached, Refused, StepFailed
 from quire.plan.nodes import Plan
 from quire.values import Value
 
@@ -30,11 +31,18 @@ class Opened:
     setting: Setting
 
 
+def opener(setting: Setting) -> Callable[[str], Opened] | None:
+    """Reads a document that a thread in this setting has loaded, to be called in the same setting."""
+    read = setting.open_document
+    return None if read is None else lambda text: read(text, setting)
+
+
 def call_document(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
     """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call."""
     plan = setting.documents.get(name)
     if plan is None:
         raise StepFailed(f"there is no document {name}", kind="call", path=path)
+    check_nesting(prefix, path)
     match plan.format:
         case "pipeline":
             return (yield from _pipeline(plan, given, prefix, setting))
@@ -61,17 +69,20 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
 
 def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
     from quire.engine.thread.loop import follow
-    from quire.engine.thread.start import set_up
+    from quire.engine.thread.start import NOBODY, set_up
 
     bundle = setting.bundles.get(name)
     if bundle is None:
         raise StepFailed(f"there is no directive {name}", kind="call", path=path)
     try:
-        setup = set_up(bundle, given, f"{prefix}thread", caller=setting)
+        above = replace(setting.above or NOBODY, open_document=opener(setting))
+        setup = set_up(bundle, given, f"{prefix}thread", above=above)
     except CannotStart as error:
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
     except Refused as error:
         raise StepFailed(str(error), kind="denied", path=path) from None
+    except LimitReached as error:
+        raise StepFailed(str(error), kind="depth_exceeded", path=path) from None
     ending = yield from follow(setup)
     if not ending.success:
         raise ending.failure(setup.path)

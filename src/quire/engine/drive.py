@@ -65,6 +65,10 @@ class Drive:
         self._root.on_rest = self._walker.children.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
         await self._ledger.open(opening)
+        if self._walker.stopping and not self._ledger.journal:
+            # Before the first step: it must not even begin, nor those after it that have no effects.
+            walk.close()
+            return await self._pause()
         self._root.start()
         main = asyncio.create_task(self._walker.walk(walk, self._root))
         watch = asyncio.create_task(self._watch(main))
@@ -139,21 +143,23 @@ class Drive:
 
     async def _park(self) -> Ended | None:
         """The wait, once it is stored; None when an answer came in and somebody moves again."""
-        expires = self._expires()
         if self._walker.stopped_at is not None:
-            stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
-            # Where it stopped, not where a branch beside it came to: whoever resumes passes just that boundary.
-            position = self._walker.stopped_label or self._ledger.position
-            self._ledger.feed.say("run_paused", label=position)
-            await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, expires))
-            return Ended(Status.PAUSED, position)
+            return await self._pause()
         await self._walker.resting.withdraw_stale()
-        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=expires)
+        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=self._expires())
         if await self._ledger.park(update):
             return Ended(Status.AWAITING_INPUT, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
             self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
         return None
+
+    async def _pause(self) -> Ended:
+        stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
+        # Where it stopped, not where a branch beside it came to: whoever resumes passes just that boundary.
+        position = self._walker.stopped_label or self._ledger.position
+        self._ledger.feed.say("run_paused", label=position)
+        await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires()))
+        return Ended(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
         """Stopped at once: what is recorded stays, and the row says that the run can go on."""

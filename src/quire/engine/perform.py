@@ -7,7 +7,7 @@ import hashlib
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
-from quire.engine.ports import MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Priced
+from quire.engine.ports import MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
 from quire.engine.records import EffectRecord, Question, Usage
 from quire.engine.requests import (
     KINDS,
@@ -23,7 +23,7 @@ from quire.engine.requests import (
     ToolRequest,
     request_hash,
 )
-from quire.errors import ModelFailed, Refused, StepFailed
+from quire.errors import ModelFailed, Refused, RunState, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode
 
 TINY = 1e-9
@@ -155,6 +155,26 @@ class Performer:
             except WrongAnswer as wrong:
                 problem = str(wrong)
         return None
+
+    def somebody_thinks(self, question: Question) -> bool:
+        """Whether there is somebody here who may take their time over a question."""
+        people = self._ports.people
+        return isinstance(people, Present) and people.is_here(question)
+
+    async def first_answer(self, question: Question, value: str) -> str:
+        """What counts once somebody here has answered. Like all answers it goes by the store, which takes one."""
+        try:
+            await self._ports.store.answer(self._run, question.path, question.hash, value)
+        except RunState:
+            for other in await self._ports.store.answers(self._run):
+                if (other.path, other.hash) == (question.path, question.hash):
+                    self.overtaken(question, other.value)
+                    return other.value
+        return value
+
+    def overtaken(self, question: Question, value: str) -> None:
+        if isinstance(self._ports.people, Present):
+            self._ports.people.overtaken(question, value)
 
     def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value) -> EffectRecord:
         """The record of what a person or a child decided. Waiting for them takes no time that counts here."""

@@ -125,6 +125,20 @@ class People(Protocol):
         ...
 
 
+@runtime_checkable
+class Present(Protocol):
+    """People who think before they answer. Meanwhile their question stands in the inbox as well: the first answer from
+    anywhere counts, and `ask` is cancelled when it was not theirs."""
+
+    def is_here(self, question: Question) -> bool:
+        """Whether somebody would be shown this question now."""
+        ...
+
+    def overtaken(self, question: Question, value: str) -> None:
+        """Somebody else has answered it so."""
+        ...
+
+
 class Clock(Protocol):
     def now(self) -> float: ...
 

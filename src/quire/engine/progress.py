@@ -206,13 +206,19 @@ class Progress:
         return None
 
     def _begin(self, turn: str) -> None:
-        above = self._planned(turn)
-        if above is not None and above.fan:
+        depth = self.depth_of(turn)
+        if depth is None:
             return
-        depth = threads_above(turn) + (above.depth + 1 if above else 0)
         self.steps[turn] = StepView(turn, f"turn {turn_number(turn)}", "", depth, thread=turn.rpartition("/")[0])
         if depth:
             self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
+
+    def depth_of(self, path: str) -> int | None:
+        """How deep in the document and in threads something of a thread is; None in a fan, where it is not told of."""
+        above = self._planned(path)
+        if above is not None and above.fan:
+            return None
+        return threads_above(path) + (above.depth + 1 if above else 0)
 
     def _planned(self, path: str) -> StepView | None:
         """The step of the plan that a thread runs in; None in the run of a directive."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,6 +40,21 @@ class Resting:
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[path] = _Waiting(branch, question, answered)
         return await self.until(answered, branch)
+
+    @contextlib.contextmanager
+    def expecting(self, question: Question, branch: Branch) -> Iterator[asyncio.Future[Answer]]:
+        """An answer from elsewhere, while the branch asks somebody who is here: it does not rest meanwhile."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[question.path] = _Waiting(branch, question, answered)
+        try:
+            yield answered
+            # Not when the branch is stopped: then whoever stops it takes the question back.
+            if self._waiting.get(question.path) is waiting:
+                del self._waiting[question.path]
+        finally:
+            if answered.done():
+                self.waking -= 1
+            answered.cancel()
 
     async def until(self, woken: asyncio.Future[T], branch: Branch) -> T:
         """Rests until somebody calls `wake` with that future, and there is room for the branch again."""

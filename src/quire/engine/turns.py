@@ -15,6 +15,9 @@ from quire.engine.records import EffectRecord
 from quire.trust.capabilities import RETURN
 from quire.values import Value
 
+START, END = "start", "end"
+"""The labels of what happens in a thread before its first turn and after its last."""
+
 _TURN = re.compile(r"(?:^|/)thread/turn\[(\d+)\]")
 _CALL = re.compile(r"/tool\[(\d+)\]")
 _REPLY = re.compile(r"/model(?:/retry\[\d+\])?")

@@ -237,23 +237,45 @@ class Walker:
             return over
         most = self._terms.max_model_calls
         if most is not None and self._model_calls >= most:
-            return self._performer.refused(request, f"the run has made the {most} model calls that it may make")
+            message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns)"
+            return self._performer.refused(request, message)
         self._model_calls += 1
         return None
 
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)
         given = self._answers.get(request.path)
-        if given is None or given.hash != question.hash:
+        answer = given.value if given is not None and given.hash == question.hash else None
+        if answer is None and self._performer.somebody_thinks(question):
+            answer = await self._ask_both(question, branch)
+        elif answer is None:
             answer = await self._performer.ask_here(question)
-            if answer is not None:
-                await self._write(self._performer.settled(request, answer), consume=(request.path,))
-                return answer
-            given = await self._wait_for(question, branch)
-        await self._write(self._performer.settled(request, given.value), consume=(request.path,))
-        return given.value
+            if answer is None:
+                await self._put(question)
+        if answer is None:
+            answer = (await self.resting.until_answered(question.path, question, branch)).value
+        await self._write(self._performer.settled(request, answer), consume=(request.path,))
+        return answer
 
-    async def _wait_for(self, question: Question, branch: Branch) -> Answer:
+    async def _ask_both(self, question: Question, branch: Branch) -> str | None:
+        """Whoever is here, and by the inbox everybody else. None when nobody is here any more: the inbox has it."""
+        with self.resting.expecting(question, branch) as elsewhere:
+            await self._put(question)
+            here = asyncio.create_task(self._performer.ask_here(question))
+            try:
+                either: set[asyncio.Future[Any]] = {here, elsewhere}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not elsewhere.done():
+                    answer = here.result()
+                    return None if answer is None else await self._performer.first_answer(question, answer)
+            finally:
+                here.cancel()
+                await asyncio.gather(here, return_exceptions=True)
+            self._performer.overtaken(question, elsewhere.result().value)
+            return elsewhere.result().value
+
+    async def _put(self, question: Question) -> None:
+        """Into the inbox."""
         self._ledger.feed.say(
             "question",
             path=question.path,
@@ -266,7 +288,6 @@ class Walker:
             },
         )
         await self._write(questions=(question,))
-        return await self.resting.until_answered(question.path, question, branch)
 
     async def _rest_for_good(self, path: str, branch: Branch) -> None:
         """Until the end of this drive. Where a boundary was reached, resuming passes it."""

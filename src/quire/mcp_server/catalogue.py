@@ -1,5 +1,5 @@
-"""The documents that are offered as tools: registered pipelines, playbooks in `playbooks/`, signed directives, and
-those that were named.
+"""The documents that are offered as tools: registered pipelines, playbooks that have a name, signed directives, and
+those that the user named.
 
 The list is read anew whenever somebody asks for it, and is whole or not changed at all: a file that cannot be read
 is reported and left out, and the others are there.
@@ -18,13 +18,13 @@ from quire.engine.thread.inputs import converted, kind_of
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
-from quire.plan.nodes import Input, Parameter, Plan, Thread
+from quire.plan.nodes import Input, Plan
+from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
 from quire.values import Value
 from quire.workspace.pipelines import FOLDER as PIPELINES
 from quire.workspace.pipelines import Registered, Registry, load_registry, read_pipelines
-from quire.workspace.playbooks import FOLDER as PLAYBOOKS
-from quire.workspace.playbooks import SUFFIX
+from quire.workspace.playbooks import SUFFIX, load_playbooks
 from quire.workspace.settings import Settings
 
 LONGEST_NAME = 64
@@ -99,10 +99,13 @@ class Catalogue:
         return (_pipeline(one) for one in registry.pipelines.values())
 
     def _documents(self, registry: Registry, problems: list[str]) -> Iterator[Offered]:
-        registered = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
-        for path in (*self._playbooks(), *self._named):
-            if path.resolve() in registered:
+        taken = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
+        playbooks = load_playbooks(self._settings)
+        problems += playbooks.problems
+        for name, path in (*playbooks.paths.items(), *((_stem(path), path) for path in self._named)):
+            if path.resolve() in taken:
                 continue
+            taken.add(path.resolve())
             try:
                 source = read_source(path)
                 if format_of(source) == "pipeline":
@@ -110,7 +113,7 @@ class Catalogue:
                     problems += wrong
                     yield from (_pipeline(one) for one in found)
                 else:
-                    yield _playbook(path, source)
+                    yield _playbook(name, source)
             except QuireError as error:
                 problems.append(str(error))
 
@@ -138,14 +141,11 @@ class Catalogue:
             except QuireError as error:
                 problems.append(str(error))
 
-    def _playbooks(self) -> list[Path]:
-        return sorted((self._settings.workspace.folder / PLAYBOOKS).glob(f"*{SUFFIX}"))
-
     def _files(self) -> Iterator[Path]:
         folder = self._settings.workspace.folder
         yield from (folder / entry.path for entry in self._settings.pipelines.values())
         yield from (folder / PIPELINES).glob("*.yaml")
-        yield from self._playbooks()
+        yield from load_playbooks(self._settings).paths.values()
         yield from (folder / ".ai" / "directives").rglob("*.md")
         yield from (self._settings.user / ".ai" / "directives").rglob("*.md")
 
@@ -170,12 +170,16 @@ def _pipeline(one: Registered) -> Offered:
     return Offered(tool_name("pipeline", one.name), one.name, description, one.document, schema, required)
 
 
-def _playbook(path: Path, source: Source) -> Offered:
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
+
+
+def _playbook(name: str, source: Source) -> Offered:
+    """Under its whole name: the last part alone would mean another one when a file comes."""
     document = read(source)
     plan = document.runnable()
-    stem = path.name.removesuffix(SUFFIX) if path.name.endswith(SUFFIX) else path.stem
     description = plan.description or f"Runs the playbook {plan.title}."
-    tool = tool_name("playbook", stem)
+    tool = tool_name("playbook", name)
     return Offered(tool, plan.title, description, document, _declared(plan), _required(plan))
 
 

@@ -15,7 +15,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from quire.engine.ports import Model
-from quire.models.providers import HostedModel
+from quire.models.providers import HostedModel, Price
 from quire.models.retry import Retrying
 
 _HEADERS = frozenset(
@@ -23,7 +23,7 @@ _HEADERS = frozenset(
 )
 
 
-def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: bool) -> Model:
+def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float) -> Model:
     """`key` may be empty: then no authorization is sent at all."""
 
     def build(client: httpx2.AsyncClient) -> OpenAIChatModel:
@@ -31,7 +31,8 @@ def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: boo
         sdk = AsyncOpenAI(base_url=base_url, api_key=key or "none", http_client=client, max_retries=0)
         return OpenAIChatModel(name, provider=OpenAICompatibleProvider("compatible", openai_client=sdk))
 
-    return Retrying(HostedModel(spec, build, price="free" if free else "unknown", secrets=(key,) if key else ()))
+    price: Price = "free" if free else "unknown"
+    return Retrying(HostedModel(spec, build, price=price, secrets=(key,) if key else (), read_seconds=timeout))
 
 
 def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:

@@ -13,11 +13,13 @@ from pydantic_ai import exceptions as pai
 
 from quire.errors import ModelFailed
 from quire.models.retry import TransportFailed
+from quire.models.settings import TIMEOUT
 
 _SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 
-def failure_of(error: Exception, model: str, secrets: Iterable[str] = ()) -> ModelFailed:
+def failure_of(error: Exception, model: str, secrets: Iterable[str] = (), seconds: float = TIMEOUT) -> ModelFailed:
+    """`seconds` is how long the service was waited for."""
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
     said = _said(error, secrets)
     match error:
@@ -31,7 +33,8 @@ def failure_of(error: Exception, model: str, secrets: Iterable[str] = ()) -> Mod
             message = f"{model}: the provider failed{status}{said}"
             return TransportFailed(message, kind="server", retry_after=error.retry_after)
         case pai.ModelTimeoutError() | pai.ModelRequestTimeout() | TimeoutError():
-            return TransportFailed(f"{model}: no answer in time", kind="timeout")
+            waited = f"no answer in time: the timeout is {seconds:g} s ([models] timeout in quire.toml)"
+            return TransportFailed(f"{model}: {waited}", kind="timeout")
         case pai.ModelConnectionError() | ConnectionError():
             return TransportFailed(f"{model}: the connection failed{said}", kind="connection")
         case pai.ModelAuthenticationError():

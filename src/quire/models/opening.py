@@ -43,7 +43,7 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
         url, name = urldefrag(spec)
         if not name or not urlsplit(url).hostname:
             raise CannotStart(f"{spec}: say which model after a #, as in https://host/v1#NAME")
-        return _compatible(spec, name, ProviderSettings(url), environ)
+        return _compatible(spec, name, ProviderSettings(url), config, environ)
     if not name:
         raise CannotStart(f"{spec!r} names no model: a model is PROVIDER:NAME{_nearest(spec, config, environ)}")
     match provider:
@@ -54,9 +54,9 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
         case "local":
             return _local(name, environ)
     if provider in config.providers:
-        return _compatible(spec, name, config.providers[provider], environ)
+        return _compatible(spec, name, config.providers[provider], config, environ)
     if provider == "ollama":
-        return _ollama(spec, name, environ)
+        return _ollama(spec, name, config, environ)
     return _hosted(spec, provider, config, environ)
 
 
@@ -75,7 +75,9 @@ def _local(name: str, environ: Mapping[str, str]) -> Model:
     raise CannotStart(f"no model named {name} is here: {help_}")
 
 
-def _compatible(spec: str, name: str, settings: ProviderSettings, environ: Mapping[str, str]) -> Model:
+def _compatible(
+    spec: str, name: str, settings: ProviderSettings, config: ModelSettings, environ: Mapping[str, str]
+) -> Model:
     parts = urlsplit(settings.base_url)
     if parts.username or parts.password or parts.query:
         raise CannotStart(
@@ -86,22 +88,24 @@ def _compatible(spec: str, name: str, settings: ProviderSettings, environ: Mappi
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
     if settings.api_key_env and not key:
         raise CannotStart(f"{spec} needs a key: set {settings.api_key_env} in the environment")
-    return _openai_client_model(spec, name, settings.base_url, key, free=False)
+    timeout = config.timeout if settings.timeout is None else settings.timeout
+    return _openai_client_model(spec, name, settings.base_url, key, free=False, timeout=timeout)
 
 
-def _ollama(spec: str, name: str, environ: Mapping[str, str]) -> Model:
+def _ollama(spec: str, name: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
     base = environ.get("OLLAMA_BASE_URL") or f"{ollama_url(environ)}/v1"
     host = urlsplit(base).hostname or ""
     cloud = name.endswith("-cloud") or host == "ollama.com" or host.endswith(".ollama.com")
-    return _openai_client_model(spec, name, base, environ.get("OLLAMA_API_KEY", ""), free=not cloud)
+    key = environ.get("OLLAMA_API_KEY", "")
+    return _openai_client_model(spec, name, base, key, free=not cloud, timeout=config.timeout)
 
 
-def _openai_client_model(spec: str, name: str, base_url: str, key: str, *, free: bool) -> Model:
+def _openai_client_model(spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float) -> Model:
     try:
         from quire.models.compatible import compatible_model
     except ImportError:
         raise CannotStart(_NO_LIBRARY) from None
-    return compatible_model(spec, name, base_url, key, free=free)
+    return compatible_model(spec, name, base_url, key, free=free, timeout=timeout)
 
 
 def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
@@ -129,7 +133,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         return infer_model(spec, make)
 
     try:
-        return Retrying(HostedModel(spec, build, price="listed"))
+        return Retrying(HostedModel(spec, build, price="listed", read_seconds=config.timeout))
     except ImportError as error:
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:

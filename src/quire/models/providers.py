@@ -31,11 +31,11 @@ from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.conversation import BadArguments, Conversation
 from quire.models.failures import failure_of, refuses_request
+from quire.models.settings import TIMEOUT
 from quire.models.shapes import forcible
 from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
-READ_SECONDS = 120.0
 CHARACTERS_A_TOKEN = 3
 
 Price = Literal["free", "listed", "unknown"]
@@ -57,7 +57,7 @@ class HostedModel:
         *,
         price: Price,
         secrets: Iterable[str] = (),
-        read_seconds: float = READ_SECONDS,
+        read_seconds: float = TIMEOUT,
     ) -> None:
         self._name = name
         self._build = build
@@ -147,7 +147,7 @@ class HostedModel:
                 yield stream.get()
             return
         except Exception as error:
-            failure = failure_of(error, self._name, self._secrets)
+            failure = failure_of(error, self._name, self._secrets, self._read_seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised out here so that the library's exception, which holds the request, is not its context.

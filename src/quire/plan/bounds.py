@@ -24,11 +24,11 @@ from quire.plan.nodes import (
     Sequence,
     Step,
     Think,
-    Thread,
     Transform,
     UseTool,
     Work,
 )
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 
 ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
@@ -104,6 +104,9 @@ class Allowance:
 
 
 USUAL = Allowance()
+
+MAX_CALLS = 100
+"""Calls within calls that are followed; a run comes no deeper."""
 
 
 def bounds(
@@ -207,7 +210,7 @@ class _Counting:
         """Each document is counted once, however many call it. One that reaches itself is refused when it is loaded."""
         name = call.document
         plan = self.documents.get(name)
-        if plan is None or name in self.way:
+        if plan is None or name in self.way or len(self.way) == MAX_CALLS:
             return Bounds(_ANY, _ANY, _ANY, _ANY, (name,))
         if name not in self.done:
             self.way.append(name)

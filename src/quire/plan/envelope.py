@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from quire.plan.bounds import ToolsOf
-from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, Thread, UseTool
+from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, UseTool
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 
 

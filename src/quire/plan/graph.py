@@ -30,10 +30,10 @@ from quire.plan.nodes import (
     Sequence,
     Step,
     Think,
-    Thread,
     Transform,
     UseTool,
 )
+from quire.plan.thread import Thread
 
 Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
 LABEL_LIMIT = 80

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from quire.plan.thread import Thread
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
@@ -244,101 +245,6 @@ class Parallel:
     branches: tuple[tuple[str, Step], ...]
     collect: Step
     on_error: OnError
-
-
-@dataclass(frozen=True, slots=True)
-class Permission:
-    """A capability that a directive asks for, in its dotted form. `span` is where it stands."""
-
-    capability: str
-    span: Span = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
-    """`risk` is the tier that the author knows about: safe, write, elevated or unrestricted."""
-
-    risk: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """An input or an output of a directive. `type` is as written; `default` is text, None where there is none."""
-
-    name: str
-    type: str = "string"
-    required: bool = False
-    default: str | None = None
-    description: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class HookAction:
-    """What a hook asks for. `parameters` may hold `${…}` in their texts and in the item's id."""
-
-    primary: str
-    item_type: str
-    item_id: str
-    parameters: tuple[tuple[str, Value], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Hook:
-    """`condition` is in its JSON form: `{path, op, value}`, `{any: […]}`, `{all: […]}`, `{not: …}`; empty always holds.
-
-    `position` says where the text goes that a `thread_started` hook brings: `system`, `before` or `after`. `origin` is
-    the id of the directive, or the file, that declares the hook.
-    """
-
-    id: str
-    event: str
-    condition: Mapping[str, Value]
-    actions: tuple[HookAction, ...]
-    position: str = "before"
-    origin: str = ""
-    span: Span = NOWHERE
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Ids of knowledge items, by where their text goes; `suppress` are those that are left out everywhere."""
-
-    system: tuple[str, ...] = ()
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    suppress: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """An agent that follows a document: what one directive says by itself, before its ancestors are looked at.
-
-    `permissions_text` is the element as it stands in the file, for the model; `limits` holds the canonical names
-    (`turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth`, `duration_seconds`), those of `<cost>`
-    included. `body` is the text after the fence; `inside` the process and the criteria that stand in the fence, as text
-    with action elements written as calls.
-    """
-
-    name: str
-    version: str = ""
-    description: str = ""
-    category: str = ""
-    author: str = ""
-    extends: str = ""
-    permissions: tuple[Permission, ...] = ()
-    permissions_text: str = ""
-    acknowledged: tuple[Acknowledgement, ...] = ()
-    model: Mapping[str, str] = field(default_factory=dict)
-    limits: Mapping[str, Value] = field(default_factory=dict)
-    inputs: tuple[Parameter, ...] = ()
-    outputs: tuple[Parameter, ...] = ()
-    success: str = ""
-    failure: str = ""
-    hooks: tuple[Hook, ...] = ()
-    context: Context = Context()
-    body: str = ""
-    inside: str = ""
 
 
 Work: TypeAlias = Think | UseTool | Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel | Thread

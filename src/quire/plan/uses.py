@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quire.plan.nodes import Agent, Invoke, Plan, Think, Thread, UseTool
+from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.plan.thread import Thread
 
 OWN = "quire"
 """The connection of Quire's own tools, by which a playbook runs other documents as well."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from quire.engine.thread.limits import DEFAULTS
-from quire.plan.nodes import HookAction, Parameter
+from quire.plan.thread import HookAction, Parameter
 from quire.render.tables import paragraph, short, table
 from quire.render.text import one_line, visible
 from quire.runtime.survey import Capability, File, Layer, Placed, Survey

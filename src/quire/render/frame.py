@@ -84,6 +84,8 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
     if any(step.thread and not step.depth for step in progress.steps.values()):
         lines.append(Text(_used(progress), style="dim"))
         return [_fitting(line, width) for line in lines]
+    if not progress.steps:
+        return []  # A thread that came to no turn.
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import click
 
 from quire.plan.graph import condition
-from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, Thread, UseTool
+from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
+from quire.plan.thread import Thread
 from quire.render.tables import paragraph, short, table
 from quire.render.text import one_line, visible
 from quire.values import Value

@@ -10,7 +10,7 @@ from typing import TextIO
 
 from quire.engine.progress import Progress, StepView
 from quire.engine.records import Event
-from quire.engine.turns import CallView, call_number, turn_of
+from quire.engine.turns import CallView, call_number, thread_of, turn_of
 from quire.render.text import duration, fan_words, one_line, place
 from quire.render.turns import answered, called, hook_words, turn_title
 from quire.render.view import Talk, end_fan
@@ -36,7 +36,9 @@ class PlainView(Talk):
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
             self.say(f"  {event.label} {which} failed: {one_line(str(event.data.get('message', '')))}")
-        elif event.type in ("effect", "tool_told", "hook_action", "thread_ended"):
+        elif event.type == "hook_action":
+            self._show_hook(event)
+        elif event.type in ("effect", "tool_told", "thread_ended"):
             self._show_turn(event)
         elif step is not None and event.type == "step_started":
             self.pause()
@@ -53,11 +55,7 @@ class PlainView(Talk):
         if step is None or not step.thread:
             return
         indent = "  " * (step.depth + 1)
-        if event.type == "hook_action":
-            for hook in self._progress.threads[step.thread].hooks:
-                if hook.path == event.path:
-                    self.say(f"{indent}{one_line(hook_words(hook))}")
-        elif event.type == "tool_told":
+        if event.type == "tool_told":
             number = call_number(event.path, turn_of(event.path))
             call = step.calls.get(0 if number is None else number, CallView())
             mark = "!" if call.kind else "<"
@@ -72,6 +70,18 @@ class PlainView(Talk):
             self._write(f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})\n")
             for call in step.calls.values():
                 self.say(f"{indent}> {one_line(called(call))}")
+
+    def _show_hook(self, event: Event) -> None:
+        """Below its turn; before the first turn and after the last one beside them."""
+        path = thread_of(event.path)
+        step = self._progress.step_of(event.path)
+        within = step is not None and step.thread == path
+        depth = self._progress.depth_of(f"{path}/turn[1]")
+        if depth is None:
+            return
+        for hook in self._progress.threads[path].hooks:
+            if hook.path == event.path:
+                self.say(f"{'  ' * (depth + within)}{one_line(hook_words(hook))}")
 
     def say(self, line: str) -> None:
         self.pause()

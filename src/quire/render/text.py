@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 _TURN = re.compile(r"(?:^|.* )turn \d+")
+_EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
 
 def place(label: str) -> str:
-    """Where something happens, in a sentence: `step 3`, `turn 3`."""
+    """Where something happens, in a sentence: `step 3`, `turn 3`, `the start`."""
+    if edge := _EDGE.fullmatch(label):
+        return f"the {edge[2]}" + (f" of {one_line(edge[1])}" if edge[1] else "")
     return one_line(label) if _TURN.fullmatch(label) else f"step {one_line(label)}"
 
 

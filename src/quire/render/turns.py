@@ -17,7 +17,7 @@ ARGUMENT = 40
 RESULT = 100
 EVENT = 300
 _SHOWN_ARGUMENTS = 4
-_ADVICE = re.compile(r"; grant it with|, which the permissions at ")
+_ADVICE = re.compile(r"; grant it (?:with|to a new run)|, which the permissions at ")
 _NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 

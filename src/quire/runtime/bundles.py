@@ -10,10 +10,11 @@ from quire.engine.thread.hooks import injects, read_hooks_yaml
 from quire.engine.thread.start import check_risk
 from quire.errors import Refused
 from quire.models.tiers import thread_model
-from quire.plan.nodes import Hook, Thread
+from quire.plan.thread import Hook, Thread
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
-from quire.trust.risk import ProjectRisk, Tier, project_risk, tier_of
+from quire.trust.risk import project_risk
+from quire.trust.unsigned import require_granted
 from quire.workspace.items import Item, ItemType
 from quire.workspace.library import read_body, read_thread
 from quire.workspace.requests import HOOKS
@@ -41,6 +42,11 @@ class Gathering:
         self._model = model
         self._granted = granted
 
+    @property
+    def unsigned(self) -> bool:
+        """Whether something was let pass that nobody whom the user trusts has signed."""
+        return bool(self._items.warnings)
+
     def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
         """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
         cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
@@ -59,8 +65,9 @@ class Gathering:
         project = project_risk(self._settings.workspace.folder)
         asked = [one.capability for one in granting.permissions]
         risks = check_risk(asked, acknowledged, project, place)
-        if bundle.warnings and self._granted is not None:
-            require_granted(bundle.item_id, asked, self._granted, project)
+        if self.unsigned and self._granted is not None:
+            reasons = {one.risk: one.reason for one in acknowledged}
+            require_granted(bundle.item_id, asked, self._granted, project, reasons)
         return replace(bundle, warnings=(*bundle.warnings, *risks))
 
     def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
@@ -136,14 +143,3 @@ class Gathering:
         text = read_source(file).text
         hooks, problems = read_hooks_yaml(text, HOOKS)
         return hooks, text, tuple(problems)
-
-
-def require_granted(item_id: str, capabilities: Iterable[str], granted: Grants, project: ProjectRisk) -> None:
-    """Nobody vouches for a directive that is not signed: what is elevated in it, the user has to allow."""
-    for capability in capabilities:
-        tier = tier_of(capability, project)
-        if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not granted.covers(capability):
-            raise Refused(
-                f"{item_id} is not signed by anybody you trust, and {capability} is {tier.value}: "
-                f"sign it with quire sign, or allow it with --allow {capability}"
-            )

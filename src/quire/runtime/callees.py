@@ -12,11 +12,15 @@ from quire.engine.thread.bundle import Bundle
 from quire.errors import BadDocument
 from quire.plan.nodes import Call, Plan, Select, UseTool
 from quire.source import Source, read_source
+from quire.tools.builtin.specs import SPECS
+from quire.tools.registry import unknown
 from quire.trust.capabilities import ALIASES
 from quire.values import Value
+from quire.workspace.items import ItemType
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registry, read_pipelines
 from quire.workspace.playbooks import Playbooks
+from quire.workspace.spaces import Spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,13 @@ class Callees:
                 self._follow(callee.plan, found, (*way, name))
 
 
+def no_such(name: str, spaces: Spaces) -> str:
+    """The sentence about a name that no tool of Quire's own has, and no document."""
+    entries = [entry for kind in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+    names = [name for entry in entries for name in (entry.id, entry.name)]
+    return unknown("built-in tool and no document", name, dict.fromkeys([*SPECS, *names]))
+
+
 def read_directive(source: Source) -> Plan:
     from quire.formats.directive.lower import lower
     from quire.formats.directive.parse import parse
@@ -143,8 +154,13 @@ def called(plan: Plan) -> Iterator[str]:
                 yield from (call.document for _, call in step.work.cases)
                 if step.work.default:
                     yield step.work.default.document
-            case UseTool(connection=place, tool=tool) if place == BUILT_IN and tool not in _OWN:
+            case UseTool(connection=place, tool=tool) if place == BUILT_IN and not built_in(tool):
                 yield tool
 
 
+def built_in(tool: str) -> bool:
+    return tool in _OWN
+
+
 _OWN = {*ALIASES, *ALIASES.values(), "ask"}
+_KINDS: tuple[ItemType, ...] = ("pipeline", "playbook", "directive")

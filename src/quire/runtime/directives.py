@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,13 +14,15 @@ from quire.engine.thread.start import check_risk, set_up
 from quire.errors import CannotStart, Refused
 from quire.models import Choice
 from quire.models.tiers import thread_model
-from quire.plan.nodes import Plan, Thread
-from quire.runtime.bundles import Gathering, require_granted
+from quire.plan.nodes import Plan
+from quire.plan.thread import Thread
+from quire.runtime.bundles import Gathering
 from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk
 from quire.trust.trusted import TrustedKeys
+from quire.trust.unsigned import require_granted
 from quire.values import Value
 from quire.workspace.grants import reaching
 from quire.workspace.items import Item
@@ -77,7 +79,7 @@ class Directives:
         bundle = gathering.gather("", self.item(document))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
-        return self._started(bundle, given, limits, granted, gathering.keys)
+        return self._started(bundle, given, limits, granted, gathering)
 
     def again(
         self, bundle: Bundle, given: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
@@ -93,7 +95,7 @@ class Directives:
             bundle.hooks,
         ):
             raise Refused(f"the run comes from elsewhere, and {bundle.item_id} is not the same here: it does not go on")
-        return self._started(here, given, limits, granted, gathering.keys)
+        return self._started(here, given, limits, granted, gathering)
 
     def _started(
         self,
@@ -101,17 +103,18 @@ class Directives:
         given: Mapping[str, Value],
         limits: Mapping[str, Value],
         granted: Grants,
-        keys: Collection[str],
+        gathering: Gathering,
     ) -> Started:
         setup = set_up(bundle, given, PATH, overrides=limits)
         project, composed = project_risk(self._settings.workspace.folder), setup.composed
         asked = [one.capability for one in composed.capabilities]
         risks = check_risk(asked, composed.acknowledged, project, setup.declared)
-        if bundle.warnings:
-            require_granted(setup.id, asked, granted, project)
+        if gathering.unsigned:
+            reasons = {one.risk: one.reason for one in composed.acknowledged}
+            require_granted(setup.id, asked, granted, project, reasons)
         bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
-        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(keys)))
+        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 
     def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
         """For those who only look: raises as `start` does, and takes no risk into account."""

@@ -96,7 +96,7 @@ def _head(view: RunView) -> dict[str, Value]:
     from quire import __version__
 
     # A folder means something on its own machine only, and may say whose that is.
-    pins = {**view.pins.as_json(), "folder": None}
+    pins = {**view.pins.as_json(), "folder": None, "out": ""}
     return {"type": "run", "version": VERSION, "quire": __version__, "run": _row(view.row), "pins": pins}
 
 

@@ -278,5 +278,5 @@ def as_imported(row: RunRow) -> RunRow:
     """The row under which a run is kept that came from a file: nothing of it goes on, so it has ended somehow."""
     ended = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
     status = row.status if row.status in ended else Status.EXPIRED
-    pins = {**row.pins, "folder": None, "imported": {"status": str(row.status)}}
+    pins = {**row.pins, "folder": None, "out": "", "imported": {"status": str(row.status)}}
     return replace(row, status=status, expires_at=None, pins=cast("Mapping[str, Value]", pins))

@@ -31,13 +31,15 @@ FORKED = "run_forked"
 class Changes:
     """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
 
-    `budget` and `limits` hold for the whole new run; `allow` are grants that it has besides."""
+    `budget` and `limits` hold for the whole new run; `allow` are grants that it has besides. `out` is where its output
+    goes: that of the old run keeps its place."""
 
     sets: Mapping[str, Value] = field(default_factory=dict)
     model: str | None = None
     allow: tuple[str, ...] = ()
     budget: float | None = None
     limits: Mapping[str, Value] = field(default_factory=dict)
+    out: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         origin={"run": view.row.id, "step": place.label, "path": place.path},
         reply_to="",
         queue=runtime.queue,
+        out=changes.out,
         budget=pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
     )
@@ -187,6 +190,8 @@ async def _check_reached(
 ) -> None:
     """Walks what is taken over: it has to lead to the place. A mismatch is found here, not in the middle of a run."""
     led = await runtime.view_of(row, kept)
+    if place.first and not kept:
+        return  # All of it is new: a thread does things before its first turn, which no replay gets past.
     step = led.replay.progress.steps.get(place.path)
     # A sub-step is skipped when another arm was taken, a step of the document when none of its own was.
     unreached = ("pending", "skipped") if "/case[" in place.path else ("pending",)

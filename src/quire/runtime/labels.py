@@ -12,13 +12,16 @@ from quire.runtime.people import option_by_number
 
 _TURN = re.compile(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
 """A turn of a thread by its label, or by its path."""
+_BEFORE = re.compile(r"(?:.* )?start|(?:.*/)?thread/start/.*")
+"""What a thread may ask before its first turn, where it cannot stop."""
 
 
 def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
     """Raises `BadInputs` with everything that is wrong."""
     if plan.format == "directive":
         # Which turns there will be, and whether one of them asks, nobody knows before.
-        wrong = [label for label in (*breakpoints, *answers) if not _TURN.search(label)]
+        wrong = [label for label in breakpoints if not _TURN.search(label)]
+        wrong += [label for label in answers if not _TURN.search(label) and not _BEFORE.fullmatch(label)]
         if wrong:
             raise BadInputs([f"{label} is no step of a directive: its steps are turn 1, turn 2, …" for label in wrong])
         return

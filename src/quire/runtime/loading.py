@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from quire.engine.call_document import Opened
@@ -72,7 +72,4 @@ def open_document(text: str, setting: Setting) -> Opened:
         documents[name] = plan
         if bundle is not None:
             bundles[name] = bundle
-    return Opened(
-        str(loaded["name"]),
-        Setting(documents, setting.identity, setting.profiles, setting.repairs, setting.fan_out_depth, bundles),
-    )
+    return Opened(str(loaded["name"]), replace(setting, documents=documents, bundles=bundles))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from quire.engine.ask import unattended_answer
-from quire.engine.ports import People
+from quire.engine.ask import WrongAnswer, checked_answer, unattended_answer
+from quire.engine.ports import People, Present
 from quire.engine.records import Question
 
 
@@ -33,10 +33,31 @@ class GivenAnswers:
         self._others = others
 
     async def ask(self, question: Question, problem: str) -> str | None:
-        for name in (question.path, question.label):
-            if name in self._answers:
-                return option_by_number(question.kind, question.options, self._answers.pop(name))
+        name = self._name(question)
+        if name is not None:
+            return option_by_number(question.kind, question.options, self._answers.pop(name))
         return await self._others.ask(question, problem)
+
+    def is_here(self, question: Question) -> bool:
+        name = self._name(question)
+        if name is not None and _fits(question, self._answers[name]):
+            return False
+        return isinstance(self._others, Present) and self._others.is_here(question)
+
+    def overtaken(self, question: Question, value: str) -> None:
+        if isinstance(self._others, Present):
+            self._others.overtaken(question, value)
+
+    def _name(self, question: Question) -> str | None:
+        return next((name for name in (question.path, question.label) if name in self._answers), None)
+
+
+def _fits(question: Question, text: str) -> bool:
+    try:
+        checked_answer(question.kind, question.options, option_by_number(question.kind, question.options, text))
+    except WrongAnswer:
+        return False
+    return True
 
 
 def option_by_number(kind: str, options: Sequence[str], text: str) -> str:

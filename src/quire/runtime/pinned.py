@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from quire.documents import Document, read
+from quire.engine.call_document import opener
 from quire.engine.interpret import interpret
 from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Store
@@ -69,7 +70,7 @@ class Pinned:
 
     def _thread(self) -> Setup:
         from quire.engine.thread.interpret import PATH
-        from quire.engine.thread.start import set_up
+        from quire.engine.thread.start import Above, set_up
 
         pins, setting = self.pins, self.setting
         return set_up(
@@ -77,8 +78,7 @@ class Pinned:
             pins.inputs,
             PATH,
             overrides=pins.limits,
-            granted=Grants.of(pins.grants),
-            open_document=lambda text: open_document(text, setting),
+            above=Above(Grants.of(pins.grants), open_document=opener(setting)),
         )
 
 
@@ -101,7 +101,8 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
     if pins.bundle:
         bundles[""] = Bundle.of(await store.text(pins.bundle))
     profiles = _profiles(pins.profiles)
-    return Pinned(pins, document, Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles))
+    setting = Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles, open_document=open_document)
+    return Pinned(pins, document, setting)
 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:

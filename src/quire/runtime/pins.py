@@ -14,15 +14,17 @@ from quire.values import Value
 class Pins:
     """`document` is the sha256 of the text; `folder` is where its files are looked for.
 
-    `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` holds
-    until a resume names another. `callees` are the documents that this one can call, by name, with their hashes;
-    `profiles` the identities that its agents can have. `model` is empty where no step asks one. Whoever is
+    `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` and
+    `limits`, those of the outermost thread, are the user's own: `quire.runtime.agreed` has what was given since.
+    `callees` are the documents that this one can call, by name, with their hashes; `profiles` the identities that its
+    agents can have. `model` is empty where no step asks one. Whoever is
     named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`. `bundle` is the
     sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
-    the run's own model, whatever its directive says; `limits` are the user's own for the outermost thread. `origin`
+    the run's own model, whatever its directive says. `origin`
     says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
     a model that is asked in place of every other: requests go on naming those that they named. `queue` is
-    the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it.
+    the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it. `out` is
+    where its output was to be written when it was started.
     """
 
     document: str
@@ -50,6 +52,7 @@ class Pins:
     imported: Mapping[str, Value] = field(default_factory=dict)
     instead: str = ""
     queue: str = ""
+    out: str = ""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:

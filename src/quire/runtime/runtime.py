@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,8 @@ from quire.errors import BadInputs, NoSuchRun, RunState
 from quire.models import Choice
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
-from quire.runtime.callees import Callee, Callees
+from quire.runtime.agreed import agreed, record_of, with_given
+from quire.runtime.callees import Callee, Callees, built_in, no_such
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
 from quire.runtime.letters import letter_text
@@ -48,12 +49,14 @@ from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
 from quire.workspace.grants import default_grants
+from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registry as Pipelines
 from quire.workspace.pipelines import load_registry
 from quire.workspace.playbooks import load_playbooks
 from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
+from quire.workspace.spaces import Spaces
 
 if TYPE_CHECKING:
     from quire.runtime.directives import Directives
@@ -63,7 +66,7 @@ class Runtime:
     """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
 
     With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
-    so nobody looks for them here."""
+    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for."""
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class Runtime:
         identity: str = "default",
         repairs: int = 2,
         queue: str = "",
+        hand_over: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -84,6 +88,7 @@ class Runtime:
         self.identity = identity
         self.repairs = repairs
         self.queue = queue
+        self.hand_over = hand_over
         self._environ = os.environ if environ is None else environ
         self.models = Models(settings, self._environ, model)
         self._tools = tools
@@ -148,14 +153,13 @@ class Runtime:
         """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
 
         Whoever is `attached` learns of the end by this call, so that no letter is sent. `limits` are new ones for the
-        outermost thread.
+        outermost thread; they and a `budget` hold for the rest of the run.
         """
         row = await self.row(run)
         held = await self._pinned(row)
         if held.pins.imported:
             raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
-        pins = replace(held.pins, limits={**held.pins.limits, **(limits or {})})
-        held = replace(held, pins=pins)
+        pins = held.pins
         async with contextlib.AsyncExitStack() as stack:
             gate = self._gate(held.plans, self._grants(held.plan, pins), run)
             if isinstance(gate, Gate):
@@ -170,14 +174,18 @@ class Runtime:
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
             records = await self.store.effects(run)
+            before = agreed(pins, records)
+            held = replace(held, pins=with_given(before, limits or {}, budget))
             first = opening(row, records, held.walk, overrides or {}, self.clock.now())
+            if held.pins != before:
+                first = replace(first, effects=(*first.effects, record_of(held.pins, self.clock.now())))
             gone = set(first.supersede)
             records = [record for record in records if record.path not in gone]
             drive = Drive(
                 lease,
                 Journal([*records, *first.effects]),
                 ports,
-                self._terms(held.plan, pins, budget),
+                self._terms(held.plan, held.pins),
                 listen,
                 await self.store.answers(run),
                 lambda ended: () if attached else self._letters(row, pins, ended),
@@ -244,6 +252,7 @@ class Runtime:
     ) -> RunView:
         """The same for a run that has these records. `progress` makes what listens to the replay."""
         held = await self._pinned(row)
+        held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         thread = held.thread()
         replayed = replay(
@@ -266,11 +275,10 @@ class Runtime:
         depth = self.settings.spawn.max_pipeline_fan_out_depth
         return await read_pinned(self.store, row, repairs=self.repairs, fan_out_depth=depth)
 
-    def _terms(self, plan: Plan, pins: Pins, budget: float | None) -> Terms:
+    def _terms(self, plan: Plan, pins: Pins) -> Terms:
         runs = self.settings.runs
-        limit = pins.budget if budget is None else budget
         calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
-        return Terms(frozenset(pins.breakpoints), runs.expiry, limit, runs.on_uncertain, calls or None)
+        return Terms(frozenset(pins.breakpoints), runs.expiry, pins.budget, runs.on_uncertain, calls or None)
 
     def check_model(self, spec: str) -> None:
         """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
@@ -351,5 +359,7 @@ class Runtime:
         calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
         gate = self._gate([plan], default_grants(self.settings, options.allow))
         if calls and isinstance(gate, Gate):
+            missing = [call for call in calls if call[0] == BUILT_IN and not built_in(call[1])]
+            said = [no_such(tool, Spaces(self.settings)) for _, tool in missing]
             async with gate:
-                await gate.require(calls)
+                await gate.require([call for call in calls if call not in missing], said)

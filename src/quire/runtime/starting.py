@@ -77,6 +77,7 @@ async def prepare(
         one_model=one_model,
         limits=dict(options.limits),
         queue=runtime.queue,
+        out=options.out,
     )
     try:
         encode(values)

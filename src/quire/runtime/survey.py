@@ -20,7 +20,7 @@ from quire.models import Choice
 from quire.models.choose import DEFAULTS
 from quire.models.files import preferred_model
 from quire.models.tiers import thread_model
-from quire.plan.nodes import Hook, Thread
+from quire.plan.thread import Hook, Thread
 from quire.runtime.bundles import Gathering
 from quire.runtime.directives import Directives
 from quire.source import Source

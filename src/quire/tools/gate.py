@@ -17,6 +17,7 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
 from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
@@ -104,13 +105,15 @@ class Gate:
         """
         return list(dict.fromkeys(str(problem) for problem in await self._problems(calls)))
 
-    async def require(self, calls: Iterable[Target]) -> None:
-        """Raises `BadInputs` with all that `preflight` finds; `Denied` where nothing but permission is missing."""
+    async def require(self, calls: Iterable[Target], also: Sequence[str] = ()) -> None:
+        """Raises `BadInputs` with all that `preflight` finds; `Denied` where nothing but permission is missing.
+
+        `also` are problems that somebody else has found."""
         found = await self._problems(calls)
-        texts = list(dict.fromkeys(str(problem) for problem in found))
-        if found and all(isinstance(problem, Denied) for problem in found):
+        texts = list(dict.fromkeys([*also, *(str(problem) for problem in found)]))
+        if found and not also and all(isinstance(problem, Denied) for problem in found):
             raise Denied("\n".join(texts))
-        if found:
+        if texts:
             raise BadInputs(texts)
 
     async def prompt(self, server: str, name: str) -> str:
@@ -175,6 +178,10 @@ class Gate:
             place, tool = await self._names.resolve(tool)
         connection = self._registry.connection(place)
         identity = connection.tool_id(tool)
+        if place == BUILT_IN:
+            tool = NAMES.get(identity, tool)
+            # Which built-in tools there are is no secret, and looking starts nothing. Elsewhere leave comes first.
+            await self._registry.spec(place, tool)
         if place not in SELF_CHECKING and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
         if self._denies(identity):
@@ -268,7 +275,8 @@ def open_gate(
         built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
-    keys = [provider.api_key_env for provider in settings.models.providers.values() if provider.api_key_env]
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    keys = [name for name in named if name]
     redactor = Redactor(find_secrets(environ, settings.servers.values(), keys))
     registry = Registry({**connections, **scoped(grants)})
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))

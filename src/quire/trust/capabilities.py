@@ -46,13 +46,14 @@ _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in 
 """The name that people know a tool by."""
 
 RETURN = "directive_return"
-ALWAYS = (RETURN, "rye/agent/threads/internal/")
+ALWAYS = (RETURN, f"rye/agent/threads/{RETURN}", "rye/agent/threads/internal/")
 """What a thread may execute without any grant: an id, or the beginning of one."""
 
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
 _SEPARATORS = re.compile(r"[^A-Za-z0-9_]")
 _PLAIN = re.compile(r"[A-Za-z0-9_-]")
 _ODD = re.compile(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/-]")
+_ODD_IN_PATTERN = re.compile(r"%(?![0-9A-F]{2})|[^A-Za-z0-9_%/*-]")
 _FULL = re.compile(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
 
 
@@ -89,6 +90,11 @@ def capability(primary: Primary, item_type: str, item_id: str) -> str:
     """What is needed to do this with that item; an empty id (a query) needs the type alone."""
     head = f"rye.{primary}.{item_type}"
     return f"{head}.{_identity(item_type, item_id).replace('/', '.')}" if item_id else head
+
+
+def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
+    """The capability for an id in which `*` stands for any text: all that it matches."""
+    return _normal(f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +153,18 @@ class Grants:
         Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two
         that only overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
         """
-        mine = {pattern for pattern in self.patterns if parent._include(pattern)}
-        theirs = {pattern for pattern in parent.patterns if self._include(pattern)}
+        mine = {pattern for pattern in self.patterns if parent.includes(pattern)}
+        theirs = {pattern for pattern in parent.patterns if self.includes(pattern)}
         return Grants(frozenset(mine | theirs), self.declared)
 
-    def _include(self, pattern: str) -> bool:
+    def includes(self, pattern: str) -> bool:
         """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`."""
         return self.covers(pattern) and (not pattern.endswith(".*") or self.covers(pattern[:-2]))
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
         """Whether a request by a document goes through, with what is always allowed and what a query needs."""
+        if _climbs(item_id):
+            return False
         identity = _identity(item_type, item_id)
         if primary == "execute" and item_type == "tool" and _always(identity):
             return True
@@ -165,6 +173,11 @@ class Grants:
         needed = capability(primary, item_type, "")
         # A search of a type may see what any fetch of that type may see.
         return self.covers(needed) or (primary == "fetch" and needed in self._searched)
+
+    @property
+    def place(self) -> str:
+        """The file and the line where they are written down, without what bounds them besides."""
+        return self.declared.partition(",")[0]
 
     def has_any(self, primary: str) -> bool:
         """Whether any grant could be one for this kind of action."""
@@ -176,6 +189,8 @@ class Grants:
         """Raises `Denied` unless allowed, with the capability that is missing and the way to grant it."""
         if self.allows(primary, item_type, item_id):
             return
+        if _climbs(item_id):
+            raise Denied(f"permission denied: {item_id} is not an item's id: no part of it may be . or ..")
         needed = capability(primary, item_type, item_id)
         name = item_id or item_type
         why = f"{name} needs the capability {needed}"
@@ -210,6 +225,11 @@ def _bytes(text: str) -> str:
 def _identity(item_type: str, item_id: str) -> str:
     """Only tools have other names: a knowledge item called `shell` is just that."""
     return canonical(item_id) if item_type == "tool" else _ODD.sub(lambda found: _bytes(found.group()), item_id)
+
+
+def _climbs(item_id: str) -> bool:
+    """Whether an id leads out of the place that it begins with; no grant is meant for where that ends."""
+    return "." in item_id and not {".", ".."}.isdisjoint(item_id.split("/"))
 
 
 def _always(item_id: str) -> bool:

@@ -38,10 +38,15 @@ class Tier(StrEnum):
     def rank(self) -> int:
         return _RANKS[self]
 
+    @property
+    def meaning(self) -> str:
+        """What something of this tier does, in a few words."""
+        return _MEANING[self]
+
 
 _RANKS = {tier: rank for rank, tier in enumerate(Tier)}
 _MEANING = {
-    Tier.SAFE: "only looks, or signs what was validated",
+    Tier.SAFE: "only looks, asks you, or signs what was validated",
     Tier.WRITE: "changes files of the workspace",
     Tier.ELEVATED: "reaches out of the workspace, or starts programs",
     Tier.UNRESTRICTED: "everything that there is",
@@ -61,6 +66,7 @@ BUILT_IN = (
     Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.web.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.file-system.*", Tier.WRITE),
+    Rule("rye.execute.tool.ask", Tier.SAFE),
     Rule("rye.fetch.*", Tier.SAFE),
     Rule("rye.sign.*", Tier.SAFE),
 )
@@ -170,6 +176,6 @@ def _classed(capability: str, rules: Iterable[Rule]) -> Tier | None:
 def _message(capability: str, tier: Tier) -> str:
     effect = "that keeps the directive from starting" if tier is Tier.UNRESTRICTED else "nobody has acknowledged it"
     return (
-        f"the capability {capability} is {tier.value} ({_MEANING[tier]}), and {effect}; if it is meant, write "
+        f"the capability {capability} is {tier.value} ({tier.meaning}), and {effect}; if it is meant, write "
         f'<acknowledge risk="{tier.value}">why</acknowledge> into its <permissions>'
     )

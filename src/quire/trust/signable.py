@@ -37,7 +37,7 @@ class Signable:
         return self.kind in ("directive", "knowledge")
 
     def verify(self, text: str, trusted: TrustedKeys) -> Verdict:
-        return verify_text(text, self.kind, self.id, trusted, syntax=self.syntax, path=str(self.path))
+        return verify_text(text, self.kind, self.id, trusted, syntax=self.syntax, path=shown_path(self.path))
 
 
 def signable(path: Path, workspace: Path) -> Signable:
@@ -60,6 +60,20 @@ def signable(path: Path, workspace: Path) -> Signable:
     folder, whole = workspace.resolve(), path.parent.resolve() / path.name
     below = PurePath(whole.relative_to(folder)) if whole.is_relative_to(folder) else PurePath(whole.name)
     return Signable(path, "pipeline" if syntax == "yaml" else "playbook", below.as_posix(), syntax, below)
+
+
+def shown_path(path: Path) -> str:
+    """A path as people would type it where they are: from the current folder, if it is in there or in the `.ai` of the
+    project around it; else the whole one."""
+    try:
+        # Links stay as they are: the place at which an item is found is its name.
+        here, whole = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100
+    except OSError:
+        return str(path)
+    if whole.is_relative_to(here):
+        return str(whole.relative_to(here))
+    at = max((at for at, part in enumerate(whole.parts) if part == ".ai"), default=0)
+    return os.path.relpath(whole, here) if at and here.is_relative_to(Path(*whole.parts[:at])) else str(whole)
 
 
 def refuse_system(path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -34,6 +35,11 @@ _LIKE: dict[Syntax, re.Pattern[str]] = {
 _WITHIN = 200
 """How far into a line a signature must begin: the patterns above are not linear."""
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
+
+
+def digest_of(text: str) -> str:
+    """What stands for a text wherever it is vouched for. Line ends are LF in it, whatever a checkout makes of them."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

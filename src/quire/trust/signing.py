@@ -10,7 +10,6 @@ written after the key, and signed together with the hash. The time is for people
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -23,6 +22,7 @@ from quire.trust.keys import SigningKey
 from quire.trust.signature_line import (
     SignatureLine,
     Syntax,
+    digest_of,
     line_end,
     looks_signed,
     read_line,
@@ -87,7 +87,7 @@ def sign_text(
     syntax = syntax or _usual_syntax(kind)
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     body = without_signatures(body, syntax)
-    digest, label = _digest(_with_lf(body)), _label(kind, item_id)
+    digest, label = digest_of(_with_lf(body)), _label(kind, item_id)
     signature = spelled(key.sign(_message(digest, label)))
     time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     line = SignatureLine(time, digest, signature, key.key_id, label).write(syntax)
@@ -125,7 +125,7 @@ def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Sy
     rest = text.partition("\n")[2]
     if looks_signed(rest.lstrip("\n"), syntax):
         return Outcome.STACKED, line.key_id, ""
-    if _digest(rest) != line.digest:
+    if digest_of(rest) != line.digest:
         return Outcome.MODIFIED, line.key_id, ""
     if line.key_id in trusted.revoked:
         return Outcome.REVOKED, line.key_id, ""
@@ -171,10 +171,6 @@ def _usual_path(kind: Kind, item_id: str, syntax: Syntax) -> str:
 
 def _with_lf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _label(kind: Kind, item_id: str) -> str:

@@ -85,6 +85,20 @@ async def test_a_child_that_cannot_start_is_told_of(
     assert words in crew.results()[0]
 
 
+@pytest.mark.parametrize(
+    "permissions", ["*", "<execute><tool>rye.bash</tool></execute>"], ids=["too much risk", "nothing granted"]
+)
+async def test_a_child_that_cannot_start_takes_no_money_with_it(hire: Hire, permissions: str) -> None:
+    crew = await hire(
+        {"main": directive("main"), "child": directive("child", permissions=permissions)},
+        {"main": [calls(fork("child")), "ok"]},
+        cost=0.1,
+    )
+    ended = await crew.go(spend=0.55)
+    assert ended.status is Status.COMPLETED, ended.failure
+    assert crew.ended()["cost"]["spend"] == pytest.approx(0.2)
+
+
 async def test_spawns_and_depth_are_limits(hire: Hire) -> None:
     crew = await hire(
         {"main": directive("main"), "child": directive("child")},

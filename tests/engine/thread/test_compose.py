@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quire.engine.thread.compose import Composed, Granted, compose
 from quire.errors import BadInputs, CannotStart, Refused
-from quire.plan.nodes import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
+from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
 from quire.source import Span
 from quire.values import Value
 

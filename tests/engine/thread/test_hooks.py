@@ -17,7 +17,7 @@ from quire.engine.thread.hooks import (
     ordered,
     read_hooks_yaml,
 )
-from quire.plan.nodes import Hook, HookAction
+from quire.plan.thread import Hook, HookAction
 from quire.values import Value
 
 CONTEXT: dict[str, Value] = {

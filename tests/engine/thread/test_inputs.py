@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from quire.engine.thread.inputs import resolve_inputs
 from quire.errors import BadInputs
-from quire.plan.nodes import Parameter
+from quire.plan.thread import Parameter
 from quire.values import Value, encode
 
 json_values: st.SearchStrategy[Value] = st.recursive(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.engine.thread.returns import owed, return_tool, returned, returns_block
-from quire.plan.nodes import Parameter
+from quire.plan.thread import Parameter
 from quire.values import Value, encode
 
 OUTPUTS = (

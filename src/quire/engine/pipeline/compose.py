@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quire.engine.nesting import check_nesting
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.steps import Steps, run_step, run_steps
 from quire.engine.requests import Emit
@@ -51,6 +52,7 @@ def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
     callee = frame.setting.documents.get(work.document)
     if callee is None:
         raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)
+    check_nesting(prefix, path)
     stores = {name: frame.value(value, path) for name, value in work.passes}
     if callee.format != "pipeline":
         from quire.engine.call_document import call_document

@@ -18,7 +18,8 @@ _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 @dataclass(slots=True)
 class Frame:
-    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed.
+    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed. The stores
+    are one as well, as `ctx`: a step that keeps `ctx` must not see what later steps write.
 
     `bound` are `item` and `acc`; `near` are names that win over a store of the same name (branches and `errors` in a
     `collect`). `depth` counts the fans around.
@@ -26,7 +27,7 @@ class Frame:
 
     setting: Setting
     plan: Plan
-    stores: dict[str, Value]
+    stores: Mapping[str, Value]
     pipe: Value = None
     bound: Mapping[str, Value] = field(default_factory=dict)
     near: Mapping[str, Value] = field(default_factory=dict)
@@ -41,7 +42,10 @@ class Frame:
         fans: int = 0,
     ) -> Frame:
         """A scope of its own: what is written there is seen by nobody else."""
-        return Frame(self.setting, self.plan, dict(self.stores), pipe, bound or {}, near or {}, self.depth + fans)
+        return Frame(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
+
+    def write(self, name: str, value: Value) -> None:
+        self.stores = {**self.stores, name: value}
 
     def value(self, what: Formula | Literal, path: str) -> Value:
         if isinstance(what, Literal):

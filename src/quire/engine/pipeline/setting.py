@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quire.plan.nodes import Plan
 
 if TYPE_CHECKING:
+    from quire.engine.call_document import Opened
     from quire.engine.thread.bundle import Bundle
-    from quire.engine.thread.limits import Limits
-    from quire.engine.thread.purse import Purse
+    from quire.engine.thread.start import Above
 
 MAX_ITEMS = 10_000
 MAX_TURNS = 25
@@ -32,7 +32,8 @@ class Setting:
 
     `repairs` is how often a reply that does not fit its schema is sent back. `fan_out_depth` of 0 sets no limit.
 
-    `grants`, `purse` and `limits` are those of the thread that called, None where no thread did.
+    `above` is the thread that called, None where no thread did. `open_document` reads what a directive among the
+    callees loads when it runs.
     """
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -41,6 +42,5 @@ class Setting:
     repairs: int = 2
     fan_out_depth: int = 5
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
-    grants: tuple[str, ...] | None = None
-    purse: Purse | None = None
-    limits: Limits | None = None
+    above: Above | None = None
+    open_document: Callable[[str, Setting], Opened] | None = None

@@ -40,7 +40,7 @@ def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
     yield Emit("step_completed", path, step.label, head, {"output": value})
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, changed in overrides.items():
-        frame.stores[name] = changed
+        frame.write(name, changed)
         yield Emit("store", path, step.label, live={"name": name, "value": changed}, kept=False)
     return value
 
@@ -49,5 +49,5 @@ def run_step(step: Step, path: str, frame: Frame) -> Steps:
     """One step in its frame: its value, which also goes to its store."""
     value = yield from RUNNERS[type(step.work)](step, step.work, path, frame)
     if step.capture is not None:
-        frame.stores[step.capture.name] = value
+        frame.write(step.capture.name, value)
     return value

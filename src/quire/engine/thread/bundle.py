@@ -12,7 +12,7 @@ from typing import cast
 
 from quire.engine.thread.hooks import read_hooks_yaml
 from quire.errors import BadDocument
-from quire.plan.nodes import Hook, Thread
+from quire.plan.thread import Hook, Thread
 from quire.source import Source
 from quire.values import Value, decode, encode
 

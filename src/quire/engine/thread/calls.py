@@ -19,6 +19,7 @@ from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
 from quire.engine.thread.purse import Purse, SharedPurse
 from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
+from quire.engine.thread.start import Above
 from quire.engine.thread.told import Told, at_once, failed, guarded
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
@@ -214,10 +215,18 @@ class Calls:
         others = [plan.format for plan in opened.setting.documents.values()]
         if self.untrusted and (which.startswith("pipeline:") or set(others) != {"playbook"}):
             raise _floor()
-        grants, purse = self.setup.grants, SharedPurse(self.setup.purse)
-        setting = replace(opened.setting, grants=grants, purse=purse, limits=self.setup.limits)
+        held, purse = self.setup, SharedPurse(self.setup.purse)
+        above = Above(
+            Grants.of(held.grants),
+            held.limits,
+            purse,
+            depth=held.depth + 1,
+            declared=held.declared,
+            untrusted=self.untrusted,
+        )
+        setting = replace(opened.setting, above=above)
         try:
-            walk = confined(call_document(opened.name, given, f"{path}/", path, setting), grants, purse)
+            walk = confined(call_document(opened.name, given, f"{path}/", path, setting), held.grants, purse)
             try:
                 output = yield from walk
             except StepFailed:

@@ -6,19 +6,18 @@ capabilities, not its limits, not its money, which is set aside for it before it
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
-from quire.engine.thread.bundle import Bundle, BundleResolver
-from quire.engine.thread.compose import compose
-from quire.engine.thread.limits import Cost, resolve_limits, spawn_refused
+from quire.engine.thread.bundle import Bundle
+from quire.engine.thread.limits import Cost, spawn_refused
 from quire.engine.thread.purse import Purse
-from quire.engine.thread.setup import FORK, Setup, place_of
+from quire.engine.thread.setup import FORK, Setup
+from quire.engine.thread.start import Above, set_up
 from quire.engine.thread.told import at_once, went_well
-from quire.errors import QuireError, StepFailed
+from quire.errors import Denied, QuireError, StepFailed
 from quire.trust.capabilities import Grants
 from quire.trust.risk import assess
 from quire.values import Value
@@ -113,7 +112,7 @@ class Children:
         try:
             bundle = Bundle.of(text)
             about.check(bundle.item_id)
-            child = replace(self._child(bundle, given, overrides, path, share), untrusted=about.untrusted)
+            child = self._child(bundle, given, overrides, f"{path}/thread", share, about.untrusted)
         except StepFailed:
             raise
         except QuireError as error:
@@ -174,35 +173,38 @@ class Children:
         raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")
 
     def _child(
-        self, bundle: Bundle, given: Mapping[str, Value], overrides: Mapping[str, Value], path: str, share: float
+        self,
+        bundle: Bundle,
+        given: Mapping[str, Value],
+        overrides: Mapping[str, Value],
+        path: str,
+        share: float,
+        untrusted: bool,
     ) -> Setup:
         parent = self._setup
-        composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
-        own = [granted.capability for granted in composed.capabilities]
-        theirs = Grants.of(parent.grants)
-        grants = Grants.of(own).narrow(theirs) if own else theirs
-        if not grants.patterns:
+        above = Above(
+            Grants.of(parent.grants),
+            parent.limits,
+            parent.purse,
+            share,
+            parent.depth + 1,
+            parent.declared,
+            untrusted,
+            parent.open_document,
+        )
+        try:
+            child = set_up(bundle, given, path, overrides=overrides, above=above)
+        except Denied:
             raise StepFailed(
                 f"no capabilities: nothing that {bundle.item_id} asks for is granted to the thread that starts it",
                 kind="denied",
-            )
-        risk = assess(own, [one.risk for one in composed.acknowledged])
+            ) from None
+        composed = child.composed
+        risk = assess([one.capability for one in composed.capabilities], [one.risk for one in composed.acknowledged])
         if risk.outcome == "block":
+            child.purse.close()
             raise StepFailed("; ".join(risk.messages), kind="denied")
-        limits = resolve_limits(composed.limits_declared, overrides, parent.limits)
-        purse = Purse(math.inf if limits.spend is None else limits.spend, parent.purse, share)
-        return Setup(
-            id=bundle.item_id,
-            path=f"{path}/thread",
-            composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
-            grants=tuple(sorted(grants.patterns)),
-            limits=limits,
-            purse=purse,
-            model=bundle.model,
-            depth=parent.depth + 1,
-            declared=place_of(bundle, composed, parent.declared),
-            open_document=parent.open_document,
-        )
+        return child
 
     def _named(self, arguments: Mapping[str, Value]) -> list[str]:
         asked = arguments.get("thread_ids", arguments.get("thread_id"))

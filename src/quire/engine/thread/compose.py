@@ -16,7 +16,7 @@ from quire.engine.thread.messages import closing_words, directive_element, joine
 from quire.engine.thread.returns import returns_block
 from quire.errors import CannotStart
 from quire.formats.directive.interpolate import fill
-from quire.plan.nodes import Acknowledgement, Hook, Parameter, Thread
+from quire.plan.thread import Acknowledgement, Hook, Parameter, Thread
 from quire.source import NOWHERE, Span
 from quire.values import Value
 

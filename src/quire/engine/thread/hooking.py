@@ -15,7 +15,7 @@ from quire.engine.thread.hooks import filled_action, holds, injects
 from quire.engine.thread.limits import MOST
 from quire.engine.thread.setup import CONTROL, Setup
 from quire.errors import Denied, StepFailed
-from quire.plan.nodes import Hook, HookAction
+from quire.plan.thread import Hook, HookAction
 from quire.trust.capabilities import Grants, Primary, canonical
 from quire.values import Value
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from quire.formats.directive.interpolate import as_text
 from quire.formats.directive.patterns import compiled
-from quire.plan.nodes import Hook, HookAction
+from quire.plan.thread import Hook, HookAction
 from quire.source import Source
 from quire.values import Value, clean
 

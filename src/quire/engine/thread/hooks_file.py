@@ -10,7 +10,7 @@ from quire.formats import yaml
 from quire.formats.directive.interpolate import as_text
 from quire.formats.directive.patterns import compiled
 from quire.formats.directive.words import POSITIONS, PRIMARIES
-from quire.plan.nodes import Hook, HookAction
+from quire.plan.thread import Hook, HookAction
 from quire.source import Source
 from quire.values import Value
 

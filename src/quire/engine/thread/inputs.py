@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from quire.diagnostics import nearest
 from quire.errors import BadInputs
-from quire.plan.nodes import Parameter
+from quire.plan.thread import Parameter
 from quire.values import InvalidValue, Value, clean, decode, encode
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")

@@ -34,6 +34,7 @@ from quire.engine.thread.messages import nudge
 from quire.engine.thread.returns import owed, return_tool, returned
 from quire.engine.thread.setup import Ending, Setup
 from quire.engine.thread.told import Told, at_once, failed
+from quire.engine.turns import END, START
 from quire.errors import StepFailed
 from quire.trust.capabilities import RETURN
 from quire.values import Value, encode
@@ -68,6 +69,7 @@ class _Following:
         self.account = Account(setup.limits, setup.purse)
         self.messages = [Message("user", self.composed.message)]
         self.turn = 0
+        self._over = False
         self._nudges = 0
         self._same = 0
         self._letters = 0
@@ -96,6 +98,7 @@ class _Following:
         ending = replace(ending, closing=closing or None, cost=self.account.cost, outside=self.calls.untrusted)
         context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
         if ending.success:
+            self._over = True
             yield from self._fire("after_complete", f"{self.setup.path}/end", context)
         yield Emit("thread_ended", self.setup.path, "", {"thread": self.setup.id, **ending.as_value()})
         return ending
@@ -124,7 +127,9 @@ class _Following:
 
     @property
     def _label(self) -> str:
-        return f"turn {self.turn}" if not self.setup.depth else f"{self.setup.id} turn {self.turn}"
+        """Before the first turn and after the last one a thread is at no turn."""
+        here = END if self._over else f"turn {self.turn}" if self.turn else START
+        return here if not self.setup.depth else f"{self.setup.id} {here}"
 
     def _offer(self) -> Steps:
         found: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
@@ -332,7 +337,7 @@ class _Following:
             "inputs": dict(self.composed.inputs),
             **(more or {}),
         }
-        return (yield from self.hooks.fire(event, where, self._label if self.turn else "", context))
+        return (yield from self.hooks.fire(event, where, self._label, context))
 
     def _hook_directive(self, item_id: str, given: Mapping[str, Value], path: str) -> Steps:
         told = yield from self.calls.run_directive(item_id, given, path, self._label, self.account.cost)

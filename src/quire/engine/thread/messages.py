@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quire.engine.thread.returns import escaped
-from quire.plan.nodes import Parameter
+from quire.plan.thread import Parameter
 from quire.trust.capabilities import RETURN
 
 START = "Carry out the directive above now: work through it step by step, with the tools that you are offered."

@@ -9,7 +9,7 @@ from typing import Literal
 from quire.diagnostics import nearest
 from quire.engine.requests import Offered
 from quire.engine.thread.inputs import converted, kind_of
-from quire.plan.nodes import Parameter
+from quire.plan.thread import Parameter
 from quire.trust.capabilities import RETURN
 from quire.values import Value
 

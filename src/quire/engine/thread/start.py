@@ -4,23 +4,43 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from quire.engine.thread.bundle import Bundle, BundleResolver
 from quire.engine.thread.compose import Composed, compose
-from quire.engine.thread.limits import resolve_limits
+from quire.engine.thread.limits import Limits, resolve_limits
 from quire.engine.thread.purse import Purse
 from quire.engine.thread.setup import Setup, place_of
 from quire.errors import Denied, Refused
-from quire.plan.nodes import Acknowledgement
+from quire.plan.thread import Acknowledgement
 from quire.trust.capabilities import Grants
 from quire.trust.risk import NOTHING, ProjectRisk, assess
 from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.call_document import Opened
-    from quire.engine.pipeline.setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """What a thread stands under: the thread that starts it, the document that calls it, or the run alone.
+
+    Of `grants`, `limits` and `purse` it never has more. `share` is the part of the purse that it may take at most,
+    `depth` the number of its parents, `declared` where the grants are written down.
+    """
+
+    grants: Grants | None = None
+    limits: Limits | None = None
+    purse: Purse | None = None
+    share: float = 1.0
+    depth: int = 0
+    declared: str = ""
+    untrusted: bool = False
+    open_document: Callable[[str], Opened] | None = None
+
+
+NOBODY = Above()
 
 
 def set_up(
@@ -29,21 +49,13 @@ def set_up(
     path: str,
     *,
     overrides: Mapping[str, Value] | None = None,
-    caller: Setting | None = None,
-    granted: Grants | None = None,
-    open_document: Callable[[str], Opened] | None = None,
+    above: Above = NOBODY,
 ) -> Setup:
-    """Raises `CannotStart` for wrong inputs and broken chains, `Refused` where it may not run.
-
-    `caller` is who calls it from within a run; `granted` bounds what the outermost thread of a run may do.
-    """
+    """Raises `CannotStart` for wrong inputs and broken chains, `Refused` where it may not run."""
     composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
-    bounding = granted
-    if caller is not None and caller.grants is not None:
-        bounding = Grants.of(caller.grants)
-    grants = narrowed(composed, bounding)
-    limits = resolve_limits(composed.limits_declared, overrides or {}, caller.limits if caller else None)
-    purse = Purse(math.inf if limits.spend is None else limits.spend, caller.purse if caller else None)
+    grants = narrowed(composed, above.grants)
+    limits = resolve_limits(composed.limits_declared, overrides or {}, above.limits)
+    purse = Purse(math.inf if limits.spend is None else limits.spend, above.purse, above.share)
     return Setup(
         id=bundle.item_id,
         path=path,
@@ -52,8 +64,10 @@ def set_up(
         limits=limits,
         purse=purse,
         model=bundle.model,
-        declared=place_of(bundle, composed),
-        open_document=open_document,
+        depth=above.depth,
+        declared=place_of(bundle, composed, above.declared),
+        untrusted=above.untrusted,
+        open_document=above.open_document,
     )
 
 

@@ -106,7 +106,7 @@ class BuiltInConnection:
         def signs(directive: str) -> bool:
             return self._grants.allows("sign", "directive", directive)
 
-        return Protection(self._reach.folders, self._asking, signs)
+        return Protection(self._reach.folders, self._asking, signs, self._grants.place)
 
     @cached_property
     def _places(self) -> Places:

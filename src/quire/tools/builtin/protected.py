@@ -41,12 +41,14 @@ def fold(name: str) -> str:
 class Protection:
     """`granted` are folders that the user opened, `asking` those that need it besides the usual ones.
 
-    `signs` says whether the run may sign the directive of an id: whoever may sign it may also write it.
+    `signs` says whether the run may sign the directive of an id: whoever may sign it may also write it. `declared` is
+    where the permissions of the directive that writes stand; empty where no directive does.
     """
 
     granted: frozenset[str] = frozenset()
     asking: frozenset[str] = frozenset()
     signs: Callable[[str], bool] = lambda directive: False
+    declared: str = ""
 
     def require(self, parts: Sequence[str]) -> None:
         """Raises `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
@@ -56,7 +58,7 @@ class Protection:
         if folder and not self._may_sign(parts):
             raise Denied(
                 f"permission denied: writing {'/'.join(parts)} needs a grant for the folder {folder}; "
-                f"grant it with --allow file__write={folder}, or under [tools] allow in the quire.toml of your space"
+                + self._advice(parts, folder)
             )
 
     def is_closed(self, parts: Sequence[str]) -> bool:
@@ -107,11 +109,34 @@ class Protection:
         path = "/".join(folded)
         return "" if found and any(_within(path, one) for one in self.granted) else found
 
+    def _advice(self, parts: Sequence[str], folder: str) -> str:
+        grant = f"--allow file__write={folder}"
+        if not self.declared:
+            return f"grant it with {grant}, or under [tools] allow in the quire.toml of your space"
+        directive = _directive(parts)
+        if not directive:
+            return new_run_with(grant)
+        element = f"<sign><directive>{directive}</directive></sign>"
+        # Who may sign what it writes needs no grant of the user's: that is the way for an author.
+        return f"{new_run_with(grant)}, or write {element} into the permissions at {self.declared} and sign that again"
+
     def _may_sign(self, parts: Sequence[str]) -> bool:
-        folded = [fold(part) for part in parts]
-        if folded[:2] != [".ai", "directives"] or len(parts) < 3 or not folded[-1].endswith(".md"):
-            return False
-        return self.signs("/".join(parts[2:])[: -len(".md")])
+        directive = _directive(parts)
+        return bool(directive) and self.signs(directive)
+
+
+def new_run_with(grant: str) -> str:
+    """The advice to whom a directive was refused what its permissions cannot give: a run keeps the grants of its start,
+    so going on with it does not help."""
+    return f"grant it to a new run with {grant}"
+
+
+def _directive(parts: Sequence[str]) -> str:
+    """The id of the directive that a file of the project is; empty for any other file."""
+    folded = [fold(part) for part in parts]
+    if folded[:2] != [".ai", "directives"] or len(parts) < 3 or not folded[-1].endswith(".md"):
+        return ""
+    return "/".join(parts[2:])[: -len(".md")]
 
 
 def _within(path: str, folder: str) -> bool:

@@ -113,16 +113,16 @@ class ItemsConnection:
 
     def _to_copy(self, space: SpaceName) -> Files:
         """The files of a space as the file tools write them: into `.ai` only by grant."""
+        from quire.tools.builtin.protected import new_run_with
         from quire.workspace.grants import reach_of
 
         folders = reach_of(self._grants).folders
         if space == "user":
             # The user's grants of folders speak of the workspace; this one has a name of its own.
             if USER_FOLDER not in folders:
-                raise Denied(
-                    "permission denied: copying into your own space needs a grant; "
-                    f"grant it with --allow file__write={USER_FOLDER}"
-                )
+                grant = f"--allow file__write={USER_FOLDER}"
+                how = new_run_with(grant) if self._grants.declared else f"grant it with {grant}"
+                raise Denied(f"permission denied: copying into your own space needs a grant; {how}")
             return self._files(space, frozenset({".ai"}))
         return self._files(space, folders)
 
@@ -141,4 +141,5 @@ class ItemsConnection:
         if space == "user":
             self._settings.user.mkdir(parents=True, exist_ok=True)
             return Files(Places(self._settings.user), Protection(folders))
-        return Files(Places(self._settings.workspace.folder, [self._settings.user]), Protection(folders, signs=signs))
+        protection = Protection(folders, signs=signs, declared=self._grants.place)
+        return Files(Places(self._settings.workspace.folder, [self._settings.user]), protection)

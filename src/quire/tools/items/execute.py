@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from quire.engine.thread.inputs import resolve_inputs
 from quire.errors import BadInputs, ToolFailed
-from quire.plan.nodes import Thread
+from quire.plan.thread import Thread
 from quire.tools.items.answers import error, item_type_of, missing
 from quire.tools.registry import Arguments, ToolSpec
 from quire.trust.capabilities import Grants

@@ -1,0 +1,18 @@
+"""How deep documents may call each other.
+
+Each call waits on Python's stack for the one that it made. A chain that is too long for it must fail its step, and at
+the same place in every process that replays the run, however much of the stack is taken there.
+"""
+
+from __future__ import annotations
+
+from quire.errors import StepFailed
+
+MAX_LEVELS = 200
+"""Parts of a path: a call takes two of them, an iteration of a fold one."""
+
+
+def check_nesting(prefix: str, path: str) -> None:
+    """Raises when the steps of a callee, whose paths begin with `prefix`, would stand too deep."""
+    if prefix.count("/") > MAX_LEVELS:
+        raise StepFailed("the calls are nested too deep", kind="depth", path=path)

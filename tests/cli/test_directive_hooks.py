@@ -1,0 +1,192 @@
+"""Hooks of a directive as a person sees them: as lines, in questions, and when one of them has ended the run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.directive_project import call, put_script, sign_all, write_directives
+
+from quire.cli import main
+
+Said = Callable[[], tuple[str, str]]
+CONTROL = "rye/agent/threads/internal/control"
+FILE = ".ai/directives/project/hooked.md"
+SCRIPTED = ("--script", "replies.json")
+HOOKED = """# Hooked
+
+```xml
+<directive name="hooked" version="1.0.0">
+  <metadata>
+    <description>Do something under hooks</description>
+    <category>project</category>
+    <author>team</author>
+    <model tier="low" />
+    <hooks>%s</hooks>
+    <permissions><execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+      <acknowledge risk="elevated">Starts a helper</acknowledge></permissions>
+  </metadata>
+  <inputs><input name="how" default="well">How</input></inputs>
+  <outputs><output name="x">x</output></outputs>
+</directive>
+```
+
+<process><step name="one">Do it.</step></process>
+"""
+
+
+def hook(name: str, event: str, how: str, **parameters: str) -> str:
+    """A hook that writes a file, or decides where it has an `action`, when the input says so."""
+    item = CONTROL if "action" in parameters else "rye/file-system/write"
+    given = "".join(f'<param name="{key}">{value}</param>' for key, value in parameters.items())
+    condition = f'<condition path="inputs.how" op="eq" value="{how}" />' if how else ""
+    action = f'<action primary="execute" item_type="tool" item_id="{item}">{given}</action>'
+    return f'<hook id="{name}" event="{event}">{condition}{action}</hook>'
+
+
+HOOKS = (
+    hook("begun", "thread_started", "", path="begun.txt", content="b"),
+    hook("sure", "thread_started", "asking", action="escalate", message="really?"),
+    hook("never", "thread_started", "never", action="fail"),
+    hook("far", "after_step", "far", action="fail", message="too far"),
+    hook("strict", "error", "strictly", action="abort"),
+    hook("done", "after_complete", "", path="done.txt", content="d"),
+)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
+
+
+@pytest.fixture(autouse=True)
+def project(workspace: Path) -> Path:
+    write_directives(workspace)
+    (workspace / FILE).write_text(HOOKED % "".join(HOOKS))
+    sign_all(workspace)
+    put_script(
+        workspace,
+        {"tool_calls": [call("rye_file_system_read", path="missing.txt")]},
+        {"tool_calls": [call("directive_return", x="1")]},
+    )
+    return workspace
+
+
+def run(how: str, *more: str) -> int:
+    return main(["run", "hooked", "-i", f"how={how}", *SCRIPTED, *more])
+
+
+def test_hooks_before_the_first_turn_and_after_the_last_are_lines(said: Said) -> None:
+    assert run("well") == 0
+    lines = [line.partition(" (")[0] for line in said()[1].splitlines()[1:]]
+    assert lines == [
+        'hook begun on thread_started: rye/file-system/write path="begun.txt" content="b"',
+        "[turn 1]",
+        '  > rye/file-system/read path="missing.txt"',
+        "  ! rye/file-system/read failed: missing.txt: no such file or directory",
+        "[turn 2]",
+        '  > directive_return x="1"',
+        'hook done on after_complete: rye/file-system/write path="done.txt" content="d"',
+    ]
+
+
+def test_hooks_of_a_child_are_indented_with_it(said: Said, project: Path) -> None:
+    put_script(
+        project,
+        {"tool_calls": [call("rye_agent_threads_thread_directive", directive_id="project/hooked", inputs={})]},
+        {"tool_calls": [call("directive_return", x="inner")]},
+        {"tool_calls": [call("directive_return", x="outer")]},
+    )
+    assert run("far") == 3, "the hook of the parent, after the turn that started the child"
+    lines = [line.partition(" (")[0] for line in said()[1].splitlines()]
+    inner = lines.index("  [project/hooked turn 1]")
+    assert lines[inner - 1] == '  hook begun on thread_started: rye/file-system/write path="begun.txt" content="b"'
+    assert lines[inner + 2] == '  hook done on after_complete: rye/file-system/write path="done.txt" content="d"'
+    assert any(line.startswith("  hook far on after_step: ") for line in lines)
+
+
+@pytest.mark.parametrize(("answer", "code"), [("yes", 0), ("no", 3)])
+def test_a_question_before_the_first_turn_is_at_the_start(said: Said, answer: str, code: int) -> None:
+    assert run("asking") == 4
+    err = said()[1]
+    assert "the start (project/hooked) asks: project/hooked waits: really?" in err and "turn 0" not in err
+    assert main(["inbox", "--json"]) == 0
+    (question,) = json.loads(said()[0])
+    assert question["step"] == "start"
+    assert main(["runs", "last"]) == 0
+    assert "awaiting input at the start\n" in said()[0]
+    assert main(["answer", "last", "start", answer, "-q"]) == code
+
+
+def test_it_can_be_answered_beforehand(said: Said) -> None:
+    assert run("asking", "-q", "--answer", "start=yes") == 0
+    said()
+    assert run("asking", "-q", "--break", "start") == 2
+    assert "start is no step of a directive" in said()[1]
+
+
+@pytest.mark.parametrize(
+    ("how", "failed", "named", "command"),
+    [
+        ("far", "turn 1: too far", "far (on after_step)", '--from "turn 1" [--set NAME=VALUE], to do that again'),
+        ("strictly", "turn 1: missing.txt: no such file", "strict (on error)", '--from "turn 1" [--set NAME=VALUE]'),
+        ("never", "the start: a hook kept", "never (on thread_started)", '--from "turn 1" --set NAME=VALUE, to begin'),
+    ],
+)
+def test_a_run_that_a_hook_ended_says_what_helps(said: Said, how: str, failed: str, named: str, command: str) -> None:
+    """And that is tried: a resume fails again, a fork with another input does not."""
+    assert run(how, "-q") == 3
+    first, second, third, last = said()[1].splitlines()
+    assert first.startswith(f"failed at {failed}")
+    assert second == f"the hook {named} ended it, and would again after a resume; what helps:"
+    assert third.startswith("  quire fork ") and command in third
+    assert last == f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed"
+    assert main(["runs", "last"]) == 0
+    assert said()[1].splitlines() == [second, third, last]
+    assert main(["resume", "last", "-q"]) == 3
+    assert said()[1].splitlines() == [first, second, third, last]
+    run_id = third.split()[2]
+    assert main(["fork", run_id, "--from", "turn 1", "--set", "how=well", "-q"]) == 0
+    assert json.loads(said()[0]) == {"x": "1"}
+
+
+def test_a_playbook_whose_directive_a_hook_ended_is_forked_from_its_step(said: Said, project: Path) -> None:
+    text = '# P\n\n## STEP 1: A\n\nGo.\n\n## STEP 2: B\n\n@tool(quire, "project/hooked", {"how": "far"})\n'
+    (project / "p.playbook.md").write_text(text)
+    put_script(project, "gone", {"tool_calls": [call("rye_file_system_read", path="missing.txt")]})
+    assert main(["run", "p.playbook.md", "-q", *SCRIPTED]) == 3
+    err = said()[1]
+    assert "the hook far (on after_step) ended it" in err and ' --from "2" ' in err and "quire resume" not in err
+
+
+def test_a_directive_that_decides_for_a_hook_may_decide_otherwise(said: Said, project: Path) -> None:
+    judge = HOOKED.replace('"hooked"', '"judge"').replace('name="x"', 'name="action"') % ""
+    (project / ".ai" / "directives" / "project" / "judge.md").write_text(judge)
+    asks = (
+        '<hook id="asks" event="after_step"><action primary="execute" item_type="directive" item_id="project/judge" />'
+    )
+    allowed = "<directive>project/judge</directive></execute>"
+    (project / FILE).write_text((HOOKED % f"{asks}</hook>").replace("</execute>", allowed))
+    sign_all(project)
+    work = {"tool_calls": [call("rye_file_system_read", path="missing.txt")]}
+    put_script(project, work, {"tool_calls": [call("directive_return", action="fail")]})
+    assert run("well", "-q") == 3
+    assert "to try again from there: quire resume" in said()[1]
+
+
+def test_without_inputs_and_turns_only_a_change_helps(said: Said, project: Path) -> None:
+    text = HOOKED % hook("never", "thread_started", "", action="fail")
+    start, end = text.index("  <inputs>"), text.index("  <outputs>")
+    (project / FILE).write_text(text[:start] + text[end:])
+    sign_all(project)
+    assert main(["run", "hooked", "-q", *SCRIPTED]) == 3
+    assert said()[1].splitlines()[1:] == [
+        "the hook never (on thread_started) ended it, and would again after a resume; what helps:",
+        f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed",
+    ]
