@@ -27,7 +27,8 @@ KIT_NAMES = {
 def check_permission(given: dict[str, Any]) -> dict[str, Any]:
     grants = Grants.of(given["capabilities"])
     if "parent_capabilities" in given:
-        grants = grants.narrow(Grants.of(given["parent_capabilities"]))
+        parent = Grants.of(given["parent_capabilities"])
+        grants = grants.narrow(parent) if grants.patterns else parent
     result: dict[str, Any] = {"effective_capabilities": sorted(grants.patterns)}
     wanted = given["request"]
     try:

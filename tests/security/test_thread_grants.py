@@ -107,8 +107,9 @@ async def test_execute_in_execute(stage: Stage) -> None:
 @pytest.mark.parametrize(
     ("granted", "wanted"),
     [
-        ("rye.file-system.?rite", "rye/file-system/write"),
-        ("rye.file-system.[w]rite", "rye/file-system/write"),
+        ("rye.file-system.?write", "rye/file-system/write"),
+        ("rye.file-system.[!w]rite", "rye/file-system/write"),
+        ("rye.file-system.[w", "rye/file-system/write"),
         ("rye.file-system.write%2A", "rye/file-system/write"),
         ("rye.file-system", "rye/file-system/write"),
         ("rye.file-system.", "rye/file-system/write"),
@@ -122,7 +123,7 @@ async def test_execute_in_execute(stage: Stage) -> None:
         ("rye.execute.tool.rye.bash", "rye/bash"),
     ],
 )
-async def test_only_a_star_is_special_in_a_grant(stage: Stage, granted: str, wanted: str) -> None:
+async def test_what_a_grant_does_not_cover(stage: Stage, granted: str, wanted: str) -> None:
     stage.directive("main", f"<execute><tool>{granted}</tool></execute><acknowledge risk='elevated'>x</acknowledge>")
     given: dict[str, Value] = {"command": "touch pwned.txt"} if wanted == "rye/bash" else WRITE
     played = await stage.play("main", [execute(wanted, given)])

@@ -1,9 +1,9 @@
 """One vocabulary for what a run may do: capability strings, the ids behind them, and the matcher.
 
 A capability reads `rye.PRIMARY.TYPE.ID`, the id with dots for its slashes:
-`rye.execute.tool.rye.file-system.write`. A grant is such a string in which `*` stands for any text, dots
-included; `X.*` covers `X` too. Nothing else is special, and ids are escaped (`%2E`) so that no name of a
-tool can contain a separator or a wildcard: two tools never share a string.
+`rye.execute.tool.rye.file-system.write`. A grant is such a string with wildcards: `*` stands for any text, dots
+included, and `X.*` covers `X` too; `?` and `[abc]` stand for one character. Ids are escaped (`%2E`) so that no
+name of a tool can contain a separator or a wildcard: two tools never share a string.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from quire.errors import Denied
+from quire.trust.wildcards import fixed_head, glob, has_single
 
 Primary = Literal["execute", "fetch", "sign"]
 
 SHELL = "rye/bash"
+RETURN = "directive_return"
 
 ALIASES = {
     "file__read": "rye/file-system/read",
@@ -39,14 +41,14 @@ ALIASES = {
     "thread_directive": "rye/agent/threads/thread_directive",
     "spawn_thread": "rye/agent/threads/thread_directive",
     "rye/agent/threads/spawn_thread": "rye/agent/threads/thread_directive",
+    "rye/agent/threads/directive_return": RETURN,
 }
 """Other names of a tool and the one id it is known by."""
 
 _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in name and name != "spawn_thread"}
 """The name that people know a tool by."""
 
-RETURN = "directive_return"
-ALWAYS = (RETURN, f"rye/agent/threads/{RETURN}", "rye/agent/threads/internal/")
+ALWAYS = (RETURN, "rye/agent/threads/internal/")
 """What a thread may execute without any grant: an id, or the beginning of one."""
 
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
@@ -117,13 +119,13 @@ class Grants:
         """Sorts the patterns by how they are looked up: nearly all are fixed, or fixed but for a `*` at the end."""
         exact, prefixes, globs = set(), [], []
         for pattern in self.patterns:
-            at = pattern.find("*")
-            if at < 0:
+            head = fixed_head(pattern)
+            if head == pattern:
                 exact.add(pattern)
-            elif at < len(pattern) - 1:
+            elif pattern != f"{head}*":
                 globs.append(pattern)
             else:
-                prefixes.append(pattern[:-1])
+                prefixes.append(head)
                 if pattern.endswith(".*"):
                     exact.add(pattern[:-2])
         fetched = (pattern.split(".", 3) for pattern in self.patterns if pattern.startswith("rye.fetch."))
@@ -131,9 +133,8 @@ class Grants:
         set_once(self, "_exact", frozenset(exact))
         set_once(self, "_prefixes", tuple(prefixes))
         set_once(self, "_globs", tuple(globs))
-        set_once(self, "_heads", tuple({glob.partition("*")[0] for glob in globs}))
-        # `X.*` covers `X` too, so nothing can be said about how what it covers ends.
-        set_once(self, "_tails", tuple({"" if glob.endswith(".*") else glob.rpartition("*")[2] for glob in globs}))
+        set_once(self, "_heads", tuple({fixed_head(pattern) for pattern in globs}))
+        set_once(self, "_tails", tuple({_fixed_tail(pattern) for pattern in globs}))
         set_once(self, "_searched", frozenset(".".join(parts[:3]) for parts in fetched if len(parts) == 4))
 
     @classmethod
@@ -158,7 +159,11 @@ class Grants:
         return Grants(frozenset(mine | theirs), self.declared)
 
     def includes(self, pattern: str) -> bool:
-        """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`."""
+        """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`.
+
+        What has a `?` or a set in it is covered by itself and by what ends in `*` before that: too little is safe."""
+        if has_single(pattern):
+            return pattern in self.patterns or fixed_head(pattern).startswith(self._prefixes)
         return self.covers(pattern) and (not pattern.endswith(".*") or self.covers(pattern[:-2]))
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
@@ -182,8 +187,8 @@ class Grants:
     def has_any(self, primary: str) -> bool:
         """Whether any grant could be one for this kind of action."""
         head = f"rye.{primary}."
-        fixed = ((pattern, pattern.partition("*")[0]) for pattern in self.patterns)
-        return any(part.startswith(head) or ("*" in pattern and head.startswith(part)) for pattern, part in fixed)
+        fixed = ((pattern, fixed_head(pattern)) for pattern in self.patterns)
+        return any(part.startswith(head) or (part != pattern and head.startswith(part)) for pattern, part in fixed)
 
     def require(self, primary: Primary, item_type: str, item_id: str) -> None:
         """Raises `Denied` unless allowed, with the capability that is missing and the way to grant it."""
@@ -243,24 +248,13 @@ def _normal(pattern: str) -> str:
     return _OLD_GRANTS.get(stem, stem) + tail
 
 
+def _fixed_tail(pattern: str) -> str:
+    """What everything ends in that the pattern matches; nothing for `X.*`, which covers `X` too."""
+    return "" if pattern.endswith(".*") or has_single(pattern) else pattern.rpartition("*")[2]
+
+
 def _matches(pattern: str, text: str) -> bool:
     return glob(pattern, text) or (pattern.endswith(".*") and glob(pattern[:-2], text))
-
-
-def glob(pattern: str, text: str) -> bool:
-    """Leftmost search for each fixed part: linear, whatever the pattern."""
-    if "*" not in pattern:
-        return pattern == text
-    first, *middle, last = pattern.split("*")
-    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return True
 
 
 _OLD_GRANTS = {

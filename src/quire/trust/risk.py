@@ -20,7 +20,7 @@ from typing import Literal
 
 from quire.errors import Unreadable
 from quire.source import Source, read_source
-from quire.trust.capabilities import glob
+from quire.trust.wildcards import fixed_head, glob
 
 FILE = (".ai", "config", "capability_risk.yaml")
 Decision = Literal["allow", "warn", "block"]
@@ -95,8 +95,8 @@ NOTHING = ProjectRisk()
 def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
     capability = capability.strip().replace("/", ".")
     own = _classed(capability, BUILT_IN)
-    fixed, star, _ = capability.partition("*")
-    if own is None and star and "rye.".startswith(fixed):
+    fixed = fixed_head(capability)
+    if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than all of them.
         own = Tier.UNRESTRICTED
     with_project = _classed(capability, (*BUILT_IN, *project.rules))

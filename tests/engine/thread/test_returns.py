@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.thread.returns import owed, return_tool, returned, returns_block
+from quire.engine.requests import ToolUse
+from quire.engine.thread.returns import as_return, owed, return_tool, returned, returns_block
 from quire.plan.thread import Parameter
 from quire.values import Value, encode
 
@@ -118,3 +119,26 @@ def _properties(schema: object) -> dict[str, object]:
     found = schema["properties"]
     assert isinstance(found, dict)
     return found
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "handed"),
+    [
+        ("directive_return", {"a": 1}, {"a": 1}),
+        ("rye/agent/threads/directive_return", {"a": 1}, {"a": 1}),
+        (
+            "rye_execute",
+            {"item_type": "tool", "item_id": "rye/agent/threads/directive_return", "parameters": {"a": 1}},
+            {"a": 1},
+        ),
+        ("rye_execute", {"item_type": "tool", "item_id": "directive_return"}, {}),
+        ("rye_execute", {"item_type": "tool", "item_id": "rye/bash", "parameters": {}}, None),
+        ("rye_execute", {"item_type": "directive", "item_id": "directive_return"}, None),
+        ("rye_execute", {"item_type": "tool", "item_id": "directive_return", "parameters": 5}, None),
+        ("directive_returns", {}, None),
+    ],
+)
+def test_the_names_of_the_return_tool(name: str, arguments: dict[str, Value], handed: dict[str, Value] | None) -> None:
+    found = as_return(ToolUse("1", name, arguments))
+    assert (found.arguments if found else None) == handed
+    assert found is None or (found.id, found.name) == ("1", "directive_return")

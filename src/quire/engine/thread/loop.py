@@ -31,7 +31,7 @@ from quire.engine.thread.account import RAISABLE, REACHED, Account
 from quire.engine.thread.calls import Calls
 from quire.engine.thread.hooking import Decided, Hooking
 from quire.engine.thread.messages import nudge
-from quire.engine.thread.returns import owed, return_tool, returned
+from quire.engine.thread.returns import as_return, owed, return_tool, returned
 from quire.engine.thread.setup import Ending, Setup
 from quire.engine.thread.told import Told, at_once, failed
 from quire.engine.turns import END, START
@@ -206,8 +206,8 @@ class _Following:
         raise _Ended(Ending(True, text))
 
     def _use_tools(self, uses: list[ToolUse], text: str) -> Steps:
-        handing_back = [use for use in uses if use.name == RETURN]
-        working = [use for use in uses if use.name != RETURN]
+        handing_back = [returning for use in uses if (returning := as_return(use))]
+        working = [use for use in uses if as_return(use) is None]
         walks = []
         sharing = sum(self.calls.starts_a_thread(use) or self.calls.calls_a_document(use) for use in working)
         for number, use in enumerate(working):

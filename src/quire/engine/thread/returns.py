@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from quire.diagnostics import nearest
-from quire.engine.requests import Offered
+from quire.engine.requests import Offered, ToolUse
 from quire.engine.thread.inputs import converted, kind_of
 from quire.plan.thread import Parameter
-from quire.trust.capabilities import RETURN
+from quire.trust.capabilities import RETURN, canonical
 from quire.values import Value
 
 _STATUS = "status"
 _DETAIL = "error_detail"
+_EXECUTE = "rye/execute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ def return_tool(outputs: Sequence[Parameter]) -> Offered:
         described += f" Must be given unless the status is error: {', '.join(required)}."
     schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
     return Offered(RETURN, described, schema)
+
+
+def as_return(use: ToolUse) -> ToolUse | None:
+    """The call of the return tool that this is, by whichever of its names, or through `rye_execute`."""
+    name, arguments = canonical(use.name), use.arguments
+    if name == _EXECUTE and arguments.get("item_type") == "tool":
+        named, parameters = arguments.get("item_id"), arguments.get("parameters") or {}
+        if isinstance(named, str) and isinstance(parameters, Mapping):
+            name, arguments = canonical(named.strip("/ ")), parameters
+    return ToolUse(use.id, RETURN, arguments) if name == RETURN else None
 
 
 def owed(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
