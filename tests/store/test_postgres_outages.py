@@ -345,6 +345,27 @@ class TestProcesses:
         assert await self.status(store) is Status.CANCELLED
         await store.close()
 
+    async def test_an_owner_that_cancels_in_the_moment_it_is_asked(
+        self, server: PostgresServer, schema: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        store, owner = (PostgresStore(server.url(schema=schema)) for _ in range(2))
+        await store.create(new_run())
+        lease = await owner.acquire("r1")
+        taking = store._take_lock
+        tries: list[str] = []
+
+        async def take(run: str) -> bool:
+            tries.append(run)
+            if len(tries) == 2:  # between the flag and the second look at the lock
+                await owner.release(lease)
+            return await taking(run)
+
+        monkeypatch.setattr(store, "_take_lock", take)
+        assert await store.request_cancel("r1") is False
+        assert await self.status(store) is Status.CANCELLED
+        for one in (store, owner):
+            await one.close()
+
 
 async def test_a_store_that_was_never_used_closes(server: PostgresServer) -> None:
     store = PostgresStore(server.url())

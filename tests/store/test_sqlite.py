@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage, Written
-from quire.errors import RunBusy, StoreError
+from quire.errors import RunBusy, StoreError, StoreLocked
 from quire.store import open_store, statements
 from quire.store.database import LOG_PAGES, explain
 from quire.store.sqlite import SqliteStore
@@ -195,7 +195,7 @@ class TestErrors:
         start = time.monotonic()
         results = await asyncio.gather(*(store.write(lease, effect(n + 1)) for n in range(50)), return_exceptions=True)
         assert time.monotonic() - start < 50 * 0.05
-        assert {type(result) for result in results} == {StoreError}
+        assert {type(result) for result in results} == {StoreLocked}
         rival.execute("ROLLBACK")
         rival.close()
         assert await store.write(lease, effect()) == Written()
@@ -546,6 +546,25 @@ class TestProcesses:
         row = await store.get("r1")
         assert row is not None and row.status is Status.CANCELLED
         assert [kept.type for kept in await store.events("r1")][-1] == "run_cancelled"
+
+    async def test_an_owner_that_cancels_in_the_moment_it_is_asked(
+        self, store: SqliteStore, owner: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        taking = store._take_lock
+        tries: list[str] = []
+
+        def take(run: str) -> bool:
+            tries.append(run)
+            if len(tries) == 2:  # between the flag and the second look at the lock
+                tell(owner)
+                assert heard(owner) == "released"
+            return taking(run)
+
+        monkeypatch.setattr(store, "_take_lock", take)
+        assert await store.request_cancel("r1") is False
+        row = await store.get("r1")
+        assert row is not None and row.status is Status.CANCELLED
+        assert [kept.type for kept in await store.events("r1")].count("run_cancelled") == 1
 
     def test_many_processes_make_one_file_and_share_it(self, path: Path) -> None:
         body = """

@@ -154,8 +154,7 @@ class PostgresStore:
     async def request_cancel(self, run: str) -> bool:
         await self._writer.settled()
         if await self._take_lock(run):
-            await self._cancel_and_drop(run)
-            return True
+            return await self._cancel_and_drop(run)
 
         async def work(connection: Connection, again: bool) -> None:
             await self._check_cancellable(connection, run)
@@ -165,8 +164,7 @@ class PostgresStore:
         if not await self._take_lock(run):
             return False
         # The owner let go while the flag was being written, perhaps without having seen it.
-        await self._cancel_and_drop(run)
-        return True
+        return await self._cancel_and_drop(run, asked=True)
 
     async def acquire(self, run: str) -> Lease:
         task = asyncio.ensure_future(self._acquire(run))
@@ -268,12 +266,14 @@ class PostgresStore:
         self._held[run] = held
         return lease
 
-    async def _cancel_and_drop(self, run: str) -> None:
-        """For whoever has just taken the lock. The new epoch keeps out an owner that has lost its own."""
+    async def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
+        """For whoever has just taken the lock. The new epoch keeps out an owner that has lost its own.
 
-        async def work(connection: Connection, again: bool) -> None:
-            if again and await self._status(connection, run) is Status.CANCELLED:
-                return
+        False where an owner that was `asked` has done it."""
+
+        async def work(connection: Connection, again: bool) -> bool:
+            if (again or asked) and await self._status(connection, run) is Status.CANCELLED:
+                return again
             await self._check_cancellable(connection, run)
             now, held = self._now(), await _owned(connection, run)
             last_seq, _ = rows.marks(await (await connection.execute(statements.MARKS, (run, 0))).fetchall())
@@ -282,9 +282,10 @@ class PostgresStore:
             await append_rows(connection, held.number, encoded, held.tail.then(0, encoded), now)
             await connection.execute(statements.CANCEL, (now, run))
             await connection.execute(statements.WITHDRAW_OPEN, (run,))
+            return True
 
         try:
-            await self._server.owner_transaction(work)
+            return await self._server.owner_transaction(work)
         finally:
             with contextlib.suppress(StoreError):
                 await self._drop_lock(run)

@@ -148,16 +148,14 @@ class SqliteStore:
     async def request_cancel(self, run: str) -> bool:
         self._expect(run)
         if self._take_lock(run):
-            self._cancel_and_drop(run)
-            return True
+            return self._cancel_and_drop(run)
         with self._database.transaction() as connection:
             self._check_cancellable(connection, run)
             connection.execute(statements.ASK_CANCEL, (run,))
         if not self._take_lock(run):
             return False
         # The owner let go while the flag was being written, perhaps without having seen it.
-        self._cancel_and_drop(run)
-        return True
+        return self._cancel_and_drop(run, asked=True)
 
     async def evict(self, run: str, epoch: int) -> bool:
         """As `quire.cluster.ports.SharedStore` has it."""
@@ -227,7 +225,16 @@ class SqliteStore:
         held = self._holding(lease)
         if held is None:
             raise rules.fenced(lease.run)
+        if batch == Batch() and not park:
+            return self._look(held)
         return await self._writer.commit(Write(held, rows.encode_batch(lease.run, batch), self._now(), park))
+
+    def _look(self, held: Held) -> Written:
+        """Who only looks takes no lock, and so does not wait for one."""
+        for epoch, cancel, waiting in self._database.rows(statements.LEARN, (held.run,)):
+            if epoch == held.epoch:
+                return Written(bool(cancel), bool(waiting))
+        raise rules.fenced(held.run)
 
     def _holding(self, lease: Lease) -> Held | None:
         held = self._held.get(lease.run)
@@ -249,10 +256,14 @@ class SqliteStore:
         self._held[run] = held
         return lease
 
-    def _cancel_and_drop(self, run: str) -> None:
-        """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand."""
+    def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
+        """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand.
+
+        False where an owner that was `asked` has done it."""
         try:
             with self._database.transaction() as connection:
+                if asked and self._status(connection, run) is Status.CANCELLED:
+                    return False
                 self._check_cancellable(connection, run)
                 now, held = self._now(), _owned(connection, run)
                 last_seq, _ = rows.marks(connection.execute(statements.MARKS, rows.places(held.number)).fetchall())
@@ -260,6 +271,7 @@ class SqliteStore:
                 append(connection, held, rows.encode_batch(run, Batch(events=(cancelled,))), now)
                 connection.execute(statements.CANCEL, (now, run))
                 connection.execute(statements.WITHDRAW_OPEN, (run,))
+                return True
         finally:
             self._locks.drop(run)
 
