@@ -132,7 +132,11 @@ def yaml(text: str) -> str:
 BOMBS: dict[str, Callable[[], str]] = {
     "laughs": lambda: yaml("a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]\n" for n in range(1, 12))),
     "a circle": lambda: yaml("a: &a [*a]"),
-    "merging": lambda: yaml("a: &a {b: 1}\nc: {<<: *a}"),
+    "a long text again and again": lambda: yaml(f"a: &a {'x' * 50_000}\nb: [{'*a, ' * 20_000}]"),
+    "merging again and again": lambda: yaml(
+        "m0: &m0 {x: 1}\n" + "".join(f"m{n}: &m{n} {{<<: *m{n - 1}, k{n}: 1}}\n" for n in range(1, 5_000))
+    ),
+    "merging itself": lambda: yaml("a: &a {b: 1, <<: *a}"),
     "an object": lambda: yaml("a: !!python/object/apply:os.system ['touch pwned']"),
     "a name": lambda: yaml("a: !!python/name:os.system"),
     "a duplicate": lambda: yaml("name: other"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+
 import pytest
 
 from quire.diagnostics import Diagnostic, Severity
@@ -21,6 +24,8 @@ def document(body: str, inputs: str = "") -> str:
 
 IF = '```if m == "a"```\n### STEP 1a: P\np\n```endif```'
 IF2 = IF.replace("1a", "2a")
+SHELL_TEXT = '@tool(quire, shell, {"command": "ls {{a}}"})'
+SHELL_HOLE = '@tool(quire, "rye/bash", {"command": {{a}}})'
 AFTER_ELSE = IF.replace("```endif", '```else```\nx\n```elif m == "b"```\ny\n```endif')
 CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q}}\n```endif```'
 
@@ -64,6 +69,8 @@ CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q
         ("PB217", document(r'@elicit(input, "say \"hi\"")'), r'@elicit(input, "say \"hi\"")'),
         ("PB218", document("@tool(a, b, {k: 1})"), "@tool(a, b, {k: 1})"),
         ("PB218", document("@tool(a, b, [1])"), "@tool(a, b, [1])"),
+        ("PB228", document(SHELL_TEXT, "- `a` (string): x"), SHELL_TEXT),
+        ("PB228", document(SHELL_HOLE, "- `a` (string): x"), SHELL_HOLE),
         ("PB219", document(IF.replace("1a", "2a"), "- `m` (string): x"), "### STEP 2a: P"),
         ("PB219", document(IF.replace("p\n", "p\n### STEP 1a: Q\nq\n"), "- `m` (string): x"), "### STEP 1a: Q"),
         ("PB220", document(f"{IF}\n\n{IF.replace('1a', '1b')}", "- `m` (string): x"), '```if m == "a"```'),
@@ -86,6 +93,7 @@ def test_a_lint_fires_once_at_its_place(code: str, text: str, place: str) -> Non
         document("x\n@output(o)\n\n## STEP 2: B\n{{o}}"),
         document("x\n@output(last)"),
         document(IF, "- `m` (enum: a, b): x"),
+        document('@tool(quire, shell, {"command": ["ls", "{{a}}"], "stdin": "{{a}}"})', "- `a` (string): x"),
         document(f'x\n@output(m: enum, "a", "b")\n{IF}'),
         document(f'@elicit(select, "Q", "a", "b")\n@output(m)\n{IF}'),
         document(f'@elicit(select, "Q", "{{{{x:string:y}}}}", "b")\n@output(m)\n{IF}'),
@@ -118,3 +126,23 @@ def test_help_names_what_was_probably_meant(text: str, help: str) -> None:
 def test_lints_are_lints() -> None:
     assert {found.severity for _, _, found in lints(document("{{x}}"))} == {Severity.LINT}
     assert lints("no playbook at all") == []
+
+
+def test_many_conditions_on_many_options_are_looked_at_once_each() -> None:
+    options, conditions = 300, 100
+    arms = "\n".join(f'```{"elif" if at else "if"} m == "z{at}"```\nx' for at in range(conditions))
+    text = document(f"{arms}\n```endif```", f"- `m` (enum: {', '.join(f'o{at}' for at in range(options))}): x")
+    reading = parse(Source.of(text))
+    lowered = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal lowered
+        lowered += event == "c_call" and getattr(argument, "__name__", "") == "lower"
+
+    sys.setprofile(count)
+    try:
+        found = lint(reading)
+    finally:
+        sys.setprofile(None)
+    assert [one.code.id for one in found] == ["PB206"] * conditions
+    assert lowered < 3 * (options + conditions)

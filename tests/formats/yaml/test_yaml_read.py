@@ -69,13 +69,40 @@ def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
         ("12:30", "12:30"),
         ("12:30:45", "12:30:45"),
         ("2026-01-01", "2026-01-01"),
-        ("007", "007"),
-        ("0x1F", "0x1F"),
-        ("0o17", "0o17"),
+        ("2026-01-01T12:30:00Z", "2026-01-01T12:30:00Z"),
         ("1_000", "1_000"),
-        ("+5", "+5"),
-        (".5", ".5"),
-        ("1.", "1."),
+        ("1,000", "1,000"),
+        ("0b11", "0b11"),
+        ("0o18", "0o18"),
+        ("0O17", "0O17"),
+        ("0x", "0x"),
+        ("0xG", "0xG"),
+        ("-0x1F", "-0x1F"),
+        ("+0o7", "+0o7"),
+        ("--1", "--1"),
+        ("1.2.3", "1.2.3"),
+        ("1e", "1e"),
+        ("e3", "e3"),
+        (".", "."),
+        ("+.", "+."),
+        (".e3", ".e3"),
+        ("+", "+"),
+        ("inf", "inf"),
+        ("007", 7),
+        ("-08", -8),
+        ("+5", 5),
+        ("0x1F", 31),
+        ("0xdeadBEEF", 3735928559),
+        ("0o17", 15),
+        ("0o0", 0),
+        (".5", 0.5),
+        ("-.5", -0.5),
+        ("+.5e1", 5.0),
+        ("1.", 1.0),
+        ("+1.", 1.0),
+        ("1.e2", 100.0),
+        ("007.5", 7.5),
+        ("1E+3", 1000.0),
         ("NaN", "NaN"),
         ("Infinity", "Infinity"),
         ("0", 0),
@@ -109,6 +136,35 @@ def test_values(text: str, value: Value, loader: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("!!str 12", "12"),
+        ("!!str true", "true"),
+        ("{a: !!str }", {"a": ""}),
+        ("[!!str ]", [""]),
+        ("!!int '3'", 3),
+        ("!!int 0x1F", 31),
+        ("!!float 3", 3.0),
+        ('!!float "1.5"', 1.5),
+        ("!!bool 'true'", True),
+        ("[!!null '']", [None]),
+        ("!!null null", None),
+        ("!!seq [1]", [1]),
+        ("!!map {a: 1}", {"a": 1}),
+        ("!!map\na: !!seq\n- 1", {"a": [1]}),
+        ("{!!str 3: a}", {"3": "a"}),
+        ("{!!str <<: a}", {"<<": "a"}),
+        ("!<tag:yaml.org,2002:str> 12", "12"),
+        ("%TAG !y! tag:yaml.org,2002:\n---\n!y!str 12", "12"),
+    ],
+)
+def test_tags_of_yaml(text: str, value: Value, loader: str) -> None:
+    found = value_of(text)
+    assert (found, type(found)) == (value, type(value))
+    assert value == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("a: b: c", [("YM001", ":")]),
@@ -127,17 +183,30 @@ def test_values(text: str, value: Value, loader: str) -> None:
         ("{{x.y}}: 1", [("YM006", "{{x.y}}"), ("YM006", "{x.y}")]),
         ("? [a]\n: 1", [("YM006", "[a]")]),
         ("!expr a: 1", [("YM006", "!expr a")]),
-        ("<<: {a: 1}", [("YM007", "<<")]),
-        ("a: &x 1", [("YM008", "&x")]),
-        ("a: &x [1]\nb: *x\nc: *y", [("YM008", "&x"), ("YM008", "*x"), ("YM008", "*y")]),
-        ("a: !!str 12", [("YM009", "!!str")]),
         ("a: !date 2026", [("YM009", "!date")]),
+        ("a: !!binary aGk=", [("YM009", "!!binary")]),
+        ("a: !!set {b}", [("YM009", "!!set")]),
+        ("a: !!merge <<", [("YM009", "!!merge")]),
+        ("a: !!str [b]", [("YM009", "!!str")]),
+        ("a: !!seq {b: c}", [("YM009", "!!seq")]),
+        ("a: !!map\n  - b", [("YM009", "!!map")]),
+        ("a: !!map b", [("YM009", "!!map")]),
+        ("a: !!int b", [("YM009", "!!int b")]),
+        ("a: !!int 1.5", [("YM009", "!!int 1.5")]),
+        ("a: !!int true", [("YM009", "!!int true")]),
+        ("a: !!float b", [("YM009", "!!float b")]),
+        ("a: !!bool yes", [("YM009", "!!bool yes")]),
+        ("a: !!null b", [("YM009", "!!null b")]),
+        ("a: !!float .inf", [("YM011", "!!float .inf")]),
+        (f"a: !!float {'9' * 400}", [("YM011", f"!!float {'9' * 400}")]),
         ("a: !expr [b]", [("YM009", "!expr")]),
         ("a: [!foo b]", [("YM009", "!foo")]),
         ("a: ! b", [("YM009", "!")]),
         ("%TAG ! tag:x,\n---\na: !expr b", [("YM009", "!expr")]),
         ("a: [.inf, -.INF, .nan]", [("YM011", ".inf"), ("YM011", "-.INF"), ("YM011", ".nan")]),
         ("a: 1e999", [("YM011", "1e999")]),
+        (f"a: 0x{'f' * 5000}", [("YM011", f"0x{'f' * 5000}")]),
+        (f"a: 0o{'7' * 5000}", [("YM011", f"0o{'7' * 5000}")]),
     ],
 )
 def test_problems(text: str, expected: list[tuple[str, str]], loader: str) -> None:
@@ -160,6 +229,8 @@ def test_all_mistakes_of_all_documents_at_once() -> None:
         ("a: 'x\n---\n", "closing quote"),
         ("a: 1\n- b", "begin in one column"),
         ('a: "\\q"', "backslash"),
+        ("a: *bold* text", "begins with * or & in quotes"),
+        ("a: & b", "begins with * or & in quotes"),
     ],
 )
 def test_syntax_errors_help(text: str, help: str) -> None:
@@ -280,18 +351,12 @@ def test_depth(opening: str, depth: int) -> None:
     assert ("YM003" in found) == (depth > 100)
 
 
-BOMB = "a: &a [x]\n" + "".join(
-    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join([f'*{chr(97 + i)}'] * 9)}]\n" for i in range(20)
-)
 HOSTILE = {
     "flow": "[" * 190_000,
     "block": "- " * 90_000,
     "pairs": "{a: " * 45_000,
-    "laughs": BOMB,
     "keys": "".join(f"k{i}: 1\n" for i in range(18_000)),
     "same key": "a: 1\n" * 38_000,
-    "aliases": "- *a\n" * 38_000,
-    "anchors": "- &a 1\n" * 27_000,
     "tags": "- !a 1\n" * 27_000,
     "documents": "---\n" * 48_000,
     "broken documents": "--- [\n" * 30_000,
@@ -319,12 +384,6 @@ def test_hostile_text_is_read_in_linear_time(name: str) -> None:
     assert time.process_time() - begin < SECONDS
 
 
-def test_laughs_are_refused_and_not_expanded() -> None:
-    reading = read(BOMB)
-    assert {one.code.id for one in reading.diagnostics} == {"YM008"}
-    assert sum(len(below(one)) for one in reading.documents) < 400
-
-
 PIECES = [
     "a",
     ": ",
@@ -341,7 +400,11 @@ PIECES = [
     "!expr ",
     "!x ",
     "&a ",
+    "&b ",
     "*a ",
+    "*b ",
+    "!!str ",
+    "<<: *a",
     "| ",
     ">",
     "#",

@@ -45,6 +45,7 @@ class _Lint:
         self._suggestions = Suggestions()
         self._names = self._facts.names
         self._read: set[str] = set()
+        self._listed: dict[str, tuple[dict[str, str], str]] = {}
 
     def all(self) -> Iterator[Diagnostic]:
         available = set(self._facts.inputs)
@@ -70,7 +71,7 @@ class _Lint:
         yield from _tool(step)
         if step.prompt and step.prompt.ref.startswith("file:") and _leaves(step.prompt.ref[5:]):
             message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
-            yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the step runs")
+            yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
         if not (step.content or step.prompt or step.elicitation or step.tool or step.arms):
             yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
 
@@ -107,9 +108,8 @@ class _Lint:
         name, values = condition.variable, self._facts.values.get(condition.variable)
         if values is not None and condition.value not in values:
             always = "always" if condition.operator == "!=" else "never"
-            close = next((value for value in values if value.lower() == condition.value.lower()), None)
-            close = close or self._suggestions.nearest(condition.value, values)
-            options = ", ".join(sorted(values)[:8])
+            spellings, options = self._known(name, values)
+            close = spellings.get(condition.value.lower()) or self._suggestions.nearest(condition.value, values)
             message = f'This condition {always} holds: "{name}" is never "{condition.value}"'
             help = f'did you mean "{close}"?' if close else f"it can be {options}"
             yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help)
@@ -117,6 +117,13 @@ class _Lint:
             message = f'"{name}" has no type, so the whole reply must be exactly "{condition.value}"'
             help = f'capture it as @output({name}: enum, "{condition.value}", …)'
             yield Diagnostic(lints.UNTYPED_COMPARISON, message, condition.variable_span, "", help)
+
+    def _known(self, name: str, values: set[str]) -> tuple[dict[str, str], str]:
+        """The values of a name by their small letters, and the first of them; made once, for conditions may be many."""
+        if name not in self._listed:
+            first = sorted(values)
+            self._listed[name] = ({value.lower(): value for value in reversed(first)}, ", ".join(first[:8]))
+        return self._listed[name]
 
     def _output(self, step: Step) -> Iterator[Diagnostic]:
         output = step.output
@@ -220,12 +227,17 @@ def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
 def _tool(step: Step) -> Iterator[Diagnostic]:
     if step.tool and step.tool.arguments:
         from quire.formats.playbook.arguments import arguments
+        from quire.plan.uses import OWN, SHELLS, has_values
 
         try:
-            arguments(step.tool.arguments)
+            tree = arguments(step.tool.arguments)
         except ValueError as error:
             message = f"The tool could never be called: {error}"
             yield Diagnostic(lints.TOOL_JSON, message, step.tool.span, "", 'arguments look like {"key": "value"}')
+            return
+        if step.tool.connection == OWN and step.tool.tool in SHELLS and has_values(tree):
+            help = 'write it as a list: {"command": ["ls", "{{name}}"]}'
+            yield Diagnostic(lints.SHELL_TEXT, "No shell ever reads a value", step.tool.span, "", help)
 
 
 def _leaves(path: str) -> bool:

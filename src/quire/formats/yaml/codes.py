@@ -63,27 +63,30 @@ KEY = _error(
 MERGE_KEY = _error(
     "YM007",
     "merge-key",
-    "A mapping has the merge key `<<`.",
-    "It is no part of YAML 1.2. Write the keys out; a key that is really called so is written in quotes.",
-    "second: {<<: *first, output: b}",
-    "second: {value: pipe, output: b}",
+    "The merge key `<<` has a value that cannot be merged.",
+    "It takes a mapping, mostly by an alias, or a list of mappings. The keys that stand in the mapping itself win,\n"
+    "and those of the first in a list win over those of the next. A key that is really called so is written in quotes.",
+    "first: &first [value, pipe]\nsecond: {<<: *first, output: b}",
+    "first: &first {value: pipe}\nsecond: {<<: *first, output: b}",
 )
 ALIAS = _error(
     "YM008",
     "anchor-or-alias",
-    "The text has an anchor (`&name`) or an alias (`*name`).",
-    "A document is read by people before it is signed and run: what stands in a place is what is meant there, and\n"
-    "nothing can grow by repetition. Text that begins with `&` or `*` needs quotes.",
+    "An alias (`*name`) that cannot be followed, or an anchor (`&name`) that is there twice.",
+    "An alias stands for what comes after the anchor of its name. That must be above it in the same document, between\n"
+    "one `---` and the next, and cannot contain it. Aliases count as if they were written out: one that would make\n"
+    "more than 200,000 characters of the text is refused. Text that begins with `&` or `*` needs quotes.",
+    "first: [ann, bob]\nsecond: *who",
     "first: &who [ann, bob]\nsecond: *who",
-    "first: [ann, bob]\nsecond: [ann, bob]",
 )
 TAG = _error(
     "YM009",
     "yaml-tag",
-    "A tag that is not known, or a tag on a list, a mapping or a key.",
-    "The only tag is `!expr`, before a text. Text is made of a number by quotes, not by `!!str`.",
-    "args: {id: !!str 12, since: !date 2026-01-01}",
-    'args: {id: "12", since: "2026-01-01"}',
+    "A tag that is not known, or one that does not fit what comes after it.",
+    "There is `!expr`, before a text, and there are YAML's own: `!!str`, `!!int`, `!!float`, `!!bool` and `!!null`\n"
+    "before a single value, `!!seq` before a list, `!!map` before a mapping.",
+    "args: {count: !!int many, since: !date 2026-01-01}",
+    'args: {id: !!str 12, since: "2026-01-01"}',
 )
 MISPLACED_TAG = _error(
     "YM010",

@@ -91,6 +91,8 @@ def _help(problem: str, context: str, character: str) -> str:
         return "indent with spaces: YAML does not take tabs"
     if "cannot start any token" in problem:
         return f"put a text that begins with {character} in quotes"
+    if "scanning an alias" in context or "scanning an anchor" in context:
+        return "put a text that begins with * or & in quotes; names of anchors are letters, digits, - and _"
     if "mapping values are not allowed" in problem:
         return 'a text that holds ": " needs quotes; or the line is indented too far'
     if "quoted scalar" in context and "unexpected" in problem:

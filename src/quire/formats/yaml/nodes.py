@@ -1,7 +1,8 @@
 """What a YAML text is read into: three kinds of node, each with its place in the source.
 
-Plain scalars are resolved as JSON has them (see `scalars`); everything in quotes or in a block is text. Nobody changes
-a node once the reader has given it away; they are not frozen because that costs several times as much to make.
+Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); what is in quotes or in a block is text.
+Where there are aliases one node stands in several places of the tree, and its span is that of the anchored text. Nobody
+changes a node once the reader has given it away; they are not frozen because that costs several times as much to make.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TypeAlias
 from quire.source import Span
 
 EXPR = "!expr"
-"""The one tag there is."""
+"""The one tag of our own."""
 
 
 class Style(StrEnum):
@@ -28,7 +29,10 @@ class Style(StrEnum):
 
 @dataclass(slots=True)
 class Scalar:
-    """`span` covers the tag as well, `body` only what comes after it (quotes included). A tagged scalar is text."""
+    """`span` covers tag and anchor as well, `body` only what comes after them (quotes included).
+
+    `tag` is only ever ours, and such a scalar is text; one of YAML's own has had its effect on `value`.
+    """
 
     value: None | bool | int | float | str
     text: str
@@ -54,7 +58,7 @@ class Sequence:
 
 @dataclass(slots=True)
 class Mapping:
-    """Keys are distinct, in the order of the text."""
+    """Keys are distinct, in the order of the text; those that were merged into it come first."""
 
     entries: tuple[Entry, ...]
     span: Span

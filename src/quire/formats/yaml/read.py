@@ -1,7 +1,10 @@
 """Reads YAML strictly: a text in, nodes with their places and diagnostics out. Never raises for what a text says.
 
-Strict means that nothing is dropped or repeated in silence: duplicate keys, anchors, merge keys and unknown tags are
-errors. Reading is linear in the length of the text and uses no stack of Python's for its depth.
+Strict means that nothing is dropped in silence: duplicate keys, aliases of nothing and unknown tags are errors. Reading
+is linear in the length of the text and uses no stack of Python's for its depth.
+
+An alias is the node of its anchor, with the place of that. `<<` gives a mapping the entries of others: its own come
+before them where the keys are the same, and those of the first before those of the next.
 """
 
 from __future__ import annotations
@@ -10,20 +13,24 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import TypeAlias
 
 import yaml
 
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import codes
+from quire.formats.yaml.anchors import MAX_DEPTH, Anchors, is_stand_in
 from quire.formats.yaml.events import Events
-from quire.formats.yaml.nodes import EXPR, Entry, Mapping, Node, Scalar, Sequence, Style
-from quire.formats.yaml.scalars import NotJson, resolve
+from quire.formats.yaml.nodes import EXPR, Entry, Mapping, Node, Scalar, Sequence, Style, describe
+from quire.formats.yaml.scalars import TAGS, Mismatch, NotJson, resolve, tagged
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
-MAX_DEPTH = 100
+_OWN = "tag:yaml.org,2002:"
 _PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*+")
 _STYLES = {"": Style.PLAIN, "'": Style.SINGLE, '"': Style.DOUBLE, "|": Style.LITERAL, ">": Style.FOLDED}
 _in_order = attrgetter("span.start", "span.end")
+_Key: TypeAlias = tuple[type, object]
+"""Of a key its value, and the type of that: `1`, `1.0` and `true` are equal in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +56,47 @@ def read_yaml(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> YamlReading
     if source.size > limit:
         help = f"it has {source.size:,} bytes; {limit:,} is the limit"
         return YamlReading(source, (), (Diagnostic(codes.TOO_LARGE, "the file is too large", NOWHERE, "", help),))
-    builder = _Builder(source)
+    builder = _Builder(source, limit)
     documents = builder.build()
     return YamlReading(source, tuple(documents), tuple(sorted(builder.found, key=_in_order)))
 
 
 class _Open:
-    """A list or a mapping whose end has not come; the keys and values of a mapping stand in turn."""
+    """A list or a mapping whose end has not come; the keys and values of a mapping stand in turn.
 
-    __slots__ = ("flow", "is_mapping", "parts", "start")
+    `aliases` are the places of those parts that stand elsewhere themselves. `before` is what aliases had added to the
+    text when it began, `height` how many levels there are from here on down.
+    """
 
-    def __init__(self, start: int, flow: bool, is_mapping: bool) -> None:
+    __slots__ = ("aliases", "anchor", "before", "flow", "height", "is_mapping", "parts", "start")
+
+    def __init__(self, start: int, flow: bool, is_mapping: bool, anchor: str | None, before: int) -> None:
         self.start = start
         self.flow = flow
         self.is_mapping = is_mapping
+        self.anchor = anchor
+        self.before = before
+        self.height = 1
         self.parts: list[Node] = []
+        self.aliases: dict[int, Span] | None = None
+
+    def place(self, part: int) -> Span:
+        alias = self.aliases.get(part) if self.aliases else None
+        return alias or self.parts[part].span
 
 
 class _Builder:
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, limit: int) -> None:
         self.found: list[Diagnostic] = []
         self._source = source
         self._text = source.text
         self._events = Events(source)
+        self._anchors = Anchors(source, limit)
 
     def build(self) -> list[Node]:
         documents: list[Node] = []
         stack: list[_Open] = []
-        events = self._events
+        events, anchors = self._events, self._anchors
         for event, start, end in events:
             if events.broken:
                 events.broken = False
@@ -90,15 +110,23 @@ class _Builder:
                     message = f"nested deeper than {MAX_DEPTH} levels"
                     self.found.append(Diagnostic(codes.TOO_DEEP, message, Span(start, end)))
                     break
-                if event.tag is not None or event.anchor is not None:
-                    self._properties(event, start)
-                stack.append(_Open(start, bool(event.flow_style), isinstance(event, yaml.MappingStartEvent)))
+                is_mapping, anchor = isinstance(event, yaml.MappingStartEvent), event.anchor
+                if event.tag is not None:
+                    self._tag(event.tag, start, _OWN + ("map" if is_mapping else "seq"))
+                if anchor is not None:
+                    anchors.open(anchor, start)
+                stack.append(_Open(start, bool(event.flow_style), is_mapping, anchor, anchors.added))
                 continue
             elif isinstance(event, yaml.CollectionEndEvent):
-                node = self._closed(stack.pop(), end)
+                done = stack.pop()
+                node = self._closed(done, end)
+                if stack and stack[-1].height <= done.height:
+                    stack[-1].height = done.height + 1
             elif isinstance(event, yaml.AliasEvent):
-                node = self._alias(Span(start, end))
+                node = self._alias(event, Span(start, end), stack)
             else:
+                if isinstance(event, yaml.DocumentStartEvent):
+                    anchors.forget()
                 continue
             if stack:
                 stack[-1].parts.append(node)
@@ -106,6 +134,7 @@ class _Builder:
                 documents.append(node)
         if events.broken:
             self._unclosed(stack)
+        self.found += anchors.found
         self.found += events.found
         return documents
 
@@ -124,83 +153,133 @@ class _Builder:
             # The parser counts the blank lines after a block to it.
             end = start + len(self._text[start:end].rstrip(" \t\n"))
         span = body = Span(start, end)
-        if event.tag is not None or event.anchor is not None:
-            begin = _PROPERTIES.match(self._text, start, end)
-            body = Span(begin.end() if begin else start, end)
-            self._properties(event, start)
-        if event.tag == EXPR:
-            return Scalar(text, text, span, body, _STYLES[style or ""], EXPR)
-        if style:
-            return Scalar(text, text, span, body, _STYLES[style])
+        tag, anchor = event.tag, event.anchor
+        if tag is None and anchor is None:
+            if style:
+                return Scalar(text, text, span, body, _STYLES[style])
+            try:
+                return Scalar(resolve(text), text, span, body)
+            except NotJson:
+                return Scalar(self._plain(text, span), text, span, body)
+        begin = _PROPERTIES.match(self._text, start, end)
+        body = Span(begin.end() if begin else start, end)
+        value = self._tagged(tag, text, style, span) if tag is not None else text if style else self._plain(text, span)
+        node = Scalar(value, text, span, body, _STYLES[style or ""], EXPR if tag == EXPR else "")
+        if anchor is not None:
+            self._anchors.open(anchor, start)
+            self._anchors.close(anchor, node, body.end - body.start, 0)
+        return node
+
+    def _plain(self, text: str, span: Span) -> None | bool | int | float | str:
         try:
-            return Scalar(resolve(text), text, span, body)
+            return resolve(text)
         except NotJson as problem:
             help = "put it in quotes if it is meant as text"
             self.found.append(Diagnostic(codes.NUMBER, str(problem), span, "", help))
-            return Scalar(text, text, span, body)
+            return text
 
-    def _properties(self, event: yaml.NodeEvent, start: int) -> None:
-        """Reports the anchor and the tag of a node, where it has one that it must not have."""
-        if event.anchor is not None:
-            at = self._text.index("&", start)
-            self._aliasing(Span(at, at + 1 + len(event.anchor)), "an anchor")
-        tag = getattr(event, "tag", None)
-        if tag is None or (tag == EXPR and isinstance(event, yaml.ScalarEvent)):
+    def _tagged(self, tag: str, text: str, style: str | None, span: Span) -> None | bool | int | float | str:
+        if tag == EXPR:
+            return text
+        kind = tag.removeprefix(_OWN)
+        if kind == tag or kind not in TAGS:
+            self._tag(tag, span.start, EXPR)
+            return text if style else self._plain(text, span)
+        try:
+            return tagged(kind, text)
+        except Mismatch as problem:
+            self.found.append(Diagnostic(codes.TAG, str(problem), span))
+        except NotJson as problem:
+            self.found.append(Diagnostic(codes.NUMBER, str(problem), span))
+        return text
+
+    def _tag(self, tag: str, start: int, right: str) -> None:
+        """Reports the tag of a node, if it is not the right one for it."""
+        if tag == right:
             return
         at = self._text.index("!", start)
         span = Span(at, at + len(self._text[at : at + 200].split(maxsplit=1)[0].rstrip(",]}")))
         shown = self._text[span.start : span.end]
+        own = tag.removeprefix(_OWN)
         if tag == EXPR:
             message, help = f"{EXPR} cannot mark a list or a mapping", "put the whole expression in quotes after it"
+        elif own != tag and (own in TAGS or own in ("seq", "map")):
+            what = "a list" if right.endswith("seq") else "a mapping" if right.endswith("map") else "a single value"
+            message, help = f"{shown} cannot mark {what}", "leave the tag out"
         else:
-            message, help = (
-                f"the tag {shown} is not known",
-                f"{EXPR} is the only tag; put text that begins with ! in quotes",
-            )
+            message = f"the tag {shown} is not known"
+            help = f"there are {EXPR} and YAML's own, such as !!str; put text that begins with ! in quotes"
         self.found.append(Diagnostic(codes.TAG, message, span, "", help))
 
-    def _alias(self, span: Span) -> Scalar:
-        self._aliasing(span, "an alias")
-        return Scalar(None, self._text[span.start : span.end], span, span)
-
-    def _aliasing(self, span: Span, what: str) -> None:
-        shown = self._text[span.start : span.end]
-        help = "write the value out; put text that begins with & or * in quotes"
-        self.found.append(Diagnostic(codes.ALIAS, f"{shown} is {what}: these are not read", span, "", help))
+    def _alias(self, event: yaml.AliasEvent, span: Span, stack: list[_Open]) -> Node:
+        node, height = self._anchors.node(event.anchor or "", span, len(stack))
+        if stack:
+            around = stack[-1]
+            around.aliases = around.aliases or {}
+            around.aliases[len(around.parts)] = span
+            around.height = max(around.height, height + 1)
+        return node
 
     def _closed(self, done: _Open, end: int) -> Node:
         if not done.flow:
             # A block ends for the parser where the next token begins, far below.
-            end = done.parts[-1].span.end if done.parts else done.start
+            parts = done.parts
+            last = done.place(len(parts) - 1) if done.aliases else parts[-1].span if parts else None
+            end = last.end if last else done.start
         span = Span(done.start, max(end, done.start))
-        if not done.is_mapping:
-            return Sequence(tuple(done.parts), span)
-        entries: dict[tuple[type, object], Entry] = {}
-        for key, value in zip(done.parts[::2], done.parts[1::2], strict=True):
+        node = self._mapping(done, span) if done.is_mapping else Sequence(tuple(done.parts), span)
+        if done.anchor is not None:
+            begin = _PROPERTIES.match(self._text, span.start, span.end)
+            length = span.end - (begin.end() if begin else span.start) + self._anchors.added - done.before
+            self._anchors.close(done.anchor, node, length, done.height)
+        return node
+
+    def _mapping(self, done: _Open, span: Span) -> Mapping:
+        entries: dict[_Key, Entry] = {}
+        merge: Entry | None = None
+        parts = done.parts
+        for key, value, at in zip(parts[::2], parts[1::2], range(0, len(parts), 2), strict=True):
             if not isinstance(key, Scalar) or key.tag:
-                self._bad_key(key)
+                self._bad_key(key, done.place(at))
                 continue
-            if key.text == "<<" and key.style is Style.PLAIN:
-                self.found.append(
-                    Diagnostic(codes.MERGE_KEY, "the merge key << is not read", key.span, "", "write the keys out")
-                )
-                continue
-            same = entries.setdefault((type(key.value), key.value), entry := Entry(key, value))
+            entry = Entry(key, value)
+            name = key.value
+            if name == "<<" and key.style is Style.PLAIN and self._untagged(key):
+                same = merge = merge or entry
+            else:
+                same = entries.setdefault((type(name), name), entry)
             if same is not entry:
                 line = self._source.position(same.key.span.start).line
                 message = f"the key {_short(key.text)} is here twice"
-                self.found.append(
-                    Diagnostic(codes.DUPLICATE_KEY, message, key.span, "", f"the first is on line {line}")
-                )
+                place, help = done.place(at), f"the first is on line {line}"
+                self.found.append(Diagnostic(codes.DUPLICATE_KEY, message, place, "", help))
+        if merge is not None:
+            entries = {**self._merged(merge), **entries}
         return Mapping(tuple(entries.values()), span)
 
-    def _bad_key(self, key: Node) -> None:
+    def _merged(self, merge: Entry) -> dict[_Key, Entry]:
+        """The entries that `<<` stands for; the length of what it names has been counted where an alias names it."""
+        entries: dict[_Key, Entry] = {}
+        for one in merge.value.items if isinstance(merge.value, Sequence) else (merge.value,):
+            if isinstance(one, Mapping):
+                for entry in one.entries:
+                    entries.setdefault((type(entry.key.value), entry.key.value), entry)
+            elif not is_stand_in(one):
+                message = f"<< takes a mapping or a list of mappings, not {describe(one)}"
+                help = 'a key that is really called so is written "<<"'
+                self.found.append(Diagnostic(codes.MERGE_KEY, message, merge.key.span, "", help))
+        return entries
+
+    def _untagged(self, key: Scalar) -> bool:
+        return "!" not in self._text[key.span.start : key.body.start]
+
+    def _bad_key(self, key: Node, place: Span) -> None:
         if isinstance(key, Scalar):
             message, help = f"a key cannot be an {key.tag}", ""
         else:
             what = "list" if isinstance(key, Sequence) else "mapping"
             message, help = f"a {what} cannot be a key", "put text that begins with { or [ in quotes"
-        self.found.append(Diagnostic(codes.KEY, message, key.span, "", help))
+        self.found.append(Diagnostic(codes.KEY, message, place, "", help))
 
 
 def _short(text: str) -> str:

@@ -154,7 +154,7 @@ TOOL_JSON = _lint(
     "PB218",
     "tool-json",
     "The third argument of `@tool` is not a JSON object, even with a value in place of each placeholder.",
-    "The step would fail before the tool is called. Keys and texts are in double quotes.",
+    "The tool could never be called, so the run could not start. Keys and texts are in double quotes.",
     "@tool(web, search, {query: '{{topic}}'})",
     '@tool(web, search, {"query": "{{topic}}"})',
 )
@@ -195,7 +195,7 @@ PROMPT_FILE = _lint(
     "PB223",
     "prompt-file",
     "`@prompt(file:…)` leaves the folder of the playbook.",
-    "Absolute paths and `..` are refused when the step runs.",
+    "Absolute paths and `..` are refused: the run could not start.",
     "@prompt(file:../shared/criteria.md)",
     "@prompt(file:prompts/criteria.md)",
 )
@@ -233,4 +233,13 @@ DECIDED_CIRCLE = _lint(
     "that: the call that would be one too many fails, and the model is told.",
     '@tool(quire, "team/greet_guest", {"guest": "Ada"})',
     '@tool(quire, room_price, {"nights": 2})',
+)
+SHELL_TEXT = _lint(
+    "PB228",
+    "shell-text",
+    "The command for `shell` is a text with a value in it.",
+    "A shell would read what somebody, or a model, wrote as part of the command. The run could not start. Written as\n"
+    "a list it is a program and its arguments, and each value is one argument, whatever it holds.",
+    '@tool(quire, shell, {"command": "wc -w {{file}}"})',
+    '@tool(quire, shell, {"command": ["wc", "-w", "{{file}}"]})',
 )
