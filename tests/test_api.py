@@ -6,12 +6,13 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import quire
 from quire.api import _settling
-from quire.errors import BadInputs, RunState, Unreadable
+from quire.errors import BadInputs, CannotStart, RunState, Unreadable
 from quire.runtime import Runtime
 
 PLAYBOOK = """# Tea
@@ -106,6 +107,16 @@ async def test_wrong_inputs_stop_it_before_anything_runs(playbook: Path) -> None
     assert script.calls == []
 
 
+async def test_a_workspace_that_is_not_there_is_not_made(playbook: Path) -> None:
+    script, place = model(), playbook.parent / "none"
+    with pytest.raises(CannotStart, match="none cannot be the workspace: it does not exist"):
+        await quire.run(playbook, inputs={"kind": "green"}, model=script, workspace=place)
+    told = (await quire.launch("x", workspace=place))["data"]
+    assert isinstance(told, dict) and "none cannot be the workspace: it does not exist" in str(told["error"])
+    assert script.calls == []
+    assert not place.exists()
+
+
 async def test_a_failed_run_is_a_result(playbook: Path) -> None:
     script = quire.ScriptedModel([{"error": "overloaded"}])
     result = await quire.run(playbook, inputs={"kind": "green"}, model=script)
@@ -174,6 +185,57 @@ async def test_leaving_the_iteration_stops_the_run(playbook: Path) -> None:
         if event.type == "step_completed":
             break
     assert running.result is None
+
+
+WRONG: dict[str, dict[str, object]] = {
+    "input kind: not a JSON value: ": {"inputs": {"kind": float("nan")}},
+    "input kind: not a JSON value: object is": {"inputs": {"kind": object()}},
+    "input 1: a name is a text": {"inputs": {1: "green"}},
+    "inputs are a mapping of names to values": {"inputs": ["kind"]},
+    "allow is a list of names, not a text: ['shell']": {"allow": "shell"},
+    "breakpoints is a list of names, not a text: ['1']": {"breakpoints": "1"},
+    "allow is a list of names, and 5 is no text": {"allow": [5]},
+    "breakpoint 9: there is no step 9": {"breakpoints": ("9",)},
+    "answer 9: there is no step 9": {"answers": {"9": "x"}},
+    "answer 2: answer yes or no": {"answers": {"2": "perhaps"}},
+    "answers are texts by the label of their step, and 2: 'yes' is none of that": {"answers": {2: "yes"}},
+    "answers are texts by the label of their step, and '2': True is none of that": {"answers": {"2": True}},
+    "model is a name or a model, not 5": {"model": 5},
+}
+
+
+@pytest.mark.parametrize("said", WRONG)
+async def test_what_is_wrong_is_an_error_of_ours(playbook: Path, said: str) -> None:
+    arguments: dict[str, Any] = {"inputs": {"kind": "green"}, "model": model(), **WRONG[said]}
+    with pytest.raises(quire.QuireError) as raised:
+        await quire.run(playbook, **arguments)
+    assert str(raised.value).startswith(said)
+    assert not list(playbook.parent.rglob("quire.db"))
+
+
+async def test_all_wrong_inputs_are_listed(tmp_path: Path, playbook: Path) -> None:
+    with pytest.raises(BadInputs) as raised:
+        await quire.run(playbook, inputs={"kind": float("inf"), "more": {"a": b"x"}}, model=model())
+    assert [problem.split(":")[0] for problem in raised.value.problems] == ["input kind", "input more"]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud83d", "a" * 5000])
+def test_a_name_that_no_file_can_have(playbook: Path, name: str) -> None:
+    for read in (quire.load, quire.check):
+        with pytest.raises(Unreadable, match="cannot be read: "):
+            read(name)
+
+
+@pytest.mark.parametrize("entries", ["x", b"x", {"default": "x"}, None])
+def test_a_script_is_a_list(entries: Any) -> None:
+    with pytest.raises(CannotStart, match="a script is a list of entries, not "):
+        quire.ScriptedModel(entries)
+
+
+async def test_launch_takes_a_list_of_tools(pipelines: Path) -> None:
+    wrong: Any = "shell"
+    told = (await quire.launch("greet", allow=wrong, workspace=pipelines))["data"]
+    assert told == {"error": "allow is a list of names, not a text: ['shell']"}
 
 
 GREET = "pipeline: greet\nsteps:\n  - transform: {value: \"'Hello, ' + ctx.name\", output: said}\n"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.values import MAX_DEPTH, InvalidValue, Value, copy, decode, encode, fingerprint
+from quire.values import MAX_DEPTH, InvalidValue, Value, copy, decode, decode_object, encode, fingerprint
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -55,6 +55,23 @@ def test_depth_is_a_limit_and_not_a_crash() -> None:
     cycle.append(cycle)
     with pytest.raises(InvalidValue):
         encode(cycle)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'"\ud83d"', "\ufffd"),
+        (r'{"a\uDC00": ["\udfff!"]}', {"a\ufffd": ["\ufffd!"]}),
+        (r'"\ud83d\ude00"', "😀"),
+        (r'"\ude00\ud83d"', "\ufffd\ufffd"),
+        (r'"\\ud83d"', r"\ud83d"),
+        ('"\udcff"', "\ufffd"),
+        ('"é"', "é"),
+    ],
+)
+def test_half_a_pair_that_is_read_is_replaced(text: str, value: Value) -> None:
+    assert decode(text) == value
+    assert decode_object(f'see {{"k": {text}}} {{', 4) == {"k": value}
 
 
 def test_lone_surrogates_are_replaced() -> None:

@@ -16,7 +16,7 @@ from quire.engine.drive import Ended
 from quire.engine.events import Listener
 from quire.engine.ports import Model, People
 from quire.engine.records import Event, Status
-from quire.errors import QuireError, RunState
+from quire.errors import BadInputs, CannotStart, QuireError, RunState
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
 
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 class Result:
     """How a run ended or where it waits. `run` is its id: `quire resume` and `quire answer` take it.
 
-    `output` is the last executed step's; `steps` has the status of each step by label; `questions` are the
-    prompts that wait for a person, by label; `error` is empty unless the run failed.
+    `output` is the last executed step's, `artifact` that as it is written to a file. `steps` has the status of each
+    step by label; `questions` are the prompts that wait for a person, by label; `error` is empty unless the run failed.
     """
 
     run: str
     status: Status
     output: str
+    artifact: str
     artifact_type: str
     named: Mapping[str, str]
     steps: Mapping[str, str]
@@ -75,8 +76,10 @@ def run(
     anything has run; a run that fails is a result, not an exception.
     """
     read = document if isinstance(document, Document) else load(document)
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise BadInputs([f"inputs are a mapping of names to values, not {inputs!r}"])
     options = RunOptions(
-        model=model if isinstance(model, str) else None,
+        model=_spec(model),
         breakpoints=breakpoints,
         answers=answers or {},
         unattended=unattended,
@@ -86,6 +89,15 @@ def run(
     start = Path(workspace) if workspace else None
     given = model if not isinstance(model, str) else None
     return Running(read, inputs or {}, options, given, people, start)
+
+
+def _spec(model: str | Model | None) -> str | None:
+    """The name of a model that is yet to be found; None where it is there already, or where nobody says which."""
+    if isinstance(model, str):
+        return model
+    if model is not None and not hasattr(model, "complete"):
+        raise CannotStart(f"model is a name or a model, not {model!r}")
+    return None
 
 
 class Running:
@@ -189,9 +201,12 @@ async def launch(
     from quire.workspace.grants import default_grants
 
     given = model if not isinstance(model, str) else None
-    runtime = Runtime.open(Path(workspace) if workspace else None, model=given)
+    try:
+        options = RunOptions(model=_spec(model), allow=allow)
+        runtime = Runtime.open(Path(workspace) if workspace else None, model=given)
+    except QuireError as error:
+        return Envelope("error", {"error": str(error)}).as_json()
     known = KnownTools(runtime.settings, default_grants(runtime.settings, allow))
-    options = RunOptions(model=model if isinstance(model, str) else None, allow=allow)
     launching = Launching(runtime, known, shell=known.shell, options=options)
     launcher = Launcher(recipient, runtime.identity, Grants.of(["rye.execute.pipeline.*"]))
     tool = "run_pipeline" + "_inline" * inline + "_async" * (not wait)
@@ -231,6 +246,7 @@ async def _result(runtime: Runtime, run: str, ended: Ended) -> Result:
         run=run,
         status=ended.status,
         output=view.output,
+        artifact=view.artifact,
         artifact_type=view.artifact_type,
         named=dict(view.named),
         steps={step.label: step.status for step in view.replay.progress.steps.values()},

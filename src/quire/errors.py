@@ -15,7 +15,8 @@
     ├── Refused                     6    permission, signature, trust
     │   ├── Denied                       a capability is missing
     │   └── Untrusted                    the workspace asks for something nobody has confirmed
-    ├── StoreError                  2    the database is locked, full, damaged, or of a newer Quire
+    ├── StoreError                  2    the database is full, damaged, or of a newer Quire
+    │   └── StoreLocked                  another process writes to it: it will be free again
     ├── RunBusy                     2    another process drives the run
     ├── RunState                    2    the run is not in a state for this verb
     ├── Fenced                           another process took the run over; this one must stop
@@ -84,7 +85,8 @@ class RunState(QuireError):
 class StepFailed(QuireError):
     """One step could not be done. `kind` is a stable word for machines, the text is for people.
 
-    `path` is that of the effect to blame, or of the step; `also` are those that failed beside it.
+    `path` is that of the effect to blame, or of the step; `also` are those that failed beside it. `label` is that of
+    the innermost step, once the failure has passed one.
     """
 
     exit_code = 3
@@ -95,6 +97,7 @@ class StepFailed(QuireError):
         self.kind = kind
         self.path = path
         self.also: tuple[str, ...] = ()
+        self.label = ""
 
 
 class ModelFailed(StepFailed):
@@ -137,6 +140,10 @@ class Untrusted(Refused):
 
 class StoreError(QuireError):
     exit_code = 2
+
+
+class StoreLocked(StoreError):
+    """Nothing was written, and the same write may well succeed a moment later."""
 
 
 class Fenced(QuireError):

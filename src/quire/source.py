@@ -6,14 +6,18 @@ Every format reads a `Source` and puts a `Span` on each node it makes, so that a
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 from quire.errors import Unreadable
 
 MAX_DOCUMENT_BYTES = 200_000
+MAX_FILE_BYTES = 100_000_000
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -127,8 +131,10 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
             data = file.read(limit + 1)
     except FileNotFoundError:
         raise Unreadable(path, "does not exist") from None
-    except OSError as error:
-        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:
+        # A name with a zero byte, or with half a surrogate pair, is a ValueError.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise Unreadable(path, f"cannot be read: {reason}") from None
     if len(data) > limit:
         raise Unreadable(path, f"is larger than {limit:,} bytes")
     if b"\0" in data:
@@ -140,3 +146,26 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     if not text.strip("\ufeff \t\r\n"):
         raise Unreadable(path, "is empty")
     return Source(str(path), normalise(text), len(data))
+
+
+def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
+    """What is in a file that is no document. Raises `OSError`, also for what could make us wait for ever.
+
+    With `pipes` a pipe that is already open here is read as well: that is what a shell makes of `<(command)`.
+    """
+    found = path.stat()
+    open_here = pipes and str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
+    if stat.S_ISCHR(found.st_mode) and found.st_rdev == os.stat(os.devnull).st_rdev:  # noqa: PTH116
+        return b""
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode) or open_here):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with path.open("rb") as file:
+        return read_to_end(file)
+
+
+def read_to_end(file: BinaryIO) -> bytes:
+    """All that there is, unless there is no end of it: then `OSError`."""
+    data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE_BYTES:,} bytes")
+    return data

@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 Value: TypeAlias = "None | bool | int | float | str | Sequence[Value] | Mapping[str, Value]"
 
 MAX_DEPTH = 200
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class InvalidValue(ValueError):
@@ -52,6 +53,7 @@ def encode(value: Value) -> str:
 
 def decode(text: str) -> Value:
     """Raises `InvalidValue`."""
+    text = clean(text)
     try:
         value: Value = _decoder.decode(text)
     except RecursionError:
@@ -61,17 +63,19 @@ def decode(text: str) -> Value:
     except ValueError as error:
         raise InvalidValue(str(error)) from None
     _check(value)
-    return value
+    return _mended(value) if _ESCAPED_SURROGATE.search(text) else value
 
 
 def decode_object(text: str, start: int) -> Mapping[str, Value]:
     """The object whose brace stands at a place of a text, whatever follows it; text in it may hold raw line ends."""
     try:
-        value: Mapping[str, Value] = _lenient(text, start)[0]
+        value, end = _lenient(text, start)
     except RecursionError:
         raise InvalidValue(f"nested deeper than {MAX_DEPTH}") from None
     _check(value)
-    return value
+    halves = _ESCAPED_SURROGATE.search(text, start, end) or _SURROGATES.search(text, start, end)
+    found: Mapping[str, Value] = _mended(value) if halves else value
+    return found
 
 
 def copy(value: Value) -> Value:
@@ -97,7 +101,18 @@ def fingerprint_of_checked(value: Value) -> str:
 
 def clean(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be stored and sent."""
-    return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
+    if text.isascii():
+        return text
+    try:
+        text.encode()  # a third of what looking for them costs
+    except UnicodeEncodeError:
+        return _SURROGATES.sub("\ufffd", text)
+    return text
+
+
+def _mended(value: Any) -> Any:
+    """Whole pairs have become one character by now; halves that were written as escapes are still there."""
+    return _decoder.decode(clean(_encoder.encode(value)))
 
 
 def _check(value: Value) -> None:

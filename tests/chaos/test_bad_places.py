@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sqlite3
@@ -90,10 +91,46 @@ def test_a_read_only_disk(waiting: Place, stable: Stable) -> None:
         _mount("-o", "remount,bind,ro", folder)
         for words in (RUN, ["resume", "last"], ["answer", "last", "yes"]):
             refused(at(stable, waiting, words), str(waiting.database), "cannot be opened", "may be written")
+        _is_seen(stable, waiting)
+        doctor = at(stable, waiting, ["doctor"])
+        assert (doctor.code, "quire.db may not be written, so nothing can run here" in doctor.out) == (1, True)
         _mount("-o", "remount,bind,rw", folder)
         goes_on(stable, waiting)
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+def _is_seen(stable: Stable, place: Place) -> None:
+    for words in (["runs"], ["inbox"], ["runs", "last"]):
+        seen = at(stable, place, words)
+        assert seen.code == 0, seen.err
+        assert "Tea" in seen.out
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["all in the database", "with a log"])
+def test_a_full_disk_can_be_read(waiting: Place, stable: Stable, log: bool) -> None:
+    folder, kept = waiting.database.parent, waiting.folder.parent / "kept"
+    shutil.move(folder, kept)
+    folder.mkdir()
+    _mount("-t", "tmpfs", "-o", "size=3000000", "tmpfs", str(folder))
+    try:
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
+        if log:
+            # A process that is killed leaves what it wrote in the log, for the next one to take over.
+            write = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None)"
+            write += "; c.execute('UPDATE runs SET title = ?', ('Tea from the log',)); os._exit(0)"
+            subprocess.run([sys.executable, "-c", write, str(waiting.database)], check=True)
+            waiting.database.with_name("quire.db-shm").unlink()
+        with (folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
+            while True:
+                filler.write(b"x" * 4_096)
+        refused(at(stable, waiting, ["resume", "last"]), "no room left on the disk of")
+        _is_seen(stable, waiting)
+        assert ("Tea from the log" in at(stable, waiting, ["runs"]).out) == log
+        (folder / "filler").unlink()
+        goes_on(stable, waiting)
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 def _mount(*words: str) -> None:

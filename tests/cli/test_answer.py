@@ -99,8 +99,29 @@ def test_detach_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) ->
     assert recorded(waiting) == {}
     assert main(["runs", waiting]) == 0
     assert capsys.readouterr().err == f"answered: quire resume {waiting} goes on\n"
+    assert main(["answer", waiting, "ship it"]) == 2
+    assert capsys.readouterr().err == f"quire: run {waiting} has its answer already: `quire resume {waiting}` goes on\n"
+    assert main(["runs"]) == 0
+    assert f"{waiting}  answered  Ask" in capsys.readouterr().out
+    assert main(["runs", waiting]) == 0
+    assert "status    answered at step 1\n" in capsys.readouterr().out
     assert main(["resume", waiting, "-q"]) == 4
     assert recorded(waiting) == {"1/ask": "rework"}
+
+
+@pytest.mark.parametrize("given", [[], ["--script", "other.json"]])
+def test_an_answer_that_the_run_cannot_go_on_with_here_is_not_stored(
+    waiting: str, capsys: pytest.CaptureFixture[str], given: list[str]
+) -> None:
+    replies = Path("replies.json")
+    text = replies.read_text()
+    replies.unlink()
+    assert main(["answer", waiting, "rework", *given]) == 2
+    assert main(["inbox"]) == 0
+    assert "Which way?" in capsys.readouterr().out
+    replies.write_text(text)
+    assert main(["answer", waiting, "ship it", "-q"]) == 4
+    assert recorded(waiting) == {"1/ask": "ship it"}
 
 
 def test_a_run_with_a_live_owner_takes_the_answer_there(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:

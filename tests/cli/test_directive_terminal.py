@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.directive_project import LEAF, LEAF_FILE, SCRIPT, call, put_script, sign_all, write_directives
+from tests.cli.test_directive_hooks import FILE, HOOKED, HOOKS
 from tests.cli.test_terminal import Quire, Screen
 
 from quire.cli import main
@@ -224,3 +225,27 @@ def test_a_run_that_was_left_at_a_question_still_knows_its_file(quire: Quire, wo
     code, rest = screen.end()
     assert code == 0 and "wrote result.json" in rest
     assert json.loads((workspace / "result.json").read_text()) == {"path": "x"}
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "lines"),
+    [
+        ("well", 0, ["↳ hook begun on thread_started", "✓ turn 1", "✓ turn 2", "↳ hook done on after_complete"]),
+        ("never", 3, ["↳ hook begun on thread_started", "↳ hook never on thread_started", "failed at the start"]),
+        ("far", 3, ["↳ hook begun on thread_started", "turn 1", "  ↳ hook far on after_step"]),
+    ],
+)
+def test_hooks_are_in_the_picture(quire: Quire, workspace: Path, how: str, code: int, lines: list[str]) -> None:
+    (workspace / FILE).write_text(HOOKED % "".join(HOOKS))
+    sign_all(workspace)
+    put_script(
+        workspace,
+        {"tool_calls": [call("rye_file_system_read", path="missing.txt")]},
+        {"tool_calls": [call("directive_return", x="1")]},
+    )
+    screen = quire("run", "hooked", "-i", f"how={how}", "--script", "replies.json")
+    ended, rest = screen.end()
+    assert ended == code
+    final = rest[rest.rindex(lines[0]) :]
+    places = [final.find(line) for line in lines]
+    assert -1 not in places and places == sorted(places), final

@@ -88,7 +88,7 @@ def test_wrong_settings_are_problems(workspace: Path) -> None:
         (["CREATE TABLE x (y)"], "problem", "is a database of another program"),
         (["PRAGMA user_version = 9999"], "problem", "was written by a newer Quire"),
         ([], "ok", "quire.db"),
-        (None, "problem", "cannot be opened"),
+        (None, "problem", "is not a database"),
     ],
 )
 def test_the_store(workspace: Path, statements: list[str] | None, state: str, detail: str) -> None:

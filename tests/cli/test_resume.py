@@ -95,6 +95,12 @@ def test_a_process_that_was_killed_lost_nothing(document: str, said: Said) -> No
     quire.kill()
     quire.wait()
     quire.stdout.close()
+    assert main(["runs", event["run"], "--json"]) == 0
+    shown = json.loads(said()[0])
+    assert (shown["status"], shown["step"]) == ("interrupted", "2")
+    assert [step["status"] for step in shown["steps"]] == ["completed", "interrupted", "pending"]
+    assert main(["runs", event["run"]]) == 0
+    assert "interrupted at step 2\n" in said()[0]
     other = script("passed over", {"contains": "Second after one.", "reply": "two"}, "end", name="other.json")
     assert main(["resume", event["run"][:9], "--json", "--script", other]) == 0
     out, _ = said()

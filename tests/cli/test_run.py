@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli import main
+from quire.cli import BROKEN_PIPE, main
 from quire.engine.records import Batch, Lease, Written
 from quire.errors import StoreError
 from quire.store.sqlite import SqliteStore
@@ -231,6 +231,7 @@ def test_json_is_a_line_for_each_event_and_one_for_the_result(
         "type": "result",
         "status": "completed",
         "output": "the end",
+        "artifact": "the end",
         "artifact_type": None,
         "named": {"summary": "one two"},
         "steps": {"1": "completed", "2": "completed", "2a": "skipped", "2b": "completed", "3": "completed"},
@@ -371,7 +372,7 @@ def test_a_reader_that_leaves_parks_the_run(workspace: Path, script: Write) -> N
     quire.stdout.close()
     err = quire.stderr.read().decode()
     quire.stderr.close()
-    assert quire.wait() == 130
+    assert quire.wait() == BROKEN_PIPE
     assert "quire resume" in err and "Traceback" not in err and "Exception" not in err
 
 
@@ -401,7 +402,7 @@ def test_a_store_that_fails_in_the_middle_says_how_to_go_on(
         broken.setattr(SqliteStore, "write", full_after_the_first_step)
         code = main(["run", page(workspace, DOCUMENT), *INPUTS, "-q", "--script", script("one", "two", "end")])
     out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
+    assert (code, out) == (3, "")  # nothing that has begun could not start
     assert err.startswith("quire: the disk is full\nnothing that was recorded is lost: quire resume ")
     assert main(["resume", "last", "-q"]) == 0
     assert capsys.readouterr().out == "end\n"
@@ -441,10 +442,17 @@ def test_a_playbook_that_asks_no_model_needs_none(
 @pytest.mark.parametrize(
     ("answers", "code", "said"),
     [
-        (["1=maybe", "2=Purple"], 2, ["quire: --answer 1: answer yes or no", "--answer 2: answer one of: Red | Blue"]),
+        (["1=maybe", "2=Purple"], 2, ["quire: answer 1: answer yes or no", "answer 2: answer one of: Red | Blue"]),
         (["1=n", "2=Blue", "3=anything"], 0, []),
         # What the options are is known only when the step runs.
-        (["4=nothing that is offered"], 4, []),
+        (
+            ["4=nothing that is offered"],
+            3,
+            [
+                "failed at step 4: the answer does not fit, and nobody can be asked: answer one of: Red | none",
+                "to try again: start it anew with another --answer, a run keeps those of its start",
+            ],
+        ),
     ],
 )
 def test_answers_are_looked_at_before_the_run(
@@ -471,7 +479,8 @@ def test_answers_are_looked_at_before_the_run(
     given = [word for answer in answers for word in ("--answer", answer)]
     assert main(["run", page(workspace, text), *given, "--script", script("x"), "--unattended"]) == code
     err = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    assert [line for line in err if "--answer" in line] == said
+    wanted = ("quire: answer ", "answer ", "failed at ", "to try again: ")
+    assert [line for line in err if line.startswith(wanted)] == said
 
 
 def test_a_tool_that_was_not_granted_is_a_refusal(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from quire.cli import main
 from quire.cli.show import command
 
 Invoke = Callable[..., Result]
@@ -234,3 +235,16 @@ def test_control_characters_are_shown_not_sent(invoke: Invoke, workspace: Path) 
     (workspace / "x.md").write_text("# T\x1b[2J\n\nabout\x9b\n\n## STEP 1: A\x07\n\ngo\u202e\n")
     output = invoke(command, "x.md").output
     assert "go" in output and not set(output) & set("\x1b\x9b\x07\u202e")
+
+
+def test_the_arms_of_a_branch_have_their_words(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arms = "".join(
+        f"```{word}```\n\n### STEP 1{letter}: S\n\nSay {letter}.\n\n"
+        for word, letter in (('if x == "1"', "a"), ('elif x == "2"', "b"), ('elif x != "3"', "c"), ("else", "d"))
+    )
+    inputs = "## INPUTS\n\n- `x` (string): Which\n\n"
+    Path("arms.md").write_text(f"# Arms\n\n{inputs}## STEP 1: Choose\n\n{arms}```endif```\n")
+    assert main(["show", "arms.md"]) == 0
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    words = [line for line in shown if line.startswith(("if ", "elif ", "else"))]
+    assert words == ['if x == "1":', 'elif x == "2":', 'elif x != "3":', "else:"]

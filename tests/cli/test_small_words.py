@@ -128,7 +128,7 @@ def test_a_number_answers_a_choice_beforehand(workspace: Path, capsys: Capture) 
 def test_a_number_beyond_the_options_is_no_answer(workspace: Path, capsys: Capture) -> None:
     (workspace / "a.playbook.md").write_text(ASKS)
     assert main(["run", "a.playbook.md", "-q", "--answer", "1=9"]) == 2
-    assert "--answer 1: answer one of: red | green | 3" in capsys.readouterr().err
+    assert "answer 1: answer one of: red | green | 3" in capsys.readouterr().err
 
 
 def test_a_number_answers_a_choice_whose_options_only_the_run_knows(workspace: Path, capsys: Capture) -> None:

@@ -260,7 +260,7 @@ def test_missing_inputs_are_asked_for_by_their_type(quire: Quire) -> None:
 
 {{name}}|{{age}}|{{nice}}|{{colour}}|{{story}}|{{spare}}
 """
-    script = {"contains": "Ann|42|true|green|one\ntwo|none", "reply": "right"}
+    script = {"contains": "Ann|42|true|green|one\n\ntwo|none", "reply": "right"}
     screen = quire("run", *put(text, script, {"default": "wrong"}))
     for prompt, keys in (
         ("> ", "\n"),
@@ -269,7 +269,7 @@ def test_missing_inputs_are_asked_for_by_their_type(quire: Quire) -> None:
         ('"many" is not a number', "42\n"),
         ("y or n: ", "y\n"),
         ("a number or an option: ", "2\n"),
-        ("an empty line or Ctrl-D ends)", "one\ntwo\n\n"),
+        ("a line with only . or Ctrl-D ends)", "one\n\ntwo\n.\n"),
     ):
         screen.wait_for(prompt)
         screen.press(keys)
@@ -329,3 +329,12 @@ def test_a_wrong_answer_is_asked_for_again_before_the_next_item_asks(quire: Quir
         screen.press(keys)
     code, rest = screen.end()
     assert code == 0 and rest.rstrip().endswith("x+y")
+
+
+def test_a_run_that_is_cancelled_elsewhere_ends_below_its_question(quire: Quire) -> None:
+    screen = quire("run", *put(ASKING, "a draft"))
+    screen.wait_for("a number or an option: ")
+    assert quire("cancel", "last").end()[0] == 0
+    code, rest = screen.end()
+    assert code == 3 and "cancelled at step 2" in rest
+    assert rest.startswith("\r\n"), "nothing more on the line of the prompt"

@@ -220,11 +220,19 @@ def test_an_answer_is_named_and_stands_in_the_system_message() -> None:
 
 
 def test_an_empty_step_asks_for_nothing() -> None:
-    asked, said, result = run(plan(step(1, work=think("x")), step(2)))
+    asked, said, result = run(plan(step(1, work=think("x")), step(2, capture=Capture("v", None, (), None))))
     assert len(asked) == 1
     assert [one.label for one in said if one.type == "step_completed"] == ["1", "2"]
     assert isinstance(result, dict)
-    assert result["output"] == "<x>"
+    assert result["output"] == ""
+    assert result["named"] == {"v": ""}
+
+
+def test_an_empty_step_leaves_nothing_for_later_ones() -> None:
+    asked, _, result = run(plan(step(1, work=think("x")), step(2), step(3, work=think("y"))))
+    assert "Step 2" not in prompts(asked)[1][1]
+    assert isinstance(result, dict)
+    assert result["output"] == "<y>"
 
 
 @pytest.mark.parametrize(
@@ -341,7 +349,8 @@ def test_a_failure_is_told_and_goes_up() -> None:
 def test_the_artifact_type_is_resolved_at_the_end(
     declared: str, inputs: dict[str, str], type: str, warned: bool
 ) -> None:
-    _, said, result = run(plan(step(1, work=think("x")), artifact=declared), inputs=inputs)
+    page = plan(step(1, work=think("x")), artifact=declared)
+    _, said, result = run(page, lambda request: {} if isinstance(request, Boundary) else {"text": "{}"}, inputs=inputs)
     assert isinstance(result, dict)
     assert result["artifact_type"] == type
     assert any(one.type == "warning" for one in said) == warned

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import logging
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +19,7 @@ from quire.engine.ports import ModelCall
 from quire.engine.requests import Message
 from quire.errors import ModelFailed
 from quire.models import ModelSettings, ProviderSettings, open_model
+from quire.models.failures import Service, failure_of
 from quire.models.providers import HostedModel
 from quire.models.retry import Retrying
 
@@ -100,6 +103,12 @@ def dropped_before_text(exchange: Exchange) -> None:
     exchange.drop()
 
 
+def ended_before_text(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.event({"role": "assistant", "content": ""})
+    exchange.end()
+
+
 @dataclass(frozen=True)
 class Bad:
     behaviour: Callable[[Stub], Behaviour]
@@ -127,7 +136,7 @@ BAD = {
         lambda stub: stub.refuse(401, {"error": {"message": f"wrong key {SECRET}"}}),
         "auth",
         False,
-        "refused the key (HTTP 401)",
+        "wants a key (HTTP 401), and none was sent: ",
     ),
     "404": Bad(
         lambda stub: stub.refuse(404, {"error": {"message": "no such model", "code": "model_not_found"}}),
@@ -146,6 +155,7 @@ BAD = {
         lambda stub: stub.refuse(200, "<html>", {"Content-Type": "text/html"}), "bad_reply", False, "could not be read"
     ),
     "dropped": Bad(lambda stub: dropped_at_once, "connection", True, "connection failed"),
+    "ended before text": Bad(lambda stub: ended_before_text, "connection", True, "broke off"),
     "dropped before text": Bad(lambda stub: dropped_before_text, "connection", True, "connection failed"),
 }
 
@@ -174,6 +184,52 @@ async def test_nobody_listens(stub: Stub) -> None:
     assert isinstance(model, Retrying)
     error = await failed(Retrying(model._model, sleep=waits))
     assert (error.kind, error.transient, len(waits.seconds)) == ("connection", True, 4)
+    assert error.message == "http://127.0.0.1:9/v1#none: the connection failed (127.0.0.1:9): Connection refused"
+
+
+async def test_ollama_may_not_be_running() -> None:
+    model = open_model("ollama:tiny", ModelSettings(), {"OLLAMA_HOST": "127.0.0.1:9"})
+    assert isinstance(model, Retrying)
+    error = await failed(Retrying(model._model, sleep=Waits()))
+    assert "(127.0.0.1:9): Connection refused; is Ollama running there?" in error.message
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [
+        (socket.gaierror(-2, "Name or service not known"), "Name or service not known"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed"), "Connection refused"),
+        (ConnectionResetError(), "Connection error."),
+        (OSError(f"the proxy said {SECRET}"), "the proxy said …"),
+    ],
+)
+def test_a_failed_connection_says_why(below: OSError, said: str) -> None:
+    error = ConnectionError("Connection error.")
+    error.__cause__ = below
+    failure = failure_of(error, "m:x", Service((SECRET,), url="https://user@host.example/v1"))
+    assert failure.message == f"m:x: the connection failed (host.example): {said}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "key", "said"),
+    [
+        ("mine:x", SECRET, "mine:x: the provider refused the key (HTTP 401): check that it is right"),
+        ("open:x", "", "none was sent: name its variable as api_key_env under [models.providers.open] in quire.toml"),
+        ("URL#x", "", "none was sent: an address alone gets no key, a [models.providers.NAME] in quire.toml may have"),
+        ("ollama:x", "", "none was sent: set OLLAMA_API_KEY in the environment"),
+    ],
+)
+async def test_a_key_that_was_not_sent_is_not_called_wrong(stub: Stub, spec: str, key: str, said: str) -> None:
+    stub.behaviours = [stub.refuse(401, {"error": {"message": "no"}})]
+    config = ModelSettings(
+        providers={"mine": ProviderSettings(stub.url, "MINE_KEY"), "open": ProviderSettings(stub.url)}
+    )
+    environ = {"MINE_KEY": key, "OLLAMA_BASE_URL": stub.url}
+    model = open_model(spec.replace("URL", stub.url), config, environ)
+    assert isinstance(model, Retrying)
+    error = await failed(model)
+    assert error.kind == "auth"
+    assert said in error.message
 
 
 async def test_retry_after_is_honoured_and_recorded(stub: Stub) -> None:
@@ -209,6 +265,29 @@ async def test_a_stream_that_breaks_after_text_is_not_shown_twice(stub: Stub) ->
     assert (error.kind, error.transient) == ("connection", True)
     assert "".join(pieces) == "Once upon"
     assert len(stub.requests) == 1
+
+
+@pytest.mark.parametrize("said", [{"content": "part"}, {"tool_calls": [{"index": 0, "id": "a", "type": "function"}]}])
+async def test_a_stream_that_just_ends_is_no_reply(stub: Stub, said: dict[str, object]) -> None:
+    """A proxy that gives up ends the body in good order: only the missing reason tells that there was more to come."""
+
+    def cut(exchange: Exchange) -> None:
+        exchange.begin()
+        exchange.event({"role": "assistant", "content": "Once"})
+        exchange.event(said)
+        exchange.end()
+
+    stub.behaviours = [cut, stub.say("never asked for")]
+    error = await failed(opened(stub, Waits()))
+    assert (error.kind, error.transient) == ("connection", True)
+    assert "broke off" in error.message
+    assert len(stub.requests) == 1
+
+
+async def test_a_service_that_never_says_why_it_ends_is_believed_when_it_has_counted(stub: Stub) -> None:
+    stub.behaviours = [stub.say("all of it", finish="")]
+    reply = await opened(stub, Waits()).complete(CALL, lambda piece: None)
+    assert (reply.text, reply.finish_reason) == ("all of it", "stop")
 
 
 async def test_a_silent_server_times_out(stub: Stub) -> None:

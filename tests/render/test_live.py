@@ -240,7 +240,7 @@ class Gone(io.StringIO):
 def test_a_reader_that_has_gone_is_noticed_once() -> None:
     told: list[str] = []
     view = JsonLines(Gone(), io.StringIO())
-    view.gone = lambda: told.append("gone")
+    view.gone = lambda error: told.append("gone")
     view.show(happened("step_started", "1"))
     view.show(happened("step_completed", "1"))
     assert told == ["gone"] and view.broken

@@ -124,3 +124,96 @@ def test_conditions_in_words() -> None:
     assert condition_words({"path": "error", "op": "exists"}) == "error is there"
     assert condition_words({"any": [spent, late]}) == "cost.spend is at least 0.9 or turn is above 3"
     assert condition_words({"not": {"all": [spent, late]}}) == "not (cost.spend is at least 0.9 and turn is above 3)"
+
+
+HOOKED = (
+    event("thread_started", "thread", thread="a", depth=0),
+    event(
+        "hook_action",
+        "thread/start/hook[thread_started][0]",
+        "start",
+        hook="begun",
+        event="thread_started",
+        item_id="rye/x",
+        params={"path": "a\x1b"},
+    ),
+    event("step_started", "thread/turn[1]", "turn 1", title="a"),
+    reply("thread/turn[1]/model", "Go.", ("rye_agent_threads_thread_directive", {"directive_id": "b"})),
+    event("thread_started", "thread/turn[1]/tool[0]/thread", thread="b", depth=1),
+    event(
+        "hook_action",
+        "thread/turn[1]/tool[0]/thread/start/hook[thread_started][0]",
+        "start",
+        hook="inner",
+        event="thread_started",
+        item_id="rye/y",
+        params={},
+    ),
+    event("step_started", "thread/turn[1]/tool[0]/thread/turn[1]", "b turn 1", title="b"),
+    event(
+        "hook_action",
+        "thread/turn[1]/tool[0]/thread/end/hook[after_complete][0]",
+        "end",
+        hook="",
+        event="after_complete",
+        item_id="rye/z",
+        params={},
+    ),
+    event(
+        "hook_action",
+        "thread/turn[1]/hook[after_step][0]",
+        "turn 1",
+        hook="far",
+        event="after_step",
+        item_id="fail",
+        params={},
+    ),
+    event("step_started", "thread/turn[2]", "turn 2", title="a"),
+    event(
+        "hook_action",
+        "thread/end/hook[after_complete][0]",
+        "end",
+        hook="done",
+        event="after_complete",
+        item_id="rye/x",
+        params={},
+    ),
+)
+BEGUN = '↳ hook begun on thread_started: rye/x path="a\\u001b"'
+
+
+def hooked(*events: Event) -> Progress:
+    progress = Progress({})
+    for one in events:
+        progress.apply(one)
+    return progress
+
+
+def test_hooks_stand_where_they_acted() -> None:
+    progress = hooked(*HOOKED)
+    lines = frame(progress, 110, 30, Moment(103.0, 3.0))[:-1], summary(progress, 110, Moment(103.0, 3.0))[:-1]
+    for shown in lines:
+        assert [line.plain.rstrip() for line in shown] == [
+            BEGUN,
+            "⠋ turn 1 Go.  3.0s · 1,234 tokens · $0.2500",
+            '  ⠋ rye/agent/threads/thread_directive directive_id="b"',
+            "  ↳ hook inner on thread_started: rye/y",
+            "  ⠋ b turn 1   3.0s",
+            "  ↳ hook after_complete on after_complete: rye/z",
+            "  ↳ hook far on after_step: fail",
+            "⠋ turn 2   3.0s",
+            "↳ hook done on after_complete: rye/x",
+        ]
+
+
+def test_hooks_of_a_thread_that_came_to_no_turn_are_shown() -> None:
+    progress = hooked(*HOOKED[:2])
+    [line] = summary(progress, 110, Moment(103.0, 3.0))
+    assert line.plain == BEGUN
+    assert frame(progress, 110, 30, Moment(103.0, 3.0))[0].plain == BEGUN
+
+
+def test_hooks_on_a_plain_terminal() -> None:
+    progress = hooked(*HOOKED[:2])
+    [line] = summary(progress, 110, Moment(103.0, 3.0, unicode=False))
+    assert line.plain.startswith("> hook begun on thread_started")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -15,11 +16,14 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
+from quire.tools import groups
 from quire.tools.gate import Gate, open_gate
+from quire.tools.mcp import McpConnection
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants
+from quire.workspace.mcp_config import McpServer
 from quire.workspace.requests import confirm
 
 pytest.importorskip("mcp")
@@ -182,3 +186,35 @@ async def test_streamable_http(opened: Open) -> None:
             assert await call(gate, "web", "effect_id") == "effect-1"
             assert (await failure(gate, "web", "dies")).message.startswith("MCP server web")
             assert "cannot be reached" in (await failure(gate, "web", "dies_unless", marker="x")).message
+
+
+async def test_a_start_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("quire.tools.mcp.LATE_SECONDS", 0.0)
+    monkeypatch.setattr("quire.tools.mcp_session.START_SECONDS", 0.2)
+    told: list[str] = []
+    slow = McpConnection(McpServer("slow", "sh", ("-c", "exec sleep 1000")), tmp_path, {}, told.append)
+    with pytest.raises(ToolFailed, match=r"MCP server slow cannot be started: no answer within 0\.2 s"):
+        await slow.tools()
+    assert told == ["starting MCP server slow …"]
+
+
+async def test_a_server_does_not_outlive_an_end_that_cannot_wait(opened: Open) -> None:
+    async with opened(ours=OURS) as gate:
+        await call(gate, "ours", "environment", name="HOME")
+        (group,) = groups._groups
+        os.killpg(group, signal.SIGSTOP)
+        closing = asyncio.ensure_future(gate.close())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        with pytest.raises(ProcessLookupError):
+            os.killpg(group, 0)
+        assert not groups._groups
+
+
+@pytest.mark.parametrize(("connection", "tool"), [("off", "look"), ("", "off__look"), ("", "mcp/off/look")])
+async def test_a_disabled_server_is_not_called_unknown(opened: Open, connection: str, tool: str) -> None:
+    async with opened(off={**OURS, "disabled": True}) as gate:
+        assert 'the MCP server "off" is disabled in .mcp.json' in (await failure(gate, connection, tool)).message

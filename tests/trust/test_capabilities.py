@@ -13,12 +13,12 @@ from quire.trust.capabilities import (
     Primary,
     canonical,
     capability,
-    glob,
     grant_for,
     mcp_tool,
     pattern_for,
     python_tool,
 )
+from quire.trust.wildcards import glob
 
 FILES = "rye.execute.tool.rye.file-system"
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "directive"
@@ -65,6 +65,13 @@ CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "direct
         (["rye.execute.tool.a*a"], ("execute", "tool", "a"), False),
         (["rye.execute.tool.a*b*c"], ("execute", "tool", "axbxc"), True),
         (["rye.execute.tool.a*b*c"], ("execute", "tool", "axcxb"), False),
+        (["rye.execute.tool.a.?"], ("execute", "tool", "a/b"), True),
+        (["rye.execute.tool.a.?"], ("execute", "tool", "a/bc"), False),
+        (["rye.execute.tool.a.?.*"], ("execute", "tool", "a/b"), True),
+        (["rye.execute.tool.[ab]?[!c-d]"], ("execute", "tool", "axe"), True),
+        (["rye.execute.tool.[ab]?[!c-d]"], ("execute", "tool", "axd"), False),
+        (["rye.execute.tool.*.[rw]*e"], ("execute", "tool", "rye/file-system/write"), True),
+        (["rye.execute.tool.[ab"], ("execute", "tool", "a"), False),
         (["rye.execute.tool.a"], ("execute", "tool", "*"), False),
         (["rye.execute.tool.%2A"], ("execute", "tool", "*"), True),
     ],
@@ -84,13 +91,18 @@ def test_matcher(grants: list[str], request_: tuple[Primary, str, str], allowed:
         # Only overlapping: too little rather than too much.
         (["rye.execute.tool.*.write"], [f"{FILES}.*"], []),
         (["rye.execute.tool.a.*"], ["rye.execute.tool.a.*b*"], ["rye.execute.tool.a.*b*"]),
+        # A wildcard for one character is not wide enough for a star.
+        (["rye.execute.tool.a.*"], ["rye.execute.tool.a.?"], ["rye.execute.tool.a.?"]),
+        (["rye.execute.tool.a*"], ["rye.execute.tool.a[!b]"], ["rye.execute.tool.a[!b]"]),
+        (["rye.execute.tool.?"], ["rye.execute.tool.[ab]"], []),
+        (["rye.execute.tool.[ab]"], ["rye.execute.tool.[ab]", "rye.sign.*"], ["rye.execute.tool.[ab]"]),
     ],
 )
 def test_narrow(child: list[str], parent: list[str], left: list[str]) -> None:
     assert Grants.of(child).narrow(Grants.of(parent)) == Grants.of(left)
 
 
-segments = st.text(st.sampled_from("ab.*"), min_size=1, max_size=4)
+segments = st.text(st.sampled_from("ab.*?[]!-"), min_size=1, max_size=5)
 patterns = st.lists(segments, min_size=1, max_size=3).map(lambda parts: "rye.execute.tool." + ".".join(parts))
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quire.workspace.find import find_workspace, user_space
+from quire.errors import CannotStart
+from quire.workspace.find import current_folder, find_workspace, user_space
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,21 @@ def test_a_pyproject_of_somebody_else_marks_nothing(tmp_path: Path, text: str) -
 def test_user_space_can_be_moved(tmp_path: Path) -> None:
     assert user_space({"QUIRE_HOME": str(tmp_path)}) == tmp_path
     assert user_space({}).name == "quire"
+
+
+@pytest.mark.parametrize("name", ["none", "none/deeper", "loop", "a\0b"])
+def test_a_place_that_is_not_there_is_no_workspace(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(CannotStart, match="cannot be the workspace: "):
+        find_workspace(tmp_path / name)
+    assert [one.name for one in tmp_path.iterdir()] == ["loop"]
+
+
+def test_the_current_folder_may_be_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    assert current_folder() == gone
+    gone.rmdir()
+    with pytest.raises(CannotStart, match="the current folder is not there any more"):
+        current_folder()

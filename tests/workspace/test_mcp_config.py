@@ -106,3 +106,30 @@ def test_missing_variables() -> None:
     server = McpServer("s", args=("${A} ${B:-x} ${C:-}",), env={"X": "${B} ${D}"})
     assert server.missing({"D": "here"}) == ["A", "B"]
     assert server.missing({"A": "", "B": "1", "D": ""}) == []
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        ({"servers": {"a": {"command": "x"}}}, '"servers" is not known: the servers stand under "mcpServers"'),
+        ({"servers": {}}, '"servers" is not known: the servers stand under "mcpServers"'),
+        ({"mcp_servers": {}}, '"mcp_servers" is not known: the servers stand under "mcpServers"'),
+        ({"inputs": []}, None),
+        ({"mcpServers": {}, "servers": {}}, None),
+        ({}, None),
+    ],
+)
+def test_servers_under_another_name(tmp_path: Path, data: object, problem: str | None) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps(data))
+    problems: list[str] = []
+    assert read_servers(file, problems, []) == {}
+    assert problems == ([f"{file}: {problem}"] if problem else [])
+
+
+def test_disabled_servers_are_known_by_name(tmp_path: Path) -> None:
+    file = tmp_path / ".mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"a": {"command": "x", "disabled": True}, "b": {"command": "x"}}}))
+    disabled: list[str] = []
+    assert list(read_servers(file, [], [], disabled)) == ["b"]
+    assert disabled == ["a"]

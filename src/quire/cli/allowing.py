@@ -10,7 +10,8 @@ from quire.errors import BadInputs
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
 from quire.render.text import one_line
 from quire.tools.builtin.specs import NAMES, SPECS
-from quire.trust.capabilities import ALIASES, canonical, glob
+from quire.trust.capabilities import ALIASES, canonical
+from quire.trust.wildcards import glob
 from quire.workspace.mcp_config import RESERVED
 from quire.workspace.settings import Settings
 
@@ -53,7 +54,8 @@ def _is_known(tool: str, settings: Settings) -> bool:
     places = [tool, *(tool.partition(mark)[0] for mark in ("/", "__"))]
     if tool.startswith("mcp/"):
         places.append(tool.split("/")[1])
-    return any(place in settings.servers or place == RESERVED for place in places)
+    known = {*settings.servers, *settings.disabled_servers, RESERVED}
+    return any(place in known for place in places)
 
 
 def _hint(tool: str, settings: Settings) -> str:

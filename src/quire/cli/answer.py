@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.inputs import given_limits
+from quire.cli.filled import filled
+from quire.cli.inputs import given_limits, stdin_bytes
 from quire.cli.out import target_again
+from quire.cli.scripts import with_script
 from quire.cli.trusting import with_trust
+from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy
 from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
 
 
 @click.command("answer")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
 @click.option("--detach", is_flag=True, help="Only store the answer.")
 @driving_options
@@ -57,6 +58,8 @@ def command(
             there = Pins.of(row.pins).queue and script is None
             to = target_again(out, row) if out or not (there or detach) else None
             if not stored:
+                if not there and not detach and row.status is not Status.RUNNING:
+                    await _check_drivable(runtime, found, script)
                 await _store(runtime, found, step, value)
                 stored = True
             if there:
@@ -84,6 +87,13 @@ def command(
     context.exit(with_trust(work, ask=manner.interactive))
 
 
+async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> None:
+    """Raises `CannotStart` where the run could not go on here: then the answer is not stored either."""
+    known = await runtime.view(run)
+    if (await with_script(runtime, known, script)) is runtime:
+        runtime.check_model(known.pins.instead or known.pins.model)
+
+
 async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
     for question in await runtime.store.questions(run):
         if step in (None, question.label, question.path):
@@ -93,6 +103,6 @@ async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> No
 
 def _from_stdin() -> str:
     try:
-        return sys.stdin.buffer.read().decode("utf-8").removesuffix("\n")
+        return stdin_bytes("the answer").decode("utf-8").removesuffix("\n")
     except UnicodeDecodeError:
         raise CannotStart("the answer on stdin is not UTF-8 text") from None

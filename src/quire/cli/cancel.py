@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
+from quire.cli.filled import filled
 from quire.cli.looking import look, put_json
 from quire.runtime import Pins
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command("cancel")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(run: str, as_json: bool) -> None:
     """Cancel a run. What it has done stays recorded, and `quire resume` can go on from there.

@@ -17,6 +17,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
 from quire.models import Choice
+from quire.render.visible import visible
 from quire.runtime import Pins, RunOptions, Runtime
 from quire.values import Value
 
@@ -69,7 +70,7 @@ async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None
     except (CannotStart, Untrusted) as error:
         if resume:
             raise
-        click.echo(f"quire: {str(error).splitlines()[0]}", err=True)
+        click.echo(f"quire: {visible(str(error).splitlines()[0])}", err=True)
         click.echo("it is stored all the same: a worker finds it when it looks around next", err=True)
         return False
     return True

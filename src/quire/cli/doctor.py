@@ -19,6 +19,7 @@ from quire import __version__
 from quire.cli.looking import put_lines
 from quire.errors import BadConfiguration, QuireError
 from quire.render.text import one_line
+from quire.render.visible import escaped
 from quire.workspace.find import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def command(context: click.Context, as_json: bool) -> None:
     findings = list(examine(find_workspace(Path.cwd())))
     if as_json:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
-        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        click.echo(escaped(json.dumps(rows, indent=2, ensure_ascii=False)))
     else:
         put_lines(
             f"{click.style(f'{one.state:8}', fg=_COLOURS[one.state])} {one_line(f'{one.what}: {one.detail}')}"
@@ -121,6 +122,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             yield Finding(f"provider {name}", "ok", provider.base_url)
     for server in sorted(settings.servers.values(), key=lambda one: one.name):
         yield _server(server)
+    for name in sorted(settings.disabled_servers):
+        yield Finding(f"mcp server {name}", "ok", "disabled in .mcp.json")
 
 
 def _directives(settings: Settings) -> Iterator[Finding]:
@@ -224,10 +227,13 @@ def _store(settings: Settings) -> Finding:
         return Finding("store", "problem", f"{path} is not a regular file")
     if path.parent.exists() and not path.parent.is_dir():
         return Finding("store", "problem", f"{path.parent} is not a folder")
+    if shut := _not_writable(path):
+        return Finding("store", "problem", f"{shut} may not be written, so nothing can run here")
     if not path.is_file():
         return Finding("store", "missing", f"{path} is made by the first run")
     import sqlite3
 
+    from quire.store.database import explain
     from quire.store.schema import APPLICATION_ID, MIGRATIONS
 
     try:
@@ -237,7 +243,7 @@ def _store(settings: Settings) -> Finding:
             used: int = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             health: str = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     except sqlite3.Error as error:
-        return Finding("store", "problem", f"{path} cannot be opened: {error}")
+        return Finding("store", "problem", str(explain(error, path)))
     if used and owner != APPLICATION_ID:
         return Finding("store", "problem", f"{path} is a database of another program")
     if version > len(MIGRATIONS):
@@ -245,6 +251,16 @@ def _store(settings: Settings) -> Finding:
     if health != "ok":
         return Finding("store", "problem", f"{path} is damaged: {' '.join(health.split())}")
     return Finding("store", "ok", str(path))
+
+
+def _not_writable(path: Path) -> Path | None:
+    """What keeps a file from being written or made: itself, its folder, or the folder that its folder would be made in.
+
+    SQLite makes files beside it, so that leave to write the file alone is not enough.
+    """
+    folder = next(one for one in path.parents if one.exists())
+    wanted = [*([path] if path.exists() else []), folder]
+    return next((one for one in wanted if not os.access(one, os.W_OK)), None)
 
 
 def _models() -> Iterator[Finding]:

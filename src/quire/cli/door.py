@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -13,9 +14,11 @@ import click
 from quire.cli import BROKEN_PIPE, INTERRUPTED, VERBS
 from quire.diagnostics import nearest
 from quire.errors import QuireError
-from quire.render.visible import visible
+from quire.render.visible import PLAINER, visible
 
 USAGE = 2
+CLOSED: set[int] = set()
+"""The standard streams that the caller had closed, by their numbers."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -58,6 +61,8 @@ group = Verbs(
 
 def enter(arguments: list[str]) -> int:
     _open_streams()
+    if not (sys.stderr.encoding or "").lower().startswith("utf") and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors=PLAINER)
     if "_QUIRE_COMPLETE" in os.environ:
         group.main(arguments, prog_name="quire", standalone_mode=False)
         return 0
@@ -74,6 +79,11 @@ def enter(arguments: list[str]) -> int:
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and _nowhere():
+            from quire.workspace.find import GONE
+
+            say(GONE)
+            return USAGE
         # Only a stream has no file name: anything else is a file that somebody forgot to guard, which is a bug.
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
@@ -99,9 +109,19 @@ def _open_streams() -> None:
     while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(spare)
+    CLOSED.update(number for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)) if stream is None)
     sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _nowhere() -> bool:
+    """Whether the current folder has been removed: then whatever looks at it, or at a relative path, fails."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _drop_output() -> None:

@@ -8,12 +8,25 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TextIO, TypeVar
 
 import click
 
+from quire.cli.amounts import Amount
+from quire.cli.aside import stdout_aside
 from quire.cli.asking import Terminal
-from quire.cli.ends import EXIT_FAILED, End, nobody_reads, print_output, result_line, tell, write_output
+from quire.cli.ends import (
+    EXIT_FAILED,
+    End,
+    closed_stdout,
+    nobody_reads,
+    print_output,
+    result_line,
+    tell,
+    unread,
+    unwritten,
+    write_output,
+)
 from quire.cli.filled import filled
 from quire.cli.interrupts import Interrupts
 from quire.cli.origins import permissions_of
@@ -63,7 +76,7 @@ def driving_options(verb: Verb) -> Verb:
         click.option(
             "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
         ),
-        click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop once this much is spent."),
+        click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop once this much is spent."),
         click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
     ):
         verb = option(verb)
@@ -90,11 +103,14 @@ async def drive(
     for record in known.effects:
         if record.path not in known.row.ended_by:
             progress.add_effect(record)
-    view = choose_view(progress, manner)
+    aside = contextlib.ExitStack()
+    view = choose_view(progress, manner, aside.enter_context(stdout_aside()))
+    if not manner.quiet:
+        runtime.notice = view.say
     terminal = Terminal(view, progress) if manner.interactive else None
     interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
     if isinstance(view, JsonLines):
-        view.gone = interrupts.interrupt
+        view.gone = lambda error: interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
     begun = False
 
     def began(drive: Drive) -> None:
@@ -126,15 +142,17 @@ async def drive(
     except QuireError as error:
         if not begun:
             raise
-        _settle(progress, Status.FAILED)
+        progress.settle(Status.FAILED)
         view.stop()
         further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
         click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
-        return error.exit_code
+        # Whatever it is, it did not keep the run from starting.
+        return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
     finally:
         if ended is None or ended.status is not Status.COMPLETED:
-            _settle(progress, ended.status if ended else Status.PAUSED)
+            progress.settle(ended.status if ended else Status.PAUSED)
         view.stop()
+        aside.close()
     row, questions = known.row, known.questions
     # The run has ended as it has, whether the store can be read again or not.
     with contextlib.suppress(StoreError):
@@ -151,8 +169,12 @@ def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Valu
     return resolve_limits(known.thread.composed.limits_declared, given, None).as_value()
 
 
+_MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})
+"""What shows that a run goes on."""
+
+
 class _Listener:
-    """Hands the events of a run to what shows them, and says so while a model is to be asked again."""
+    """Hands the events of a run to what shows them, and says so while something is to be tried again."""
 
     def __init__(self, progress: Progress, view: View) -> None:
         self._progress = progress
@@ -167,14 +189,18 @@ class _Listener:
         if event.type == "retry":
             self._retrying = True
             self._view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
-        elif self._retrying and event.type in ("delta", "effect"):
+        elif event.type == "store_locked":
+            self._retrying = True
+            self._view.note(f"nothing can be recorded yet, trying again: {one_line(str(event.live['reason']))}")
+        elif self._retrying and event.type in _MOVES:
             self._retrying = False
             self._view.note("")
 
 
-def choose_view(progress: Progress, manner: Manner) -> View:
+def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -> View:
+    """`out` stands for stdout, for those who write there."""
     if manner.json:
-        return JsonLines(sys.stdout, sys.stderr)
+        return JsonLines(out or sys.stdout, sys.stderr)
     if manner.quiet:
         return Talk(sys.stderr)
     if not sys.stderr.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
@@ -191,8 +217,10 @@ def conclude(end: End, view: View, manner: Manner) -> int:
     code = end.exit_code
     if isinstance(view, JsonLines):
         view.line(result_line(end))
-        if view.broken:
+        if view.broken is not None:
             nobody_reads()
+            code = unread(end, view.broken)
+        closed_stdout(end, "--json")
     if end.status is not Status.COMPLETED:
         return code
     # A result is never lost because a disk is full; with --json it is in the last line already.
@@ -202,10 +230,3 @@ def conclude(end: End, view: View, manner: Manner) -> int:
     if manner.to is not None and not written:
         code = EXIT_FAILED
     return code
-
-
-def _settle(progress: Progress, status: Status) -> None:
-    """Nothing is under way any more: steps that were, are as the run is."""
-    for step in progress.steps.values():
-        if step.status == "running":
-            step.status = "failed" if status is Status.FAILED else "paused"

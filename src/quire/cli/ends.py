@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import click
 
-from quire.cli import INTERRUPTED
+from quire.cli import BROKEN_PIPE, INTERRUPTED
 from quire.cli.asking import question_text
+from quire.cli.door import CLOSED
 from quire.cli.out import Target, write
-from quire.cli.stopped import hook_that_stopped, what_helps
+from quire.cli.stopped import fails_again, hook_that_stopped, instead_of_resume, what_helps
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
@@ -27,6 +28,7 @@ from quire.values import Value, as_texts
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
 EXIT_LIMIT, EXIT_REFUSED = 5, 6
+STDOUT = 1
 _SHOWN_VALUE = 60
 _SHOWN_REFUSAL = 600
 
@@ -83,8 +85,8 @@ class End:
 
     @property
     def output(self) -> str:
-        """As it is written: a value of a pipeline, or the outputs of a directive, that are no text are JSON."""
-        value = self.result.get("output", "")
+        """As it is written: the artifact of a playbook; of a pipeline or a directive what is no text as JSON."""
+        value = self.result.get("artifact", self.result.get("output", ""))
         return output_text(value) if self.is_pipeline or self.is_directive else str(value)
 
     @property
@@ -111,6 +113,10 @@ def _failed(kind: str) -> int:
     return EXIT_LIMIT if kind == "limit" or limit_of(kind) else EXIT_FAILED
 
 
+_GRANTED = "--allow"
+"""Stands in every refusal that a grant would have prevented."""
+
+
 def limit_of(kind: str) -> str:
     """The limit of a thread that a kind of failure is about; empty for any other failure."""
     name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
@@ -134,6 +140,7 @@ def result_line(end: End) -> dict[str, Value]:
         "run": end.row.id,
         "status": str(end.status),
         "output": end.result.get("output"),
+        "artifact": end.result.get("artifact", end.result.get("output")),
         "artifact_type": end.result.get("artifact_type") or None,
         "named": end.result.get("named", dict(end.progress.named)),
         "steps": steps,
@@ -184,10 +191,20 @@ def tell(end: End) -> None:
                 return
             if failure and failure.kind == "denied":
                 # A resume has what the run had at its start, never more: it would be refused again.
-                _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
+                if _GRANTED in failure.message:
+                    _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
+                else:
+                    _say("to try again: change what was refused, and start it anew; a resume asks for the same")
                 return
             if hook := hook_that_stopped(end.row, end.progress):
                 for line in what_helps(end.row, end.progress, hook):
+                    _say(line)
+                return
+            if failure and failure.kind == "answer":
+                _say("to try again: start it anew with another --answer, a run keeps those of its start")
+                return
+            if fails_again(end.row):
+                for line in instead_of_resume(end.row):
                     _say(line)
                 return
             again = " --budget MORE" if failure and failure.kind == "limit" else ""
@@ -264,6 +281,8 @@ def print_output(end: End) -> int:
     text = visible(end.output) if sys.stdout.isatty() else end.output
     if not text:
         return 0
+    if closed_stdout(end, "--output"):
+        return 0
     # A reply may hold what the terminal's encoding does not.
     with contextlib.suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
@@ -274,9 +293,29 @@ def print_output(end: End) -> int:
         nobody_reads()
     except OSError as error:
         nobody_reads()
-        _say(f"stdout could not be written ({error.strerror or error}): quire runs {end.row.id} --output")
+        _say(f"{unwritten(error)}: quire runs {end.row.id} --output")
         return EXIT_FAILED
     return 0
+
+
+def closed_stdout(end: End, side: str) -> bool:
+    """Whoever closes it wants no output here, so it is no failure; they may still want to know where it is."""
+    if STDOUT in CLOSED:
+        _say(f"stdout is closed: quire runs {end.row.id} {side}")
+    return STDOUT in CLOSED
+
+
+def unwritten(error: OSError) -> str:
+    return f"stdout could not be written ({error.strerror or error})"
+
+
+def unread(end: End, error: OSError) -> int:
+    """The exit code of a run whose events somebody wanted and could not get; says where its result is."""
+    if end.status is Status.COMPLETED:
+        _say(f"{unwritten(error)}: quire runs {end.row.id} --json")
+    if end.status is Status.FAILED:
+        return end.exit_code
+    return BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
 
 
 def nobody_reads() -> None:

@@ -12,7 +12,8 @@ from quire.errors import CannotStart
 from quire.expr import RESERVED, ExpressionError, compile, parse
 from quire.expr.codes import diagnostic
 from quire.render.diagnostics import Findings, printer
-from quire.source import Source
+from quire.render.visible import escaped
+from quire.source import Source, read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, encode
 
 
@@ -39,7 +40,7 @@ def command(context: click.Context, expression: str, given: str | None, as_json:
     source = Source.of(expression, "<expression>")
     try:
         value = compile(parse(source.text)).evaluate(bindings, stores if isinstance(stores, dict) else {})
-        click.echo(encode(value))
+        click.echo(escaped(encode(value)))
     except ExpressionError as error:
         findings = Findings(source, (diagnostic(error),))
         click.echo(printer("full")([findings], _colour()), nl=False, err=True)
@@ -65,7 +66,7 @@ def _decoded(given: str) -> Value:
 def _read(path: str) -> str:
     where = f"--context @{path}"
     try:
-        data = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        data = read_to_end(sys.stdin.buffer) if path == "-" else read_bytes(Path(path), pipes=True)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CannotStart(f"{where} is not UTF-8 text (byte {error.start})") from None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("fork")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("--from", "step", metavar="STEP", required=True, callback=filled, help="The first step that is new.")
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
 @click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from there on.")

@@ -10,26 +10,41 @@ from pathlib import Path
 
 import click
 
+from quire.cli.door import CLOSED
 from quire.diagnostics import nearest
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
-from quire.errors import CannotStart
+from quire.errors import BadInputs, CannotStart
 from quire.plan.nodes import Input, Plan
+from quire.render.keys import STDIN
 from quire.render.text import one_line, visible
+from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode
 
 
 def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
     """All that was given; `-i` wins over the file, a later `-i` over an earlier one.
 
-    With `as_json`, as pipelines have it, a text that is JSON is that value.
+    With `as_json`, as pipelines have it, a text that is JSON is that value. Raises `BadInputs`, with all that is wrong.
     """
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
         raise click.UsageError("stdin can be read only once: only one input can be @-")
-    inputs = _from_file(file) if file is not None else {}
+    inputs: dict[str, Value] = {}
+    problems: list[str] = []
+    if file is not None:
+        try:
+            inputs = _from_file(file)
+        except CannotStart as error:
+            problems.append(str(error))
     for name, text in split_pairs(pairs, "-i").items():
-        value = _value(name, text)
+        try:
+            value = _value(name, text)
+        except CannotStart as error:
+            problems.append(str(error))
+            continue
         inputs[name] = json_or_text(value) if as_json and not text.startswith("@@") else value
+    if problems:
+        raise BadInputs(problems)
     return inputs
 
 
@@ -131,11 +146,11 @@ def _line(prompt: str) -> str:
 
 
 def _text() -> str:
-    """Lines until an empty one, or the end of input."""
-    click.echo("(several lines; an empty line or Ctrl-D ends)", err=True)
+    """Lines until one with a dot alone, or the end of input. Empty ones belong to it: a text has paragraphs."""
+    click.echo("(several lines; a line with only . or Ctrl-D ends)", err=True)
     lines = []
     while line := sys.stdin.readline():
-        if not line.strip():
+        if line.strip() == ".":
             break
         lines.append(line.rstrip("\r\n"))
     if not lines and not line:
@@ -147,9 +162,9 @@ def _value(name: str, text: str) -> str:
     if text.startswith("@@"):
         return text[1:]
     if text == "@-":
-        return _decoded(sys.stdin.buffer.read(), f"-i {name}=@-: stdin")
+        return _decoded(stdin_bytes(f"-i {name}=@-"), f"-i {name}=@-: stdin")
     if text.startswith("@"):
-        return _read(text[1:], f"-i {name}={text}")
+        return _read(text[1:], f"-i {name}={text}", " (a value that begins with @ is written @@)")
     return text
 
 
@@ -160,11 +175,21 @@ def json_or_text(text: str) -> Value:
         return text
 
 
-def _read(path: str, where: str) -> str:
+def stdin_bytes(where: str) -> bytes:
+    """All of stdin. Raises `CannotStart` where it is closed: that is not the same as being empty."""
+    if STDIN in CLOSED:
+        raise CannotStart(f"{where}: stdin is closed")
     try:
-        data = Path(path).read_bytes()
+        return read_to_end(sys.stdin.buffer)
+    except OSError as error:
+        raise CannotStart(f"{where}: stdin cannot be read: {error.strerror or error}") from None
+
+
+def _read(path: str, where: str, hint: str = "") -> str:
+    try:
+        data = read_bytes(Path(path), pipes=True)
     except FileNotFoundError:
-        raise CannotStart(f"{where}: there is no file {path} (a value that begins with @ is written @@)") from None
+        raise CannotStart(f"{where}: there is no file {path}{hint}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotStart(f"{where}: {path} cannot be read: {reason}") from None
@@ -180,7 +205,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 def _from_file(file: str) -> dict[str, Value]:
     where = f"--inputs {file}"
-    text = _decoded(sys.stdin.buffer.read(), where) if file == "-" else _read(file, where)
+    text = _decoded(stdin_bytes(where), where) if file == "-" else _read(file, where)
     try:
         found = decode(text)
     except InvalidValue as error:

@@ -1,4 +1,7 @@
-"""Ctrl-C: once parks the run after its step, twice stops it at once, a third time ends the process."""
+"""Ctrl-C: once parks the run after its step, twice stops it at once, a third time ends the process.
+
+Before there is a run, once is enough to stop; servers that were started for it are stopped as well.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,18 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from typing import TypeVar
+
+import click
 
 from quire.cli import INTERRUPTED
 from quire.engine.drive import Drive
+from quire.tools import groups
 
 PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
+
+T = TypeVar("T")
 
 
 class Interrupts:
@@ -30,9 +39,10 @@ class Interrupts:
         if self.count:
             drive.stop()
 
-    def interrupt(self) -> None:
+    def interrupt(self, why: str = PAUSING) -> None:
         self.count += 1
         if self.count > 2:
+            groups.kill_all()
             os._exit(INTERRUPTED)
         if self.count == 2 or self._drive is None:
             if self._task is not None:
@@ -40,7 +50,7 @@ class Interrupts:
             return
         self._drive.stop()
         if not self._leave():
-            self._say(PAUSING)
+            self._say(why)
 
     @contextlib.contextmanager
     def watching(self, task: asyncio.Task[object]) -> Iterator[None]:
@@ -60,3 +70,17 @@ class Interrupts:
                 with contextlib.suppress(NotImplementedError):
                     loop.remove_signal_handler(number)
                 signal.signal(number, handler)
+
+
+async def starting(work: Coroutine[object, object, T]) -> T:
+    """What comes before a run, and may start servers for it. Stopped by Ctrl-C or SIGTERM, it raises `click.Abort`."""
+    interrupts = Interrupts(lambda line: None, lambda: False)
+    task = asyncio.ensure_future(work)
+    try:
+        with interrupts.watching(task):
+            return await task
+    except asyncio.CancelledError:
+        if not interrupts.count:
+            raise
+    click.echo("\nnothing was started", err=True)
+    raise click.Abort

@@ -42,6 +42,9 @@ def put_lines(lines: Iterable[str]) -> None:
 
 def put(text: str) -> None:
     """Text of others on stdout: to the byte for a file or a pipe, harmless for a terminal. Ends with a newline."""
+    from quire.values import clean
+
+    text = clean(text)
     if sys.stdout.isatty():
         from quire.render.text import visible
 
@@ -50,4 +53,6 @@ def put(text: str) -> None:
 
 
 def put_json(value: Value) -> None:
-    put(json.dumps(value, indent=2, ensure_ascii=False))
+    from quire.render.visible import escaped
+
+    put(escaped(json.dumps(value, indent=2, ensure_ascii=False)))

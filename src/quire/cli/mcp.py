@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
+from quire.cli.amounts import Amount
 from quire.cli.detached import leave_to_itself
 from quire.cli.door import say
+from quire.cli.filled import filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -30,10 +32,10 @@ SHORTEST_TOKEN = 16
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")
 @click.option("--allow-inline", is_flag=True, help="Let clients launch pipelines that they wrote themselves.")
-@click.option("--model", metavar="SPEC", help="The model of the runs, as PROVIDER:NAME.")
-@click.option("--script", metavar="FILE", help="Take the replies from a file instead of a model.")
-@click.option("--allow", metavar="TOOL", multiple=True, help="Grant a tool to the runs.")
-@click.option("--budget", type=click.FloatRange(min=0), metavar="USD", help="Stop each run once this much is spent.")
+@click.option("--model", metavar="SPEC", callback=filled, help="The model of the runs, as PROVIDER:NAME.")
+@click.option("--script", metavar="FILE", callback=filled, help="Take the replies from a file instead of a model.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to the runs.")
+@click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop each run once this much is spent.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -69,6 +71,10 @@ def command(
         load(document).runnable()
     runtime = Runtime.open()
     require_trusted(runtime.settings)
+    if allow:
+        from quire.cli.allowing import require_known
+
+        require_known(allow, runtime.settings)
     asked = f"script:{script}" if script else model
     options = RunOptions(model=pinned_spec(asked) if asked else None, allow=allow, budget=budget)
     offer = Offer([Path(document).absolute() for document in documents], allow_inline, options, say)

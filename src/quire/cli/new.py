@@ -9,8 +9,9 @@ import click
 
 from quire.cli.filled import filled
 from quire.errors import CannotStart
+from quire.render.text import pasted
 
-KINDS = ("playbook", "directive")
+KINDS = ("playbook", "pipeline", "directive")
 COMPLEXITY = ("simple", "moderate", "complex")
 SUFFIX = ".playbook.md"
 _PART = re.compile(r"[^\W_][\w .-]*")
@@ -67,7 +68,7 @@ type: markdown
 @click.command("new")
 @click.argument("kind", metavar="KIND", type=click.Choice(KINDS))
 @click.argument("name", required=False, callback=filled)
-@click.option("--title", help="The title; made from NAME where it is not given.")
+@click.option("--title", help="The title, made from NAME without it; of a pipeline the description.")
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 @click.option("--stdout", "to_stdout", is_flag=True, help="Print the document and write nothing.")
 @click.option("--category", help="Directives: the folder below .ai/directives; NAME may begin with it, too.")
@@ -81,13 +82,15 @@ def command(
     category: str | None,
     complexity: str | None,
 ) -> None:
-    """Write a small example document of a KIND (playbook or directive), to start from.
+    """Write a small example document of a KIND (playbook, pipeline or directive), to start from.
 
-    A playbook has an input, a question to a person, a branch and a result; a directive has a permission, inputs, limits
-    and an output. WRITES NAME.playbook.md in this folder or below, or .ai/directives/CATEGORY/NAME.md.
+    A playbook has an input, a question to a person, a branch and a result; a pipeline has replies of a schema, side by
+    side, and what is computed from them; a directive has a permission, inputs, limits and an output. WRITES
+    NAME.playbook.md in this folder or below, pipelines/NAME.yaml, or .ai/directives/CATEGORY/NAME.md.
     """
     if title is not None:
         title = _checked_title(title)
+    inputs = ""
     if kind == "directive":
         from quire.cli.new_directive import directive, place
 
@@ -95,6 +98,12 @@ def command(
         text = directive(file.stem, folder, title or _title_of(file), complexity or COMPLEXITY[0])
     elif category is not None or complexity is not None:
         raise click.UsageError("--category and --complexity are for directives")
+    elif kind == "pipeline":
+        from quire.cli.new_pipeline import DESCRIPTION, INPUTS, pipeline
+        from quire.cli.new_pipeline import place as pipeline_place
+
+        file = pipeline_place(name or _slug(title or "") or "example")
+        text, inputs = pipeline(file.stem, title or DESCRIPTION), INPUTS
     else:
         file = target(name or _slug(title or "") or "example")
         text = playbook(title or _title_of(file))
@@ -103,10 +112,11 @@ def command(
         return
     write(file, text, force=force)
     click.echo(str(file))
-    click.echo(f"check it:  quire check {file}\nlook at it: quire show {file}", err=True)
+    named = pasted(str(file))
+    click.echo(f"check it:  quire check {named}\nlook at it: quire show {named}", err=True)
     if kind == "directive":
-        click.echo(f"sign it:   quire sign {file}", err=True)
-    click.echo(f"run it:    quire run {file}", err=True)
+        click.echo(f"sign it:   quire sign {named}", err=True)
+    click.echo(f"run it:    quire run {named}{inputs}", err=True)
 
 
 def playbook(title: str) -> str:
@@ -116,6 +126,12 @@ def playbook(title: str) -> str:
 def target(name: str) -> Path:
     """Where a document of that name goes: below the current folder, with the suffix once. Raises `CannotStart`."""
     stem = re.sub(r"(\.playbook)?(\.md)?\Z", "", name.replace("\\", "/"), flags=re.IGNORECASE)
+    parts = parts_of(stem, name)
+    return inside(Path(*parts[:-1], parts[-1] + SUFFIX), name)
+
+
+def parts_of(stem: str, name: str) -> tuple[str, ...]:
+    """The folders and the name of a new document. Raises `CannotStart` for what is no good as one, or leads out."""
     parts = PurePath(stem).parts
     if PurePath(stem).is_absolute() or ".." in parts:
         raise CannotStart(f"{name}: a new document goes into this folder or below it")
@@ -124,7 +140,11 @@ def target(name: str) -> Path:
             raise CannotStart(f"{name}: {part!r} is no good name: use letters, digits, - and _")
     if not parts:
         raise CannotStart(f"{name!r} is no name for a document")
-    file = Path(*parts[:-1], parts[-1] + SUFFIX)
+    return parts
+
+
+def inside(file: Path, name: str) -> Path:
+    """The file itself. Raises `CannotStart` where a link leads out of this folder."""
     if not file.resolve().is_relative_to(Path.cwd().resolve()):
         raise CannotStart(f"{name}: leads out of this folder")
     return file

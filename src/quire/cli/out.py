@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import re
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +24,7 @@ EXTENSIONS = {
     "typescript": ".ts",
     "text": ".txt",
 }
-_FREE = ("", "markdown", "text")
-"""Types whose text is written as it is: a fence in it belongs to it."""
 _ALSO = {"markdown": (".markdown", ".txt"), "html_css": (".htm",), "mermaid": (".mermaid",)}
-_FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +65,17 @@ def target_again(out: str | None, row: RunRow) -> Target | None:
     whole, here = Path(kept), Path.cwd()
     shown = str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
     try:
-        return target(shown + (os.sep if kept.endswith(os.sep) else ""), row.document)
+        return _target(shown + (os.sep if kept.endswith(os.sep) else ""), row.document)
     except CannotStart as error:
         raise CannotStart(f"{error}; so it was said when the run was started, --out says otherwise") from None
 
 
-def target(out: str, document: str) -> Target:
-    """Raises `CannotStart` where nothing could be written."""
+def target(out: str, document: str) -> Target | None:
+    """None for `-`, which is stdout. Raises `CannotStart` where nothing could be written."""
+    return None if out == "-" else _target(out, document)
+
+
+def _target(out: str, document: str) -> Target:
     path = Path(out)
     try:
         path.stat()
@@ -101,17 +100,11 @@ def target(out: str, document: str) -> Target:
 def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]:
     """Writes the whole file or nothing; returns where, and what there is to warn about. Raises OSError."""
     path, warnings = to.file(artifact_type), []
-    text = output if artifact_type in _FREE else unfenced(output)
     expected = EXTENSIONS.get(artifact_type)
     fitting = (expected, *_ALSO.get(artifact_type, ()))
     if expected and artifact_type != "text" and not _special(path) and path.suffix.lower() not in fitting:
         warnings.append(f"{path} holds {artifact_type}, which usually ends in {expected}")
-    if expected == ".json":
-        try:
-            json.loads(text)
-        except (ValueError, RecursionError) as error:
-            warnings.append(f"the output should be {artifact_type}, but it is no JSON: {error}")
-    text = text if text.endswith("\n") or not text else text + "\n"
+    text = output if output.endswith("\n") or not output else output + "\n"
     if _special(path):
         # A pipe or a device is written to, never replaced.
         with path.open("w", encoding="utf-8") as file:
@@ -119,16 +112,6 @@ def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]
     else:
         _replace(path.resolve(), text)
     return path, warnings
-
-
-def unfenced(text: str) -> str:
-    """What is inside, where the whole text is one fenced block; else the text as it is."""
-    lines = text.strip().split("\n")
-    opening = _FENCE.match(lines[0])
-    if len(lines) < 2 or opening is None or lines[-1].strip() != opening[0]:
-        return text
-    inside = lines[1:-1]
-    return text if any(line.lstrip().startswith(opening[0]) for line in inside) else "\n".join(inside)
 
 
 def _replace(path: Path, text: str) -> None:

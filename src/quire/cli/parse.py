@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from quire import formats
+from quire.render.visible import escaped
 from quire.source import Source, read_source
 from quire.values import Value, clean
 
@@ -25,7 +26,7 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
     FREE. Exit 1 when the document is not valid, 2 when it cannot be read.
     """
     tree = _tree(read_source(Path(file)))
-    click.echo(clean(json.dumps(tree, indent=2, ensure_ascii=False)))
+    click.echo(escaped(clean(json.dumps(tree, indent=2, ensure_ascii=False))))
     context.exit(0 if tree["valid"] else 1)
 
 

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import click
 
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.filled import filled
 from quire.cli.inputs import given_limits, json_or_text, split_pairs
 from quire.cli.out import target_again
 from quire.cli.trusting import with_trust
-from quire.diagnostics import nearest
 from quire.engine.records import Status
-from quire.errors import BadInputs, RunState
+from quire.errors import RunState
 from quire.runtime import Runtime
 from quire.values import Value
 
 
 @click.command("resume")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
@@ -72,36 +72,16 @@ async def _resume(
             return await resume_there(runtime, row, manner)
         if manner.limits and row.format != "directive":
             raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
-        if overrides:
-            _check_names(overrides, row.format, (await runtime.view(run)).document.source.text)
-        return await drive(
-            runtime,
-            run,
-            manner,
-            overrides=_values(overrides) if row.format == "pipeline" else overrides,
-            script=script,
-        )
+        values = _values(overrides) if row.format == "pipeline" else overrides
+        if values:
+            from quire.runtime.overrides import checked_overrides
+
+            values = checked_overrides((await runtime.view(run)).document, values)
+        return await drive(runtime, run, manner, overrides=values, script=script)
     finally:
         await runtime.close()
 
 
-def _check_names(names: Iterable[str], format: str, text: str) -> None:
-    """A name that the document never mentions can change nothing: it is misspelt. Raises `BadInputs`."""
-    from quire.runtime.fork import mentioned, reads_any
-
-    if reads_any(format, text):
-        return
-    words = mentioned(text)
-    problems = []
-    for name in names:
-        if name not in words:
-            close = nearest(name, words)
-            hint = f" (did you mean {close}?)" if close else ""
-            problems.append(f"--set {name}: the document never mentions {name}{hint}")
-    if problems:
-        raise BadInputs(problems)
-
-
-def _values(texts: Mapping[str, str]) -> dict[str, Value]:
+def _values(texts: Mapping[str, str]) -> Mapping[str, Value]:
     """As `-i` of a pipeline has it: what is JSON is that value."""
     return {name: json_or_text(text) for name, text in texts.items()}

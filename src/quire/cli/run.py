@@ -20,6 +20,7 @@ from quire.cli.inputs import (
     warn_of_missing,
     warn_of_unread,
 )
+from quire.cli.interrupts import starting
 from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
@@ -27,6 +28,7 @@ from quire.cli.trusting import with_grants, with_trust
 from quire.diagnostics import Severity
 from quire.documents import Document
 from quire.errors import BadDocument
+from quire.render.text import one_line, pasted
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
 
@@ -178,7 +180,9 @@ async def _run(
             from quire.cli.clustered import run_there
 
             return await run_there(runtime, read, given, options, choice, manner, detach)
-        run = await runtime.start(read, given, options, choice)
+        if not manner.quiet:
+            runtime.notice = lambda line: click.echo(one_line(line), err=True)
+        run = await starting(runtime.start(read, given, options, choice))
         if detach:
             leave_to_itself(run)
             click.echo(run)
@@ -195,7 +199,7 @@ def _show_findings(read: Document, quiet: bool) -> None:
         raise BadDocument(f"{read.name} cannot run: {_counted(len(read.errors), 'error')}")
     warnings = sum(found.severity is Severity.WARNING for found in read.diagnostics)
     if warnings and not quiet:
-        click.echo(f"{_counted(warnings, 'warning')}: quire check {read.name}", err=True)
+        click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
 
 
 def _counted(count: int, what: str) -> str:

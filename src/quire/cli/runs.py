@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
+from quire.cli.filled import filled
 from quire.cli.looking import look, put, put_json, put_lines
 from quire.cli.runs_group import VERBS, Listing, RunsGroup
 from quire.diagnostics import nearest
@@ -23,7 +24,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
 
 
 @click.command("runs", cls=Listing)
-@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run)
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=filled)
 @click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
@@ -82,7 +83,8 @@ async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bo
     if as_json:
         put_json([row_data(row) for row in rows])
     elif rows:
-        put_lines(run_table(rows, runtime.clock.now()))
+        asking = {question.run for question in await runtime.store.questions()}
+        put_lines(run_table(rows, runtime.clock.now(), asking))
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
@@ -108,7 +110,8 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             view = await runtime.view(run)
             if not view.replay.finished:
                 raise RunState(f"run {run} has no final output: it is {view.row.status.words}")
-            put_json({"output": view.value, "artifact_type": view.artifact_type}) if as_json else put(view.output)
+            data = {"output": view.value, "artifact": view.artifact, "artifact_type": view.artifact_type}
+            put_json(data) if as_json else put(view.artifact)
         case _:
             await _print_page(runtime, run, as_json)
 
@@ -124,7 +127,7 @@ async def _found(runtime: Runtime, name: str) -> str:
 
 
 async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
-    from quire.cli.stopped import hook_that_stopped, what_helps
+    from quire.cli.stopped import fails_again, hook_that_stopped, instead_of_resume, what_helps
     from quire.render.run_data import row_data, view_data
     from quire.render.run_page import run_header, run_page
 
@@ -145,6 +148,10 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
     put_lines(run_page(view, now))
     if not view.pins.imported and (hook := hook_that_stopped(view.row, view.replay.progress)):
         for line in what_helps(view.row, view.replay.progress, hook):
+            click.echo(line, err=True)
+        return
+    if not view.pins.imported and fails_again(view.row):
+        for line in instead_of_resume(view.row):
             click.echo(line, err=True)
         return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
@@ -184,10 +191,11 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
     import asyncio
 
     from quire.render.run_page import event_line
+    from quire.render.visible import escaped
     from quire.values import encode
 
     def show(event: Event) -> None:
-        put(encode(event.as_json())) if as_json else click.echo(event_line(event))
+        put(escaped(encode(event.as_json()))) if as_json else click.echo(event_line(event))
 
     row = await follow_run(runtime, run, show, asyncio.sleep)
     _say_next(row, row.status is Status.AWAITING_INPUT)

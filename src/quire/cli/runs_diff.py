@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
+from quire.cli.filled import filled
 from quire.cli.looking import look, put_json, put_lines
 
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command("diff")
-@click.argument("a", metavar="A", shell_complete=complete_run)
-@click.argument("b", metavar="B", shell_complete=complete_run)
+@click.argument("a", metavar="A", shell_complete=complete_run, callback=filled)
+@click.argument("b", metavar="B", shell_complete=complete_run, callback=filled)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(a: str, b: str, as_json: bool) -> None:
     """Show how two runs differ, step by step: what they read, asked and were answered, and what it cost.

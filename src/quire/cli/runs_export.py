@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
+from quire.cli.filled import filled
 from quire.cli.looking import look
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("export")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
 def command(run: str, out: Path | None) -> None:
     """Print a run as JSON Lines: what it pinned, its journal, its events, its result. FREE.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
+from quire.cli.filled import filled
 from quire.cli.looking import look, put_json, put_lines
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command("why")
-@click.argument("run", metavar="RUN|last", shell_complete=complete_run)
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.argument("step", metavar="STEP")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(run: str, step: str, as_json: bool) -> None:

@@ -44,4 +44,11 @@ async def with_script(runtime: Runtime, known: RunView, script: str | None) -> R
         asked = known.replay.asked.get(event.path)
         if isinstance(asked, ModelRequest):
             model.pass_over(ModelCall(asked.system, asked.messages, asked.closing, label=asked.label))
-    return Runtime(runtime.settings, runtime.store, model=model, queue=runtime.queue, hand_over=runtime.hand_over)
+    return Runtime(
+        runtime.settings,
+        runtime.store,
+        model=model,
+        queue=runtime.queue,
+        hand_over=runtime.hand_over,
+        notice=runtime.notice,
+    )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import click
 
 from quire.errors import CannotStart, Refused
-from quire.render.visible import visible
+from quire.render.visible import escaped, visible
 
 
 @click.command("sign")
@@ -54,7 +54,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     if as_json:
         total = len(signed) + len(failed)
         report = {"signed": signed, "failed": list(failed), "total": total, "issues": failed, "problems": problems}
-        click.echo(json.dumps({**report, "key_id": key.key_id}, indent=2, ensure_ascii=False))
+        click.echo(escaped(json.dumps({**report, "key_id": key.key_id}, indent=2, ensure_ascii=False)))
     else:
         for path in signed:
             click.echo(visible(path))

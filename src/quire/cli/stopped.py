@@ -1,4 +1,4 @@
-"""What helps after a hook has ended a run: `resume` asks it again, and a hook that says `fail` says so again."""
+"""What helps where `resume` does not: a hook that says `fail` says so again, and so does what the document computes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,23 @@ from quire.trust.capabilities import canonical
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
+
+
+_PURE = ("arguments", "undefined")
+
+
+def fails_again(row: RunRow) -> bool:
+    """Whether a step of a playbook failed by itself, before it asked for anything: the same values fail again."""
+    own = bool(row.ended_by) and row.ended_by[0].rpartition("/")[2].isdecimal()
+    return row.format == "playbook" and own and row.failure is not None and row.failure.kind in _PURE
+
+
+def instead_of_resume(row: RunRow) -> list[str]:
+    """Lines for people."""
+    return [
+        "to try again: mend the document and run it anew, a resume would fail in the same way;",
+        f"  or go on with another value: quire fork {row.id} --from {one_line(row.position)} --set NAME=VALUE",
+    ]
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:

@@ -11,6 +11,8 @@ import click
 
 from quire.cli.trust_keys import add, list_, remove
 from quire.errors import Refused
+from quire.render.text import one_line
+from quire.render.visible import escaped
 from quire.workspace.find import find_workspace
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ def _print_requests(settings: Settings) -> None:
 
     lines = requests(settings)
     for line in lines:
-        click.echo(line)
+        click.echo(one_line(line))
     if not lines:
         click.echo(f"{settings.workspace.folder} asks for nothing that needs trust", err=True)
     else:
@@ -93,14 +95,9 @@ def _print_requests(settings: Settings) -> None:
 def _print_json(settings: Settings) -> None:
     from quire.workspace.requests import is_trusted, requests
 
-    click.echo(
-        json.dumps(
-            {
-                "workspace": str(settings.workspace.folder),
-                "trusted": is_trusted(settings),
-                "requests": list(requests(settings)),
-            },
-            indent=2,
-            ensure_ascii=False,
-        )
-    )
+    state = {
+        "workspace": str(settings.workspace.folder),
+        "trusted": is_trusted(settings),
+        "requests": list(requests(settings)),
+    }
+    click.echo(escaped(json.dumps(state, indent=2, ensure_ascii=False)))

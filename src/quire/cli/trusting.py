@@ -87,6 +87,7 @@ async def _yes(prompt: str) -> bool:
 
 def _agreed() -> bool:
     from quire.cli.trust import ask_to_trust
+    from quire.render.text import one_line
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
     from quire.workspace.requests import requests
@@ -94,7 +95,7 @@ def _agreed() -> bool:
     settings = load_settings(find_workspace(Path.cwd()))
     click.echo(f"{settings.workspace.folder} asks for things that nobody has confirmed:", err=True)
     for line in requests(settings):
-        click.echo(f"  {line}", err=True)
+        click.echo(f"  {one_line(line)}", err=True)
     return ask_to_trust(settings)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quire.errors import Refused, Unreadable
-from quire.render.visible import visible
+from quire.render.visible import escaped, visible
 
 
 @click.command("verify")
@@ -62,7 +62,7 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
             for item, verdict in rows
         ]
         report = {"files": files, "total": len(rows), "refused": refused, "problems": problems}
-        click.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        click.echo(escaped(json.dumps(report, indent=2, ensure_ascii=False)))
     else:
         for item, verdict in rows:
             click.echo(f"{verdict.outcome.value}\t{visible(str(item.path))}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.amounts import Amount
 from quire.cli.door import say
 from quire.cli.filled import filled
 from quire.errors import CannotStart
@@ -32,10 +33,8 @@ SLOTS = 20
 @click.option("--api-key-env", metavar="NAME", callback=filled, help="The variable with the API key.  [[cluster] …]")
 @click.option("--api-key-file", metavar="FILE", callback=filled, help="The file with the API key.  [[cluster] …]")
 @click.option("--concurrency", type=click.IntRange(1, 10_000), default=SLOTS, show_default=True, help="Runs at a time.")
-@click.option("--grace", type=click.FloatRange(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
-@click.option(
-    "--sweep", type=click.FloatRange(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps."
-)
+@click.option("--grace", type=Amount(min=0), default=30.0, show_default=True, help="Seconds to park runs in.")
+@click.option("--sweep", type=Amount(min=0.1), default=30.0, show_default=True, help="Seconds between sweeps.")
 def command(
     database: str | None,
     temporal: str | None,

@@ -119,6 +119,8 @@ class Drive:
                 # What ended a fan is no failure of its own: nobody has to be told of it, and it goes at once.
                 aborts = self._ledger.journal.aborts(error.also)
                 paths = [error.path, *(path for path in error.also if path not in aborts)] if error.path else []
+                # What fails before its first effect has not moved the run's position.
+                self._ledger.position = error.label or self._ledger.position
                 return await self._fail(Failure.of(error), tuple(paths), aborts)
             case LimitReached():
                 return await self._fail(Failure("limit", str(error)), ())
@@ -137,7 +139,7 @@ class Drive:
         )
         await self._walker.resting.withdraw_all()
         ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
-        update = RunUpdate(status=Status.FAILED, failure=failure, ended_by=ended_by)
+        update = RunUpdate(Status.FAILED, self._ledger.position or None, failure, ended_by)
         await self._ledger.close(update, self._report(ended), supersede)
         return ended
 
@@ -167,7 +169,11 @@ class Drive:
             return
         self._ledger.feed.say("run_paused", label=self._ledger.position)
         with contextlib.suppress(QuireError):
-            await self._ledger.close(RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
+            # At once: whoever stops it so waits for no lock.
+            self._ledger.closed = True
+            await self._ledger.open(
+                Batch(update=RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
+            )
 
     def _expires(self) -> float | None:
         return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry

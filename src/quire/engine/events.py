@@ -59,6 +59,10 @@ class Feed:
         """A model call that failed will be made again."""
         self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})
 
+    def held_up(self, reason: str) -> None:
+        """What is to be kept cannot be written yet; it will be tried again."""
+        self._tell("store_locked", "", "", {}, {"reason": reason})
+
     def recorded(self, record: EffectRecord, label: str) -> None:
         self._seq += 1
         at, data = record.ended_at, record.told()

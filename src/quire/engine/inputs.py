@@ -20,22 +20,26 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
     problems = [_unknown(name, declared) for name in given if name not in declared]
     values: dict[str, str] = {}
     for name, wanted in declared.items():
-        text = _as_text(given.get(name))
-        if not text.strip():
-            if wanted.default is not None:
-                values[name] = wanted.default
-            elif wanted.required:
-                problems.append(f"missing input {describe(wanted)}")
-            else:
-                values[name] = text
+        if wanted.required and wanted.default is None and not _as_text(given.get(name)).strip():
+            problems.append(f"missing input {describe(wanted)}")
             continue
         try:
-            values[name] = checked_input(wanted, text)
+            values[name] = input_value(wanted, given.get(name))
         except ValueError as error:
             problems.append(f"input {name}: {error}")
     if problems:
         raise BadInputs(problems)
     return values
+
+
+def input_value(wanted: Input, given: Value) -> str:
+    """One input as the run gets it, blank its default; raises ValueError with what would be right."""
+    text = _as_text(given)
+    if text.strip():
+        return checked_input(wanted, text)
+    if wanted.default is None and wanted.required:
+        raise ValueError("it is required, and has no default")
+    return clean(text) if wanted.default is None else wanted.default
 
 
 def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from quire.engine.artifact import artifact_problem, artifact_text
 from quire.engine.ask import ask
 from quire.engine.capture import capture_text
 from quire.engine.requests import Boundary, Emit, Request, Walk
@@ -31,18 +32,25 @@ def interpret(
     prefix: str = "",
     setting: Setting | None = None,
 ) -> Walk:
-    """Runs a plan on complete inputs. Its result is the last executed step's output and the artifact's type.
+    """Runs a plan on complete inputs. Its result is the last executed step's output, and that as an artifact.
+
+    The artifact is there where it is not the output: the object that a model was told to end its reply with, for
+    `extract`, is no part of it, nor is a fence around all of it.
 
     `prefix` begins all paths; `setting` has the documents that its tools can be."""
     scope = Scope(plan, dict(inputs), context_budget, setting=setting)
     yield from _sequence(plan.body, prefix, scope)
-    artifact_type = ""
+    artifact_type, artifact = "", scope.shown
     if plan.artifact:
         artifact_type = scope.render(plan.artifact.type).strip().lower()
         if artifact_type not in ARTIFACT_TYPES:
             message = f"{artifact_type!r} is not an artifact type ({', '.join(ARTIFACT_TYPES)})"
             yield Emit("warning", f"{prefix}artifact", "", {"message": message})
-    return {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
+        artifact = artifact_text(scope.shown, artifact_type)
+        if message := artifact_problem(artifact, artifact_type):
+            yield Emit("warning", f"{prefix}artifact", "", {"message": message})
+    result = {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
+    return result if artifact == scope.result else {**result, "artifact": artifact}
 
 
 def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
@@ -59,6 +67,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
     try:
         output = yield from _perform(step, path, scope)
     except StepFailed as error:
+        error.label = error.label or step.label
         yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
         raise
     overrides: Mapping[str, str] = yield Boundary.after(path, step.label)
@@ -90,9 +99,12 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
         case UseTool():
             own = yield from use_tool(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
+        case None if not (step.ask or step.match):
+            own = ""  # a step of which there is nothing but the heading
     if own is not None:
         displayed = yield from _capture(step, path, own, scope)
-        scope.result = own
+        # A reply that is nothing but that object stands for itself.
+        scope.result, scope.shown = own, displayed or own
     if step.match and not step.match.decide_first:
         chosen = _choose(step.match, scope)
     output = own
@@ -102,6 +114,8 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
         if own is None:
             output = last
             displayed = (yield from _capture(step, path, last, scope)) if last is not None else None
+            if displayed and scope.result == last:
+                scope.shown = displayed
     shown = {"output": output or "", "displayed": (displayed if displayed is not None else output) or ""}
     yield Emit("step_completed", path, step.label, {"title": step.title}, shown)
     return output

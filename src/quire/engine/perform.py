@@ -148,13 +148,25 @@ class Performer:
 
     async def ask_here(self, question: Question) -> str | None:
         """A fitting answer from somebody who is here, or None."""
-        problem = ""
+        problem = given = ""
+        # Whoever is here is told what was wrong; of an answer that was given beforehand nobody else would know.
+        here = self.somebody_thinks(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
             try:
-                return clean(checked_answer(question.kind, question.options, answer))
+                kept = clean(checked_answer(question.kind, question.options, answer))
             except WrongAnswer as wrong:
-                problem = str(wrong)
+                problem, given = str(wrong), answer
+                continue
+            if problem and not here:
+                self._say_dropped(question, given, problem, f'"{kept}" is taken instead')
+            return kept
+        if problem and not here:
+            self._say_dropped(question, given, problem, "the question waits")
         return None
+
+    def _say_dropped(self, question: Question, given: str, problem: str, instead: str) -> None:
+        message = f'the answer "{clean(given)}" does not fit, {instead} ({problem})'
+        self._feed.say("warning", path=question.path, label=question.label, data={"message": message})
 
     def somebody_thinks(self, question: Question) -> bool:
         """Whether there is somebody here who may take their time over a question."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from quire.engine.records import EffectRecord, Event
+from quire.engine.records import EffectRecord, Event, Status
 from quire.engine.turns import (
     CallView,
     HookView,
@@ -193,6 +193,12 @@ class Progress:
             step.output_tokens += record.usage.output_tokens
             known = step.cost is not None and record.usage.cost is not None
             step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
+
+    def settle(self, status: Status) -> None:
+        """The run rests like this: nothing is under way any more, and steps that were are as the run is."""
+        for step in self.steps.values():
+            if step.status == "running":
+                step.status = str(status)
 
     def step_of(self, path: str) -> StepView | None:
         """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`. A turn that nobody has told of

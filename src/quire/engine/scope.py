@@ -28,7 +28,10 @@ class Entry:
 
 @dataclass(slots=True)
 class Scope:
-    """Changed only by the interpreter that owns it, in document order; so a replay builds the same one."""
+    """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
+
+    `result` is the output of the last step that was executed, `shown` what a person is shown of it.
+    """
 
     plan: Plan
     inputs: dict[str, str]
@@ -36,6 +39,7 @@ class Scope:
     named: dict[str, str] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     result: str = ""
+    shown: str = ""
     setting: Setting | None = None
 
     def lookup(self, name: str) -> str | None:

@@ -9,17 +9,13 @@ from quire.engine.requests import Request, ToolRequest
 from quire.engine.scope import Scope
 from quire.errors import StepFailed
 from quire.plan.nodes import Arguments, Hole, Step, Template, UseTool
-from quire.plan.uses import OWN
-from quire.trust.capabilities import SHELL
+from quire.plan.uses import OWN, problem_of
 from quire.values import InvalidValue, Value, decode, encode
-
-SHELLS = ("shell", SHELL)
 
 
 def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, str]:
-    if work.problem:
-        raise StepFailed(f"@tool({work.connection}, {work.tool}): {work.problem}", kind="arguments", path=path)
-    _check_command(work, path)
+    if problem := problem_of(work):
+        raise StepFailed(problem, kind="arguments", path=path)
     result: Value
     arguments = _value(work.arguments, scope)
     if not isinstance(arguments, Mapping):
@@ -35,17 +31,6 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
     else:
         result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments)
     return result if isinstance(result, str) else encode(result)
-
-
-def _check_command(work: UseTool, path: str) -> None:
-    """A text that a shell reads must stand in the document; values go to a command as parts of a list."""
-    if work.connection != OWN or work.tool not in SHELLS:
-        return
-    command = work.arguments.get("command") if isinstance(work.arguments, dict) else work.arguments
-    if isinstance(command, Hole) or (isinstance(command, Template) and next(command.references(), None) is not None):
-        example = '["ls", "{{name}}"]'
-        message = f"@tool({OWN}, {work.tool}): a command with values in it is a list, such as {example}, and no text"
-        raise StepFailed(message, kind="arguments", path=path)
 
 
 def _value(tree: Arguments, scope: Scope) -> Value:

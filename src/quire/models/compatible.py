@@ -23,8 +23,13 @@ _HEADERS = frozenset(
 )
 
 
-def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float) -> Model:
-    """`key` may be empty: then no authorization is sent at all."""
+def compatible_model(
+    spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str = "", absent: str = ""
+) -> Model:
+    """`key` may be empty: then no authorization is sent at all, and `no_key` says how to have one sent.
+
+    `absent` is what may be wrong where nobody answers.
+    """
 
     def build(client: httpx2.AsyncClient) -> OpenAIChatModel:
         client.event_hooks["request"].append(_only_ours(key))
@@ -32,7 +37,9 @@ def compatible_model(spec: str, name: str, base_url: str, key: str, *, free: boo
         return OpenAIChatModel(name, provider=OpenAICompatibleProvider("compatible", openai_client=sdk))
 
     price: Price = "free" if free else "unknown"
-    return Retrying(HostedModel(spec, build, price=price, secrets=(key,) if key else (), read_seconds=timeout))
+    secrets, hint = ((key,), "") if key else ((), no_key)
+    hosted = HostedModel(spec, build, price=price, secrets=secrets, read_seconds=timeout, no_key=hint, absent=absent)
+    return Retrying(hosted)
 
 
 def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from pydantic_ai import exceptions as pai
 
@@ -18,8 +20,22 @@ from quire.models.settings import TIMEOUT
 _SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 
-def failure_of(error: Exception, model: str, secrets: Iterable[str] = (), seconds: float = TIMEOUT) -> ModelFailed:
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is known of a service, for what is said when it fails.
+
+    `no_key` is how to give it a key, where none is sent; `absent` what may be wrong where nobody answers.
+    """
+
+    secrets: tuple[str, ...] = ()
+    no_key: str = ""
+    absent: str = ""
+    url: str = ""
+
+
+def failure_of(error: Exception, model: str, service: Service, seconds: float = TIMEOUT) -> ModelFailed:
     """`seconds` is how long the service was waited for."""
+    secrets = service.secrets
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
     said = _said(error, secrets)
     match error:
@@ -36,7 +52,12 @@ def failure_of(error: Exception, model: str, secrets: Iterable[str] = (), second
             waited = f"no answer in time: the timeout is {seconds:g} s ([models] timeout in quire.toml)"
             return TransportFailed(f"{model}: {waited}", kind="timeout")
         case pai.ModelConnectionError() | ConnectionError():
-            return TransportFailed(f"{model}: the connection failed{said}", kind="connection")
+            why = redacted(_reason(error), secrets)
+            return TransportFailed(
+                f"{model}: the connection failed{_at(service.url)}: {why}{service.absent}", kind="connection"
+            )
+        case pai.ModelAuthenticationError() if service.no_key:
+            return ModelFailed(f"{model}: it wants a key{status}, and none was sent: {service.no_key}", kind="auth")
         case pai.ModelAuthenticationError():
             return ModelFailed(f"{model}: the provider refused the key{status}: check that it is right", kind="auth")
         case pai.ModelNotFoundError():
@@ -63,6 +84,28 @@ def refuses_request(error: Exception) -> bool:
     if isinstance(error, pai.ModelHTTPError):
         return error.status_code in (400, 422, 501)
     return isinstance(error, pai.ModelRequestRejectedError | pai.UserError)
+
+
+def _at(url: str) -> str:
+    parts = urlsplit(url)
+    return f" ({parts.netloc.rpartition('@')[2]})" if parts.hostname else ""
+
+
+def _reason(error: BaseException) -> str:
+    """What lies at the bottom: the libraries wrap it several times, each time with fewer words."""
+    chain: list[BaseException] = []
+    below: BaseException | None = error
+    while below is not None and below not in chain:
+        chain.append(below)
+        below = below.__cause__ or below.__context__
+    for one in reversed(chain):
+        if isinstance(one, ConnectionError) and one.errno:
+            return os.strerror(one.errno)
+        if isinstance(one, OSError) and one.strerror:
+            return " ".join(one.strerror.split())[:300]
+        if text := " ".join(str(one).split()):
+            return text[:300]
+    return type(error).__name__
 
 
 def _said(error: Exception, secrets: Iterable[str]) -> str:

@@ -89,7 +89,11 @@ def _compatible(
     if settings.api_key_env and not key:
         raise CannotStart(f"{spec} needs a key: set {settings.api_key_env} in the environment")
     timeout = config.timeout if settings.timeout is None else settings.timeout
-    return _openai_client_model(spec, name, settings.base_url, key, free=False, timeout=timeout)
+    provider = spec.partition(":")[0]
+    no_key = f"name its variable as api_key_env under [models.providers.{provider}] in quire.toml"
+    if provider not in config.providers:
+        no_key = "an address alone gets no key, a [models.providers.NAME] in quire.toml may have one (api_key_env)"
+    return _openai_client_model(spec, name, settings.base_url, key, free=False, timeout=timeout, no_key=no_key)
 
 
 def _ollama(spec: str, name: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
@@ -97,15 +101,26 @@ def _ollama(spec: str, name: str, config: ModelSettings, environ: Mapping[str, s
     host = urlsplit(base).hostname or ""
     cloud = name.endswith("-cloud") or host == "ollama.com" or host.endswith(".ollama.com")
     key = environ.get("OLLAMA_API_KEY", "")
-    return _openai_client_model(spec, name, base, key, free=not cloud, timeout=config.timeout)
+    return _openai_client_model(
+        spec,
+        name,
+        base,
+        key,
+        free=not cloud,
+        timeout=config.timeout,
+        no_key="set OLLAMA_API_KEY in the environment",
+        absent="; is Ollama running there? (`ollama serve` starts it, OLLAMA_HOST says where it is)",
+    )
 
 
-def _openai_client_model(spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float) -> Model:
+def _openai_client_model(
+    spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str, absent: str = ""
+) -> Model:
     try:
         from quire.models.compatible import compatible_model
     except ImportError:
         raise CannotStart(_NO_LIBRARY) from None
-    return compatible_model(spec, name, base_url, key, free=free, timeout=timeout)
+    return compatible_model(spec, name, base_url, key, free=free, timeout=timeout, no_key=no_key, absent=absent)
 
 
 def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:

@@ -30,7 +30,8 @@ from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, M
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.conversation import BadArguments, Conversation
-from quire.models.failures import failure_of, refuses_request
+from quire.models.failures import Service, failure_of, refuses_request
+from quire.models.retry import TransportFailed
 from quire.models.settings import TIMEOUT
 from quire.models.shapes import forcible
 from quire.values import Value, clean, fingerprint
@@ -58,13 +59,17 @@ class HostedModel:
         price: Price,
         secrets: Iterable[str] = (),
         read_seconds: float = TIMEOUT,
+        no_key: str = "",
+        absent: str = "",
     ) -> None:
+        """`no_key` and `absent` are said when the service wants a key and gets none, and when nobody answers."""
         self._name = name
         self._build = build
         self._price = price
-        self._secrets = tuple(secrets)
         self._read_seconds = read_seconds
         self._model = self._built()
+        url: object = getattr(self._model, "base_url", None)
+        self._service = Service(tuple(secrets), no_key, absent, str(url or ""))
         self._loop: asyncio.AbstractEventLoop | None = None
         self._refused_schemas: set[str] = set()
 
@@ -118,6 +123,10 @@ class HostedModel:
 
     def _reply(self, text: str, conversation: Conversation, response: ModelResponse | None) -> ModelReply:
         finish = (response.finish_reason if response else None) or "stop"
+        if finish not in ("content_filter", "error") and not _has_ended(response):
+            raise TransportFailed(
+                f"{self._name}: the reply broke off, the service did not say that it is complete", kind="connection"
+            )
         if finish == "content_filter":
             raise ModelFailed(f"{self._name}: the provider's content filter stopped the reply", kind="refused")
         if finish == "error":
@@ -147,7 +156,7 @@ class HostedModel:
                 yield stream.get()
             return
         except Exception as error:
-            failure = failure_of(error, self._name, self._secrets, self._read_seconds)
+            failure = failure_of(error, self._name, self._service, self._read_seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised out here so that the library's exception, which holds the request, is not its context.
@@ -202,6 +211,17 @@ class HostedModel:
     def _built(self) -> ProviderModel:
         timeout = httpx2.Timeout(self._read_seconds, connect=min(CONNECT_SECONDS, self._read_seconds))
         return self._build(create_async_httpx2_client(timeout=timeout))
+
+
+def _has_ended(response: ModelResponse | None) -> bool:
+    """Whether the service came to the end of its reply: it said why it ended, or counted what it had written.
+
+    For chat services the library takes a missing reason for `stop`, since some never give one; they count, though, and
+    only at the end. Where others count from the beginning on, a missing reason stays missing."""
+    if response is None:
+        return False
+    said = (response.provider_details or {}).get("finish_reason")
+    return bool(said) or (response.finish_reason is not None and response.usage.output_tokens > 0)
 
 
 def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quire.engine.records import Usage
 from quire.errors import CannotStart
+from quire.source import read_bytes
 from quire.values import InvalidValue, Value, encode
 
 KEYS = ("step", "contains", "reply", "default", "error", "tool_calls", "text", "delay_ms", "usage")
@@ -48,6 +49,8 @@ class EntryError(ValueError):
 
 def entries_of(values: Sequence[Value] | Sequence[Entry]) -> list[Entry]:
     """Raises `CannotStart` naming the entry by its number."""
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
+        raise CannotStart(f"a script is a list of entries, not {values!r}")
     entries = []
     for number, value in enumerate(values, 1):
         try:
@@ -93,7 +96,7 @@ def entry_of(value: Value) -> Entry:
 def read_script(path: Path) -> list[Entry]:
     """Raises `CannotStart` with the file and, where one can be told, the line."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise CannotStart(f"no script at {path}") from None
     except OSError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.plan.nodes import Agent, Arguments, Hole, Invoke, Plan, Template, Think, UseTool
 from quire.plan.thread import Thread
 
 OWN = "quire"
@@ -15,6 +15,28 @@ LAUNCHES = "quire/launch"
 
 OWN_TOOLS = ("ask",)
 """Tools that the engine itself answers for."""
+
+
+SHELLS = ("shell", "rye/bash")
+"""The names of the tool that runs commands."""
+
+
+def problem_of(work: UseTool) -> str:
+    """Why a playbook's tool could never be called as the document has it; empty where it could.
+
+    A text that a shell reads must stand in the document; values go to a command as parts of a list."""
+    where = f"@tool({work.connection}, {work.tool})"
+    if work.problem:
+        return f"{where}: {work.problem}"
+    if work.connection == OWN and work.tool in SHELLS and has_values(work.arguments):
+        return f'{where}: a command with values in it is a list, such as ["ls", "{{{{name}}}}"], and no text'
+    return ""
+
+
+def has_values(arguments: Arguments) -> bool:
+    """Whether the command among the arguments of a shell is a text, or may be one, that is not all in the document."""
+    command = arguments.get("command") if isinstance(arguments, dict) else arguments
+    return isinstance(command, Hole) or (isinstance(command, Template) and next(command.references(), None) is not None)
 
 
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:

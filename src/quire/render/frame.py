@@ -6,14 +6,18 @@ model or a document wrote has its control characters shown.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
 from quire.engine.progress import FanView, Progress, StepView
+from quire.engine.turns import HookView, thread_of
 from quire.render.text import fan_words, numbers, one_line, visible
-from quire.render.turns import answered, called, turn_title, used_of
+from quire.render.turns import answered, called, hook_words, is_of_turn, placed_hooks, turn_title, used_of
+from quire.render.visible import in_encoding
 from quire.trust.capabilities import RETURN
 
 STREAM_ROWS = 8
@@ -23,6 +27,8 @@ SUMMARY_FAILURES = 20
 _BAR = 20
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NARROW = 40
+_CUT, _PLAIN_CUT = "…", "~"
+"""How a line that was cut ends. One column each."""
 
 _GLYPHS = {
     "pending": ("○", "."),
@@ -31,6 +37,7 @@ _GLYPHS = {
     "failed": ("✗", "x"),
     "awaiting_input": ("?", "?"),
     "paused": ("‖", "="),
+    "cancelled": ("‖", "="),
 }
 _STYLES = {
     "pending": "dim",
@@ -40,17 +47,21 @@ _STYLES = {
     "failed": "red",
     "awaiting_input": "yellow",
     "paused": "yellow",
+    "cancelled": "yellow",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When the picture is taken. `now` is the clock of the events, `seconds` is how long it has been going on."""
+    """When the picture is taken. `now` is the clock of the events, `seconds` is how long it has been going on.
+
+    `encoding` is that of a terminal which does not have all of Unicode."""
 
     now: float
     seconds: float
     note: str = ""
     unicode: bool = True
+    encoding: str = "ascii"
 
 
 def shown_steps(progress: Progress) -> list[StepView]:
@@ -67,30 +78,42 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
     stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
     rows: list[Text] = []
     current, wanted = 0, _current(steps)
-    for number, step in enumerate(steps):
-        rows += [step_line(step, width, moment), *failure_lines(step, FAILURE_ROWS, moment), *call_lines(step, moment)]
+    for number, lines in _blocks(progress, steps, FAILURE_ROWS, width, moment):
+        rows += lines
         # The failures of the step under way stay in the window with it.
         current = len(rows) - 1 if number == wanted else current
-    lines = [*_window(rows, current, max(0, room - 1 - len(stream))), *stream]
-    return [_fitting(line, width) for line in (*lines, status_line(progress, moment))][-room:]
+    shown = [*_window(rows, current, max(0, room - 1 - len(stream))), *stream]
+    return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
 
 def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
     """What stays on the screen: every step, however many there are, and the totals."""
     lines: list[Text] = []
-    for step in shown_steps(progress):
-        lines += [step_line(step, width, moment), *failure_lines(step, SUMMARY_FAILURES, moment)]
-        lines += call_lines(step, moment)
+    for _, block in _blocks(progress, shown_steps(progress), SUMMARY_FAILURES, width, moment):
+        lines += block
     if any(step.thread and not step.depth for step in progress.steps.values()):
         lines.append(Text(_used(progress), style="dim"))
-        return [_fitting(line, width) for line in lines]
+        return [_fitting(line, width, moment) for line in lines]
     if not progress.steps:
-        return []  # A thread that came to no turn.
+        return [_fitting(line, width, moment) for line in lines]  # A thread that came to no turn.
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)
     lines.append(Text(f"{done} of {_steps(total)}" + (f" · {took}" if took else ""), style="dim"))
-    return [_fitting(line, width) for line in lines]
+    return [_fitting(line, width, moment) for line in lines]
+
+
+def _blocks(
+    progress: Progress, steps: list[StepView], failures: int, width: int, moment: Moment
+) -> Iterator[tuple[int, list[Text]]]:
+    """The lines of each step with its number: what it is, what failed in it, what it called, the hooks around it."""
+    before, after = placed_hooks(progress, [step.path for step in steps])
+    for number, step in enumerate(steps):
+        lines = [hook_line(progress, hook, moment) for hook in before.get(number, [])]
+        lines += [step_line(step, width, moment), *failure_lines(step, failures, moment), *call_lines(step, moment)]
+        yield number, [*lines, *(hook_line(progress, hook, moment) for hook in after.get(number, []))]
+    if not steps:
+        yield 0, [hook_line(progress, hook, moment) for hook in before.get(0, [])]
 
 
 def step_line(step: StepView, width: int, moment: Moment) -> Text:
@@ -161,6 +184,12 @@ def call_lines(step: StepView, moment: Moment) -> list[Text]:
             line.append(f" → {result}" if moment.unicode else f" -> {result}", style="red" if call.kind else "dim")
         lines.append(line)
     return lines
+
+
+def hook_line(progress: Progress, hook: HookView, moment: Moment) -> Text:
+    """One level deeper than the turns of its thread where it belongs to one of them."""
+    depth = (progress.depth_of(f"{thread_of(hook.path)}/turn[1]") or 0) + is_of_turn(hook)
+    return Text(f"{'  ' * depth}{'↳' if moment.unicode else '>'} {one_line(hook_words(hook))}", style="dim")
 
 
 def _used(progress: Progress, first: int | None = None) -> str:
@@ -247,6 +276,21 @@ def _wrapped(line: str, width: int) -> list[str]:
     return rows
 
 
-def _fitting(line: Text, width: int) -> Text:
+def _fitting(line: Text, width: int, moment: Moment) -> Text:
+    """What the terminal cannot show is replaced before the line is cut: most replacements are longer."""
+    if not moment.unicode:
+        line = _in_encoding(line, moment.encoding)
     line.truncate(max(1, width - 1), overflow="ellipsis")
+    if not moment.unicode and line.plain.endswith(_CUT):
+        line = Text.assemble(line[:-1], _PLAIN_CUT)
     return line
+
+
+def _in_encoding(line: Text, encoding: str) -> Text:
+    """The same line, its styles kept, in characters that the terminal has."""
+    cuts = sorted({0, len(line), *(edge for span in line.spans for edge in (span.start, span.end))})
+    plain = Text(style=line.style)
+    for start, end in itertools.pairwise(cuts):
+        piece = line[start:end]
+        plain.append(in_encoding(piece.plain, encoding), style=piece.spans[0].style if piece.spans else None)
+    return plain

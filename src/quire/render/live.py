@@ -133,4 +133,4 @@ class LiveView:
     def _moment(self) -> Moment:
         seconds = time.monotonic() - self._since - self._waited
         pretty = (self._console.encoding or "").lower().startswith("utf")
-        return Moment(time.time(), seconds, self._note, pretty)
+        return Moment(time.time(), seconds, self._note, pretty, self._console.encoding or "ascii")

@@ -92,8 +92,9 @@ def _steps(sequence: Steps) -> Iterator[str]:
     for step in sequence.steps:
         yield f"{one_line(step.label)}  {one_line(step.title)}".rstrip()
         yield from (f"    {one_line(line)}" for line in _does(step))
-        for case in step.match.cases if step.match else ():
-            yield f"    if {one_line(condition(case.test))}:" if case.test else "    else:"
+        for number, case in enumerate(step.match.cases if step.match else ()):
+            word = "elif" if number else "if"
+            yield f"    {word} {one_line(condition(case.test))}:" if case.test else "    else:"
             yield from (f"      {line}" for line in _steps(case.body))
 
 

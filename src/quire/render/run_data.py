@@ -44,11 +44,13 @@ def view_data(view: RunView) -> dict[str, Value]:
         "inputs": dict(view.pins.inputs),
         "breakpoints": list(view.pins.breakpoints),
         "steps": [_step(step) for step in progress.steps.values()],
+        "set": [{"after": step.label, "path": step.path, "values": dict(values)} for step, values in view.changes],
         "named": dict(view.named),
         "warnings": [{"step": label, "message": message} for label, message in progress.warnings],
         "questions": [question_data(question) for question in view.questions],
         "effects": effects_data(view.effects),
         "output": view.value if view.replay.finished else None,
+        "artifact": view.artifact if view.replay.finished else None,
         "artifact_type": view.artifact_type,
         **({"stores": dict(view.stores)} if is_pipeline else {}),
         **(_thread(view) if view.thread else {}),
@@ -138,4 +140,5 @@ def _effect(record: EffectRecord) -> Value:
         if usage
         else None,
         "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
+        **({"set": record.value} if record.kind == "break" else {}),
     }

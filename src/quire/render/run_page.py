@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import click
 
@@ -21,11 +21,12 @@ _TITLE = 48
 _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": "skipped", "step_failed": "failed"}
 
 
-def run_table(rows: Sequence[RunRow], now: float) -> list[str]:
+def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str]) -> list[str]:
+    """`asking` are the runs whose question is open."""
     cells = [
         (
             row.id,
-            said(shown_status(row)),
+            said(shown_status(row, row.id in asking)),
             short(row.title, _TITLE) + _fork_of(row),
             _where(row),
             age(now - row.created_at),
@@ -40,7 +41,7 @@ def run_table(rows: Sequence[RunRow], now: float) -> list[str]:
 
 def run_page(view: RunView, now: float) -> Iterator[str]:
     """Paragraphs of lines, from what one wants to know first to what came out."""
-    yield from run_header(view.row, now, view.pins.model)
+    yield from run_header(view.row, now, view.pins.model, bool(view.questions))
     if view.pins.inputs:
         yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
     steps = list(view.replay.progress.steps.values())
@@ -48,6 +49,13 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
         rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
         yield from paragraph("used", table(rows))
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
+    if view.changes:
+        told = [
+            (f"after {place(step.label)}", name, short(value, 80))
+            for step, values in view.changes
+            for name, value in as_texts(values).items()
+        ]
+        yield from paragraph("set by hand", table(told))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
     if hooks:
         yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
@@ -75,12 +83,12 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
         yield from paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
 
 
-def run_header(row: RunRow, now: float, model: str) -> Iterator[str]:
+def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterator[str]:
     yield click.style(one_line(row.title) or row.id, bold=True)
     cost = money(row.cost)
     at = f" at {place(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
     yield f"{'run':9} {row.id}"
-    yield f"{'status':9} {_coloured(said(shown_status(row)), row.status)}{at}"
+    yield f"{'status':9} {_coloured(said(shown_status(row, asks)), row.status)}{at}"
     facts = [
         ("document", row.document),
         *_origin(row),
@@ -108,12 +116,20 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
             record.request[:12],
             duration(record.elapsed),
             tokens(record.usage.input_tokens, record.usage.output_tokens) if record.usage else "",
-            short(record.failure.message, 60) if record.failure else "",
+            short(_note(record), 60),
         )
         for record in effects
     ]
-    header = ("PATH", "KIND", "STATE", "REQUEST", "TOOK", "TOKENS", "ERROR")
+    header = ("PATH", "KIND", "STATE", "REQUEST", "TOOK", "TOKENS", "NOTE")
     return table(cells, header, right=frozenset({4, 5}))
+
+
+def _note(record: EffectRecord) -> str:
+    """Why it failed, or what was set where the run stood."""
+    if record.failure:
+        return record.failure.message
+    names = record.value if record.kind == "break" and isinstance(record.value, Mapping) else ()
+    return f"set {', '.join(names)}" if names else ""
 
 
 def question_lines(question: Question, now: float) -> list[str]:
@@ -169,9 +185,12 @@ def event_line(event: Event) -> str:
     return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
 
 
-def shown_status(row: RunRow) -> str:
-    """One that was imported is just that, as which it was exported stands in its page."""
-    return "imported" if row.pins.get("imported") else str(row.status)
+def shown_status(row: RunRow, asks: bool = True) -> str:
+    """One that was imported is just that, as which it was exported stands in its page. One that waits although nobody
+    is asked any more has its answer, and waits to be driven on."""
+    if row.pins.get("imported"):
+        return "imported"
+    return "answered" if row.status is Status.AWAITING_INPUT and not asks else str(row.status)
 
 
 def _fork_of(row: RunRow) -> str:
@@ -254,7 +273,7 @@ def _step(step: StepView) -> tuple[str, ...]:
 
 
 def _output(view: RunView) -> list[str]:
-    lines = visible(view.output).split("\n")
+    lines = visible(view.artifact).split("\n")
     if len(lines) <= OUTPUT_LINES:
         return lines
     rest = len(lines) - OUTPUT_LINES

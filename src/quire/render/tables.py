@@ -18,8 +18,10 @@ _STATUS_COLOURS = {
     "running": "cyan",
     "pending": "cyan",
     "awaiting_input": "yellow",
+    "answered": "yellow",
     "paused": "yellow",
     "interrupted": "yellow",
+    "cancelled": "yellow",
     "failed": "red",
     "expired": "red",
 }
@@ -78,5 +80,5 @@ def short(text: str, limit: int) -> str:
 
 def paragraph(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield ""
-    yield click.style(title, bold=True)
+    yield click.style(one_line(title), bold=True)
     yield from (f"  {line}" if line else "" for line in lines)

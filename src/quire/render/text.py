@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
-import textwrap
+import sys
 from typing import TYPE_CHECKING
 
+from quire.render.visible import in_encoding, width
 from quire.render.visible import visible as shown
 from quire.values import Value, clean
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 
 _TURN = re.compile(r"(?:^|.* )turn \d+")
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
+_WORDS = re.compile(r"\s*\S+\s*|\s+")
 _EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
 
@@ -41,25 +45,51 @@ def one_line(text: str) -> str:
     return shown(" ".join(text.split()))
 
 
+def pasted(text: str) -> str:
+    """A name as a shell takes it. Letters of any script need no quotes there, unlike `shlex.quote` has it."""
+    return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
+
+
 def output_text(value: Value) -> str:
     """A value as people and files get it: text as it is, anything else as indented JSON."""
     return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """The visible text with its long lines broken between words, to the width of the terminal."""
-    width = max(20, shutil.get_terminal_size().columns)
+    """The visible text with its long lines broken between words, to the width of the terminal on stderr.
+
+    By the columns that characters take there, and not by their number: some take two, and one that the terminal does
+    not have is written as an escape."""
+    columns = max(20, shutil.get_terminal_size().columns) - width(indent)
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
     lines: list[str] = []
-    for line in visible(text).split("\n"):
-        lines += textwrap.wrap(
-            line,
-            width,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            replace_whitespace=False,
-            drop_whitespace=False,
-        ) or [""]
+    for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
+        lines += (indent + row for row in _rows(line, columns))
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _rows(line: str, columns: int) -> list[str]:
+    """Broken after spaces where there are any."""
+    if width(line) <= columns:
+        return [line]
+    rows, taken = [""], 0
+    for word in _WORDS.findall(line):
+        needed = width(word.rstrip())
+        if taken and taken + needed > columns:
+            rows.append("")
+            taken = 0
+        if needed <= columns:
+            rows[-1] += word
+            taken += width(word)
+            continue
+        for character in word:
+            # One that takes no room stays with the one that it belongs to; spaces at the end of a row are not seen.
+            if taken + width(character) > columns and not character.isspace():
+                rows.append("")
+                taken = 0
+            rows[-1] += character
+            taken += width(character)
+    return rows
 
 
 def duration(seconds: float) -> str:

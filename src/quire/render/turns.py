@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from quire.engine.progress import Progress, StepView
 from quire.engine.records import Event
-from quire.engine.turns import CallView, HookView, call_number, turn_of, wanted_in
+from quire.engine.turns import START, CallView, HookView, call_number, thread_of, threads_above, turn_of, wanted_in
 from quire.render.tables import short
 from quire.render.text import duration, one_line
 from quire.trust.capabilities import from_flat_name
@@ -85,6 +85,39 @@ def effect_words(event: Event) -> str:
 
 def hook_words(hook: HookView) -> str:
     return " ".join([f"hook {hook.hook or hook.event} on {hook.event}: {hook.item_id}", *_arguments(hook.parameters)])
+
+
+def is_of_turn(hook: HookView) -> bool:
+    """Whether it acted in a turn of its thread, not before the first or after the last."""
+    return thread_of(hook.path) == turn_of(hook.path).rpartition("/")[0]
+
+
+def placed_hooks(
+    progress: Progress, steps: Sequence[str]
+) -> tuple[dict[int, list[HookView]], dict[int, list[HookView]]]:
+    """The hooks that acted, by the number of the step that they stand before or after in a list of them.
+
+    What acts before the first turn of a thread stands before that; what acts in a turn, or after the last, stands after
+    all that happened in it. A thread that came to no turn has its hooks before the first of all steps, or at their end.
+    """
+    before: dict[int, list[HookView]] = {}
+    after: dict[int, list[HookView]] = {}
+    # What is inside ends first.
+    for path, thread in sorted(
+        progress.threads.items(), key=lambda one: threads_above(f"{one[0]}/turn[1]"), reverse=True
+    ):
+        if progress.depth_of(f"{path}/turn[1]") is None:
+            continue
+        for hook in thread.hooks:
+            around = turn_of(hook.path) if is_of_turn(hook) else path
+            inside = [number for number, step in enumerate(steps) if f"{step}/".startswith(f"{around}/")]
+            if hook.path.startswith(f"{path}/{START}/") and inside:
+                before.setdefault(inside[0], []).append(hook)
+            elif inside or steps:
+                after.setdefault(inside[-1] if inside else len(steps) - 1, []).append(hook)
+            else:
+                before.setdefault(0, []).append(hook)
+    return before, after
 
 
 def turn_title(step: StepView) -> str:

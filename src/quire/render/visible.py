@@ -2,16 +2,45 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 
 # C0 and C1 controls, lone surrogates, line separators, and the marks that reverse the order of what is read.
 _HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
+# JSON has escapes for C0 controls already, apart from the line ends between its values.
+_HIDDEN_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+PLAINER = "quire.plainer"
+"""The name of the way in which streams handle characters that they do not have: `errors=PLAINER`."""
+_SIGNS = {"·": "-", "…": "...", "→": "->", "↳": ">", "│": "|", "–": "-", "—": "-", "×": "x"}
+
 
 def visible(text: str) -> str:
     """The text with every hidden character shown as a picture or an escape."""
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_shown, text)
+
+
+def in_encoding(text: str, encoding: str) -> str:
+    """The text in the characters that an encoding has: a plainer sign for one of ours, an escape for any other."""
+    return text.encode(encoding, PLAINER).decode(encoding)
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end]
+    signs = (_SIGNS.get(one) or one.encode("ascii", "backslashreplace").decode() for one in missing)
+    return "".join(signs), error.end
+
+
+codecs.register_error(PLAINER, _plainer)
+
+
+def escaped(encoded: str) -> str:
+    """The same JSON with every hidden character written as an escape: to whoever decodes it, nothing has changed."""
+    return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", encoded)
 
 
 def width(text: str) -> int:

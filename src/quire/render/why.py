@@ -86,7 +86,7 @@ def _answered(one: Performed) -> tuple[str, str]:
 
 
 def _block(name: str, text: str) -> Iterator[str]:
-    yield f"  {name}"
+    yield f"  {one_line(name)}"
     yield from (f"    {line}".rstrip() for line in visible(text).rstrip("\n").split("\n"))
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from quire.engine.records import EffectRecord
+from quire.runtime.options import checked_budget
 from quire.runtime.pins import Pins
 from quire.values import Value
 
@@ -29,7 +30,9 @@ def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
 
 
 def with_given(pins: Pins, limits: Mapping[str, Value], budget: float | None) -> Pins:
-    return replace(pins, limits={**pins.limits, **limits}, budget=pins.budget if budget is None else budget)
+    """Raises `CannotStart` for a budget that is none."""
+    budget = pins.budget if checked_budget(budget) is None else budget
+    return replace(pins, limits={**pins.limits, **limits}, budget=budget)
 
 
 def record_of(pins: Pins, now: float) -> EffectRecord:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from quire.diagnostics import nearest
 from quire.engine.inputs import complete_inputs
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
@@ -15,13 +13,15 @@ from quire.errors import BadInputs, RunState
 from quire.plan.uses import asks_a_model
 from quire.runtime.ids import new_run_id
 from quire.runtime.opening import passed
+from quire.runtime.options import checked_budget
+from quire.runtime.overrides import checked_overrides, unknown
 from quire.runtime.pins import Pins
 from quire.runtime.places import Place, find_place
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
 from quire.store.keeping import History, restore
 from quire.trust.capabilities import Grants
-from quire.values import Value
+from quire.values import Value, copy
 from quire.workspace.grants import default_grants, reaching
 
 FORKED = "run_forked"
@@ -41,6 +41,9 @@ class Changes:
     limits: Mapping[str, Value] = field(default_factory=dict)
     out: str = ""
 
+    def __post_init__(self) -> None:
+        checked_budget(self.budget)
+
 
 @dataclass(frozen=True, slots=True)
 class Forked:
@@ -56,6 +59,8 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`."""
     view = await runtime.view(run)
     place = find_place(view.document.runnable(), step)
+    if changes.sets and not place.first:
+        changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
     pins, reason = _pins(runtime, view, place, changes)
     kept = [record for record in view.effects if place.keeps(record.path)]
     if place.first and changes.sets:
@@ -93,9 +98,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
     )
     pins = _granted(runtime, view, pins, changes.allow)
     if changes.sets and place.first:
-        pins = replace(pins, inputs=_inputs(view, changes.sets))
-    elif changes.sets:
-        _check_names(view, changes.sets)
+        pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
     if changes.model is None and not pins.imported:
         return pins, f"as run {view.row.id} was started"
     # A file from elsewhere does not say whom the prompts are sent to.
@@ -130,39 +133,10 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     if plan.format == "pipeline":
         return {**view.pins.inputs, **sets}
     known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
-    _refuse_unknown([name for name in sets if name not in known], known, "the document has no input")
+    if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
+        raise BadInputs(problems)
     given = {**view.pins.inputs, **sets}
     return complete_inputs(plan, given) if plan.format == "playbook" else given
-
-
-def _check_names(view: RunView, sets: Mapping[str, Value]) -> None:
-    """A name that the document never mentions can change nothing: it is misspelt."""
-    text = view.document.source.text
-    if reads_any(view.row.format, text):
-        return
-    words = mentioned(text)
-    _refuse_unknown([name for name in sets if name not in words], words, "the document never mentions")
-
-
-def reads_any(format: str, text: str) -> bool:
-    """Whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its stores."""
-    return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
-
-
-def mentioned(text: str) -> list[str]:
-    """All that may be a name in a document; those of pipelines may have hyphens in them."""
-    return sorted({*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)})
-
-
-def _refuse_unknown(names: Sequence[str], known: Sequence[str], problem: str) -> None:
-    hints = [(name, nearest(name, known)) for name in names]
-    if hints:
-        raise BadInputs(
-            [
-                f"--set {name}: {problem} {name}" + (f" (did you mean {close}?)" if close else "")
-                for name, close in hints
-            ]
-        )
 
 
 def _with_boundary(

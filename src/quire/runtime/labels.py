@@ -28,17 +28,17 @@ def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str,
     labels = {step.label: step for _, step in plan.steps()}
     # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.
     stops = {step.label for step in plan.body.steps} if plan.format == "pipeline" else labels.keys()
-    problems = [f"--break {label}: there is no step {label}" for label in breakpoints if label not in stops]
+    problems = [f"breakpoint {label}: there is no step {label}" for label in breakpoints if label not in stops]
     for label, answer in answers.items():
         if plan.format == "pipeline":
             # A callee or an agent may be the one that asks; paths of items are known only when they run.
             continue
         if label not in labels:
-            problems.append(f"--answer {label}: there is no step {label}")
+            problems.append(f"answer {label}: there is no step {label}")
         elif (ask := labels[label].ask) is None:
-            problems.append(f"--answer {label}: step {label} asks nothing")
+            problems.append(f"answer {label}: step {label} asks nothing")
         elif problem := _misfit(ask, answer):
-            problems.append(f"--answer {label}: {problem}")
+            problems.append(f"answer {label}: {problem}")
     if problems:
         raise BadInputs(problems)
 

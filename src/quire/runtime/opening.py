@@ -8,7 +8,7 @@ from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status
 from quire.engine.replay import expanded, to_perform_again
 from quire.engine.requests import BREAK, Boundary, Walk, request_hash
 from quire.errors import RunState
-from quire.values import Value
+from quire.values import Value, copy
 
 
 def opening(
@@ -34,4 +34,5 @@ def opening(
 
 def passed(path: str, label: str, values: Mapping[str, Value], now: float) -> EffectRecord:
     """The record of a boundary behind which a run goes on; `values` are what a person set there."""
-    return EffectRecord(path, "break", "ok", request_hash(Boundary(path, label)), now, dict(values))
+    # As a replay will read it: a terminal may give what is no text.
+    return EffectRecord(path, "break", "ok", request_hash(Boundary(path, label)), now, copy(dict(values)))

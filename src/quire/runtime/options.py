@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from quire.errors import CannotStart
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
@@ -25,3 +27,31 @@ class RunOptions:
     limits: Mapping[str, Value] = field(default_factory=dict)
     within: Grants | None = None
     out: str = ""
+
+    def __post_init__(self) -> None:
+        checked_budget(self.budget)
+        _check_names("allow", self.allow)
+        _check_names("breakpoints", self.breakpoints)
+        for label, answer in self.answers.items():
+            if not isinstance(label, str) or not isinstance(answer, str):
+                raise CannotStart(
+                    f"answers are texts by the label of their step, and {label!r}: {answer!r} is none of that"
+                )
+
+
+def _check_names(what: str, names: object) -> None:
+    """A text is a sequence of texts as well, so nothing else would find the mistake of passing one."""
+    if isinstance(names, str):
+        raise CannotStart(f"{what} is a list of names, not a text: [{names!r}]")
+    for name in names if isinstance(names, Iterable) else [names]:
+        if not isinstance(name, str):
+            raise CannotStart(f"{what} is a list of names, and {name!r} is no text")
+
+
+def checked_budget(budget: float | None) -> float | None:
+    """The budget itself. Raises `CannotStart` for what no spending could be compared with."""
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not math.isfinite(budget) or budget < 0:
+        raise CannotStart(f"a budget is an amount in dollars, 0 or more, and {budget!r} is none")
+    return budget

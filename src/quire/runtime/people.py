@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from quire.engine.ask import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import People, Present
 from quire.engine.records import Question
+from quire.errors import StepFailed
 
 
 class Nobody:
@@ -17,12 +18,17 @@ class Nobody:
 
 
 class Unattended:
-    """Nobody can be asked: the default, else yes, the first option, nothing."""
+    """Nobody can be asked: the default, else yes, the first option, nothing.
+
+    Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
 
     async def ask(self, question: Question, problem: str) -> str | None:
-        if problem:
-            return None
-        return unattended_answer(question.kind, question.options, question.default)
+        answer = unattended_answer(question.kind, question.options, question.default)
+        if not problem or (question.default is not None and _fits(question, answer)):
+            return answer
+        raise StepFailed(
+            f"the answer does not fit, and nobody can be asked: {problem}", kind="answer", path=question.path
+        )
 
 
 class GivenAnswers:

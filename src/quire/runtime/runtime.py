@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import agreed, record_of, with_given
 from quire.runtime.callees import Callee, Callees, built_in, no_such
+from quire.runtime.certain import certain_failures, server_prompts
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
 from quire.runtime.letters import letter_text
@@ -45,9 +46,9 @@ from quire.tools.gate import Gate, open_gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
-from quire.values import Value
+from quire.values import Value, clean
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
+from quire.workspace.find import current_folder, find_workspace
 from quire.workspace.grants import default_grants
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registry as Pipelines
@@ -66,7 +67,8 @@ class Runtime:
     """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
 
     With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
-    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for."""
+    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for. `notice` gets
+    lines for people about what takes long."""
 
     def __init__(
         self,
@@ -81,6 +83,7 @@ class Runtime:
         repairs: int = 2,
         queue: str = "",
         hand_over: Callable[[str], Awaitable[None]] | None = None,
+        notice: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.settings = settings
         self.store = store
@@ -89,6 +92,7 @@ class Runtime:
         self.repairs = repairs
         self.queue = queue
         self.hand_over = hand_over
+        self.notice = notice
         self._environ = os.environ if environ is None else environ
         self.models = Models(settings, self._environ, model)
         self._tools = tools
@@ -104,7 +108,7 @@ class Runtime:
     ) -> Runtime:
         """The runtime of the workspace around `start` (the current folder). Opens nothing yet."""
         environ = os.environ if environ is None else environ
-        workspace = find_workspace(start or Path.cwd())
+        workspace = find_workspace(start or current_folder())
         settings = load_settings(workspace, environ)
         if settings.store_url and "store" in settings.requested:
             require_trusted(settings)
@@ -202,6 +206,8 @@ class Runtime:
         open_questions = [one for one in asked if label in (None, one.path, one.label)]
         if not open_questions:
             row = await self.row(run)
+            if row.status is Status.AWAITING_INPUT and not asked:
+                raise RunState(f"run {run} has its answer already: `quire resume {run}` goes on")
             where = f" at step {label}" if label else ""
             raise RunState(f"run {run} asks nothing{where} (it is {row.status.words})")
         if len(open_questions) > 1:
@@ -219,6 +225,7 @@ class Runtime:
 
     async def find(self, prefix: str) -> str:
         """The one run whose id begins so; `last` is the newest."""
+        prefix = clean(prefix)
         if prefix == "last":
             newest = await self.store.list(limit=1)
             if not newest:
@@ -267,8 +274,13 @@ class Runtime:
                 step.status = str(Status.AWAITING_INPUT)
         for record in effects:
             replayed.progress.add_effect(record)
+        if row.status not in (Status.PENDING, Status.RUNNING, Status.COMPLETED):
+            replayed.progress.settle(row.status)
         if thread is not None:
             replayed.progress.limits = thread.limits.as_value()
+        if row.status in (Status.RUNNING, Status.INTERRUPTED) and replayed.open:
+            # The row is written when something has ended; what is under way now comes after that.
+            row = replace(row, position=replayed.open[0].label or row.position)
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle)
 
     async def _pinned(self, row: RunRow) -> Pinned:
@@ -340,9 +352,8 @@ class Runtime:
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
-        if not has_threads(plans):
-            return open_gate(self.settings, grants, self._environ, run=run)
-        return open_gate(self.settings, grants, self._environ, run=run, others=self._launching(run, grants))
+        open_here = partial(open_gate, self.settings, grants, self._environ, run=run, notice=self.notice)
+        return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """The launch tools of a run's threads."""
@@ -357,9 +368,12 @@ class Runtime:
     async def preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
         """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
         calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
+        said, prompts = certain_failures(plan), server_prompts(plan)
         gate = self._gate([plan], default_grants(self.settings, options.allow))
-        if calls and isinstance(gate, Gate):
+        if (calls or prompts) and isinstance(gate, Gate):
             missing = [call for call in calls if call[0] == BUILT_IN and not built_in(call[1])]
-            said = [no_such(tool, Spaces(self.settings)) for _, tool in missing]
+            said += [no_such(tool, Spaces(self.settings)) for _, tool in missing]
             async with gate:
-                await gate.require([call for call in calls if call not in missing], said)
+                await gate.require([call for call in calls if call not in missing], said, prompts)
+        elif said:
+            raise BadInputs(said)

@@ -13,6 +13,7 @@ from quire.models import Choice
 from quire.plan.nodes import Plan
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runtime.callees import pinned
+from quire.runtime.certain import certain_failures
 from quire.runtime.labels import check_labels
 from quire.runtime.options import RunOptions
 from quire.runtime.pinned import pinned_profiles
@@ -33,6 +34,7 @@ async def prepare(
 ) -> tuple[Pins, dict[str, str]]:
     """The pins of the new run, and the texts that they name by their hash. Raises `CannotStart` and `Refused`."""
     plan, settings = document.runnable(), runtime.settings
+    _require_json(inputs)
     require_signed(settings, document.source, document.format)
     one_model = runtime.models.given is not None or options.model is not None
     callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(plan)
@@ -54,6 +56,8 @@ async def prepare(
     if not runtime.queue:
         runtime.models.open(model)
         await runtime.preflight(plan, options, callees)
+    elif problems := certain_failures(plan):
+        raise BadInputs(problems)
     pins = Pins(
         document=document.sha256,
         folder=_folder_of(document),
@@ -86,6 +90,21 @@ async def prepare(
     sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
     texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
     return pins, texts
+
+
+def _require_json(inputs: Mapping[str, Value]) -> None:
+    """From Python anything may come. Raises `BadInputs` with every input that is no value."""
+    problems = []
+    for name, value in inputs.items():
+        if not isinstance(name, str):
+            problems.append(f"input {name!r}: a name is a text")
+            continue
+        try:
+            encode(value)
+        except InvalidValue as error:
+            problems.append(f"input {name}: not a JSON value: {error}")
+    if problems:
+        raise BadInputs(problems)
 
 
 def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:

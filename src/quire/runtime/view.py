@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from quire.documents import Document
+from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow, Status
 from quire.engine.replay import Replay
 from quire.runtime.pins import Pins
@@ -38,6 +39,11 @@ class RunView:
         return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
     @property
+    def artifact(self) -> str:
+        """The output as a person is given it: for a playbook without fence and closing object."""
+        return str(self._result().get("artifact", self.output))
+
+    @property
     def value(self) -> Value:
         """What the run gave, for a directive its outputs; before it has ended empty text, or null for a pipeline."""
         return self._result().get("output", None if self.row.format == "pipeline" else "")
@@ -66,6 +72,16 @@ class RunView:
     def named(self) -> Mapping[str, str]:
         return self.replay.progress.named
 
+    @property
+    def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:
+        """What people set where the run stood: at the end of which step, and the values."""
+        found = []
+        for record in self.effects:
+            step = self.replay.progress.step_of(record.path) if record.kind == "break" else None
+            if step is not None and isinstance(record.value, Mapping) and record.value:
+                found.append((step, record.value))
+        return found
+
     def step_outputs(self) -> dict[str, str]:
         """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
         outputs: dict[str, str] = {}
@@ -87,13 +103,20 @@ class RunView:
             "playbook_id": self.row.document,
             "model_id": self.pins.model,
             "system_prompt": self.document.plan.system if self.document.plan else "",
-            "input_values": dict(self.pins.inputs),
+            "input_values": self._inputs_now(),
             "step_outputs": self.step_outputs(),
             "named_outputs": dict(self.named),
             "breakpoints": dict.fromkeys(self.pins.breakpoints, True),
             "status": str(self.row.status),
             "paused_at_step": (int(label) if label.isdecimal() else label) if stopped else None,
         }
+
+    def _inputs_now(self) -> dict[str, Value]:
+        """What was set by hand, an execution goes on with."""
+        values = dict(self.pins.inputs)
+        for _, changed in self.changes:
+            values.update((name, value) for name, value in changed.items() if name in values)
+        return values
 
     def _result(self) -> Mapping[str, Value]:
         return self.replay.result if isinstance(self.replay.result, Mapping) else {}

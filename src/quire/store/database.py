@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from quire.errors import StoreError
+from quire.errors import StoreError, StoreLocked
+from quire.store.reading import only_writing_fails, read_anyway
 from quire.store.schema import migrate
 
 Durability: TypeAlias = Literal["power", "process"]
@@ -29,6 +30,7 @@ journaled step costs a third more. Where commits are not synced there is nothing
 
 Parameters: TypeAlias = Sequence[str | int | float | None]
 
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
     sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
@@ -59,7 +61,8 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
         code = sqlite3.SQLITE_FULL  # the index of the log could not grow
     meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
     name: str = getattr(error, "sqlite_errorname", "")
-    return StoreError(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
+    kind = StoreLocked if code >= 0 and code & 0xFF in _LOCKED else StoreError
+    return kind(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
 
 
 class Database:
@@ -91,14 +94,24 @@ class Database:
 
     # The rows of sqlite3 are untyped; `quire.store.rows` gives them their types.
     def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
-        """What a query finds. A file that is not there has no rows, and reading does not create it."""
+        """What a query finds. A file that is not there has no rows, and reading does not create it.
+
+        Where nothing can be written, what is there can still be looked at.
+        """
         if not self.exists():
             return []
-        connection = self.connection()
         try:
-            return connection.execute(sql, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
+            connection = self.connection()
+            try:
+                return connection.execute(sql, parameters).fetchall()
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from error
+        except StoreError as failure:
+            if only_writing_fails(failure.__cause__):
+                found = read_anyway(self.path, sql, parameters, self._busy_timeout)
+                if found is not None:
+                    return found
+            raise
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

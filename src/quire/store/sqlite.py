@@ -281,9 +281,11 @@ class SqliteStore:
             raise rules.cannot_be_cancelled(run, status)
 
     def _expect(self, run: str) -> None:
-        """Keeps a verb on a run that cannot be there from making the file."""
+        """Keeps a verb on a run that cannot be there from making the file. What cannot be written is found out now,
+        and not by the lock of the run."""
         if not self._database.exists():
             raise rules.no_such_run(run)
+        self._database.connection()
 
     def _places(self, run: str, after: int = 0) -> tuple[int, int]:
         found = self._database.rows(statements.NUMBER, (run,))

@@ -105,11 +105,13 @@ class Gate:
         """
         return list(dict.fromkeys(str(problem) for problem in await self._problems(calls)))
 
-    async def require(self, calls: Iterable[Target], also: Sequence[str] = ()) -> None:
+    async def require(
+        self, calls: Iterable[Target], also: Sequence[str] = (), prompts: Sequence[tuple[str, str, str]] = ()
+    ) -> None:
         """Raises `BadInputs` with all that `preflight` finds; `Denied` where nothing but permission is missing.
 
-        `also` are problems that somebody else has found."""
-        found = await self._problems(calls)
+        `also` are problems that somebody else has found; `prompts` those of servers: the step, the server, the name."""
+        found = [*await self._problems(calls), *await self._missing_prompts(prompts)]
         texts = list(dict.fromkeys([*also, *(str(problem) for problem in found)]))
         if found and not also and all(isinstance(problem, Denied) for problem in found):
             raise Denied("\n".join(texts))
@@ -205,6 +207,18 @@ class Gate:
         found = await asyncio.gather(*(self._problem(connection, tool) for connection, tool in dict.fromkeys(calls)))
         return [problem for problem in found if problem is not None]
 
+    async def _missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[ToolFailed | Denied]:
+        found: list[ToolFailed | Denied] = []
+        for label, server, name in prompts:
+            where = f"step {label}: prompt mcp:{server}/{name}"
+            try:
+                await self.prompt(server, name)
+            except StepFailed as error:
+                found.append(ToolFailed(f"{where}: {error.message}", kind=error.kind))
+            except Denied as error:
+                found.append(Denied(f"{where}: {error}"))
+        return found
+
     async def _problem(self, name: str, tool: str) -> ToolFailed | Denied | None:
         try:
             await self._granted(name, tool)
@@ -254,10 +268,12 @@ def open_gate(
     *,
     run: str = "",
     others: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
+    notice: Callable[[str], None] = lambda line: None,
 ) -> Gate:
     """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`.
 
-    `others` are connections for certain grants that whoever opens the gate has."""
+    `others` are connections for certain grants that whoever opens the gate has. `notice` gets a line about what takes
+    long."""
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.items.connection import ItemsConnection
     from quire.tools.mcp import McpConnection
@@ -267,7 +283,7 @@ def open_gate(
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
     connections: dict[str, Connection] = {
-        name: McpConnection(server, folder, environ) for name, server in settings.servers.items()
+        name: McpConnection(server, folder, environ, notice) for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
 
@@ -278,7 +294,7 @@ def open_gate(
     named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
     keys = [name for name in named if name]
     redactor = Redactor(find_secrets(environ, settings.servers.values(), keys))
-    registry = Registry({**connections, **scoped(grants)})
+    registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EFFECT_ID_META: Final = "quire/effect-id"
 MAX_PAGES: Final = 100
+LATE_SECONDS: Final = 3.0
 
 T = TypeVar("T")
 
@@ -34,7 +35,15 @@ T = TypeVar("T")
 class McpConnection:
     """One server of `.mcp.json`. Used from one event loop only."""
 
-    def __init__(self, server: McpServer, folder: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        server: McpServer,
+        folder: Path,
+        environ: Mapping[str, str],
+        notice: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        """`notice` gets a line when the server takes long to start."""
+        self._notice = notice
         self._server = server
         self._folder = folder
         self._environ = environ
@@ -142,7 +151,12 @@ class McpConnection:
             self._opening = asyncio.Lock()
         async with self._opening:
             if self._session is None:
-                self._session = await self._start()
+                said = f"starting MCP server {self._server.name} …"
+                late = asyncio.get_running_loop().call_later(LATE_SECONDS, self._notice, said)
+                try:
+                    self._session = await self._start()
+                finally:
+                    late.cancel()
             return self._session
 
     async def _start(self) -> Session:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quire import __version__
+from quire.tools import groups
 from quire.tools.stderr import Tail
 from quire.workspace.mcp_config import McpServer
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mcp.types import ElicitRequestParams, ElicitResult
 
 START_SECONDS: Final = 60.0
+KILLED_SECONDS: Final = 5.0
 
 
 class Stopped(Exception):
@@ -42,6 +44,7 @@ class Session:
         self._tail: Tail | None = None
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Event | None = None
+        self._group = 0
 
     def stderr(self) -> str:
         return self._tail.text() if self._tail else ""
@@ -66,18 +69,29 @@ class Session:
             raise
 
     async def close(self) -> None:
-        import asyncio
-
         if self._task is not None and self._stop is not None:
             self._stop.set()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await self._gone(self._task)
 
     async def _kill(self) -> None:
-        import asyncio
-
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await self._gone(self._task)
+
+    async def _gone(self, task: asyncio.Task[None]) -> None:
+        """Waits until the session has ended: the server gets some seconds to do so by itself, unless somebody who
+        cannot wait cancels this. The task itself must not be cancelled then: it would leave the server behind."""
+        import asyncio
+
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                groups.kill(self._group)
+                await asyncio.wait([task], timeout=KILLED_SECONDS)
+                raise
+        if not task.cancelled():
+            task.exception()
 
     async def _hold(self, mode: str, ready: asyncio.Future[Client], stop: asyncio.Event) -> None:
         from mcp import Client, MCPError
@@ -122,12 +136,27 @@ class Session:
         parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=self._folder / server.cwd
         )
+        client = stdio_client(parameters, errlog=tail.stream)
         try:
-            async with stdio_client(parameters, errlog=tail.stream) as streams:
+            async with client as streams:
                 tail.started()
+                self._group = _group_of(client)
+                groups.remember(self._group)
                 yield streams
         finally:
             tail.started()
+            groups.forget(self._group)
+
+
+def _group_of(client: object) -> int:
+    """The process that the library has started, which leads a group of its own; 0 where that cannot be told.
+
+    The library keeps it to itself, so it is read from the frame that holds it.
+    """
+    frame = getattr(getattr(client, "gen", None), "ag_frame", None)
+    process = frame.f_locals.get("process") if frame is not None else None
+    pid: object = getattr(process, "pid", 0)
+    return pid if isinstance(pid, int) else 0
 
 
 def reason(error: BaseException) -> str:

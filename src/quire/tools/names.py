@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from quire.errors import ToolFailed
 from quire.plan.uses import LAUNCHES
 from quire.tools.builtin.specs import NAMES, SPECS
-from quire.tools.registry import Registry, ToolSpec, unknown
+from quire.tools.registry import Registry, ToolSpec, is_disabled, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
 from quire.workspace.grants import FETCH, reach_of
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
@@ -143,6 +143,9 @@ class Names:
         return any(part.startswith(head) or head.startswith(part) for part in fixed)
 
     async def _unknown(self, name: str) -> str:
+        for server in self._registry.disabled:
+            if name.startswith((f"{server}__", f"{server}/", f"mcp/{server}/")):
+                return is_disabled(server)
         if self._grants.declared:
             # A thread is told of what it was offered: other names would only be refused.
             offered = [spec.id for place in self._registry.names() for spec in await self.usable(place)]

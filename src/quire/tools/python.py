@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, overload
@@ -142,10 +142,12 @@ class PythonConnection:
 
     def _load(self) -> dict[str, ToolSpec]:
         if self._specs is None:
-            for module in self._modules:
-                _import(module, self._folder)
-            if self._installed:
-                _load_installed()
+            # What a module prints while it is loaded is no part of anybody's output.
+            with redirect_stdout(sys.stderr):
+                for module in self._modules:
+                    _import(module, self._folder)
+                if self._installed:
+                    _load_installed()
             try:
                 self._specs = {name: _spec(declared) for name, declared in _declared.items()}
             except TypeError as error:

@@ -6,7 +6,7 @@ the built-in tools. What a name without a connection means is said in `quire.too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -48,23 +48,26 @@ class Connection(Protocol):
 
 
 class Registry:
-    """The connections of a run by name."""
+    """The connections of a run by name. `disabled` are servers that the workspace has, but does not want to be used."""
 
-    def __init__(self, connections: Mapping[str, Connection]) -> None:
+    def __init__(self, connections: Mapping[str, Connection], disabled: Sequence[str] = ()) -> None:
         self._connections = dict(connections)
+        self.disabled = tuple(disabled)
 
     def names(self) -> list[str]:
         return list(self._connections)
 
     def with_others(self, connections: Mapping[str, Connection]) -> Registry:
         """The same, some of them replaced. Only one of the two is to be closed."""
-        return Registry({**self._connections, **connections})
+        return Registry({**self._connections, **connections}, self.disabled)
 
     def has(self, name: str) -> bool:
         return name in self._connections
 
     def connection(self, name: str) -> Connection:
         found = self._connections.get(name)
+        if found is None and name in self.disabled:
+            raise ToolFailed(is_disabled(name), kind="unknown_tool")
         if found is None:
             raise ToolFailed(unknown("connection", name, self._connections), kind="unknown_tool")
         return found
@@ -103,6 +106,10 @@ class Arguments:
             cached = (spec.schema, _compile(spec.schema))
             self._checks[spec.id] = cached
         return cached[1](arguments)
+
+
+def is_disabled(server: str) -> str:
+    return f'the MCP server "{server}" is disabled in .mcp.json; take "disabled" out there to use it'
 
 
 def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:

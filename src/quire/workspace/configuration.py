@@ -12,6 +12,7 @@ from pathlib import Path
 
 from quire.errors import BadConfiguration
 from quire.models.settings import TIMEOUT, ModelSettings, ProviderSettings
+from quire.source import read_bytes
 from quire.workspace.cluster_table import read_cluster, server_of_one_file
 from quire.workspace.find import Workspace, has_table, user_space
 from quire.workspace.mcp_config import FILE as MCP_FILE
@@ -42,7 +43,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     _settings(workspace, user, theirs, file, problems)
     if (table := own.get("tools")) and isinstance(table, dict) and "modules" in table:
         problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
-    servers = read_servers(workspace.folder / MCP_FILE, problems, warnings)
+    disabled: list[str] = []
+    servers = read_servers(workspace.folder / MCP_FILE, problems, warnings, disabled)
     if problems:
         raise BadConfiguration("\n".join(problems))
     merged = _settings(workspace, user, _merge(own, theirs), file, [])
@@ -66,6 +68,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
         servers=servers,
+        disabled_servers=tuple(disabled),
         files=tuple(read),
         warnings=tuple(warnings),
         requested=theirs,
@@ -80,7 +83,7 @@ def _settings_file(workspace: Workspace) -> Path:
 
 def _read_toml(file: Path, problems: list[str]) -> tuple[Path, dict[str, object]]:
     try:
-        data: dict[str, object] = tomllib.loads(file.read_bytes().decode("utf-8"))
+        data: dict[str, object] = tomllib.loads(read_bytes(file).decode("utf-8"))
     except FileNotFoundError:
         return file, {}
     except OSError as error:

@@ -8,6 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from quire.errors import CannotStart
+from quire.source import read_bytes
+
+GONE = "the current folder is not there any more: go to another one"
 MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
 
 _TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
@@ -22,8 +26,18 @@ class Workspace:
 
 
 def find_workspace(start: Path) -> Workspace:
-    """The nearest folder upward that has a marker, else the start itself. A file stands for its folder."""
-    start = start.resolve()
+    """The nearest folder upward that has a marker, else the start itself. A file stands for its folder.
+
+    Raises `CannotStart` for a start that is not there: a store would be made in it.
+    """
+    try:
+        start = start.resolve(strict=True)
+    except FileNotFoundError:
+        raise CannotStart(f"{start} cannot be the workspace: it does not exist") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        # A circle of links is a RuntimeError, a zero byte a ValueError.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise CannotStart(f"{start} cannot be the workspace: {reason}") from None
     if start.is_file():
         start = start.parent
     for folder in (start, *start.parents):
@@ -31,6 +45,13 @@ def find_workspace(start: Path) -> Workspace:
             if _marks(folder / name):
                 return Workspace(folder, folder / name)
     return Workspace(start)
+
+
+def current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise CannotStart(GONE) from None
 
 
 def user_space(environ: Mapping[str, str] | None = None) -> Path:
@@ -46,7 +67,7 @@ def user_space(environ: Mapping[str, str] | None = None) -> Path:
 def has_table(pyproject: Path) -> bool:
     """Whether a `pyproject.toml` speaks of quire, told without parsing it: most do not."""
     try:
-        return _TABLE.search(pyproject.read_bytes()) is not None
+        return _TABLE.search(read_bytes(pyproject)) is not None
     except OSError:
         return False
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from quire.diagnostics import nearest
+from quire.source import read_bytes
 
 FILE = ".mcp.json"
 RESERVED = "python"
@@ -72,10 +73,13 @@ class McpServer:
         )
 
 
-def read_servers(file: Path, problems: list[str], warnings: list[str]) -> dict[str, McpServer]:
-    """The servers of a file, none where there is no file; adds to the two lists what is wrong and what is odd."""
+def read_servers(
+    file: Path, problems: list[str], warnings: list[str], disabled: list[str] | None = None
+) -> dict[str, McpServer]:
+    """The servers of a file, none where there is no file; adds to the lists what is wrong, what is odd, and the names
+    of those that are there but disabled."""
     try:
-        text = file.read_bytes()
+        text = read_bytes(file)
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -90,12 +94,18 @@ def read_servers(file: Path, problems: list[str], warnings: list[str]) -> dict[s
     if not isinstance(entries, dict):
         problems.append(f'{file}: must be {{"mcpServers": {{NAME: {{"command": …}}}}}}')
         return {}
+    if "mcpServers" not in data:
+        # The servers of somebody who knows the file of another client would be passed over.
+        close = [key for key in data if nearest(key, ("mcpServers",)) or key.lower() == "servers"]
+        problems.extend(f'{file}: "{key}" is not known: the servers stand under "mcpServers"' for key in close)
     warnings.extend(f'{file}: "{key}" is not known and ignored' for key in data if key != "mcpServers")
     servers: dict[str, McpServer] = {}
     for name, entry in entries.items():
         server = _Entry(file, name, entry, problems, warnings).read()
         if server is not None:
             servers[name] = server
+        elif disabled is not None and isinstance(entry, dict) and entry.get("disabled") is True:
+            disabled.append(name)
     return servers
 
 

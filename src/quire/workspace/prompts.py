@@ -57,10 +57,9 @@ class PromptLoader:
         where = request.where
         if self.folder is None:
             raise _failed(request, "the document has no folder, so a file beside it cannot be read")
-        parts = PurePosixPath(where.replace("\\", "/"))
-        if not where.strip() or parts.is_absolute() or PureWindowsPath(where).drive or ".." in parts.parts:
+        if leads_out(where):
             raise _failed(request, "must be a path below the document's folder, without ..")
-        return _read(self.folder / parts, self.folder, request)
+        return _read(self.folder / PurePosixPath(where.replace("\\", "/")), self.folder, request)
 
     async def _mcp(self, request: Load) -> str:
         server, _, prompt = request.where.partition("/")
@@ -69,6 +68,12 @@ class PromptLoader:
         if self.mcp_prompt is None:
             raise _failed(request, "no MCP servers are available here")
         return await self.mcp_prompt(server, prompt)
+
+
+def leads_out(where: str) -> bool:
+    """Whether a path cannot be one below a document's folder, whatever is on the disk."""
+    parts = PurePosixPath(where.replace("\\", "/"))
+    return not where.strip() or parts.is_absolute() or bool(PureWindowsPath(where).drive) or ".." in parts.parts
 
 
 def _read(file: Path, home: Path | None, request: Load) -> str:

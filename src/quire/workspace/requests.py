@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quire.errors import Untrusted
+from quire.source import read_bytes
 from quire.trust.workspaces import ConfirmedWorkspaces
 from quire.values import Value, fingerprint
 from quire.workspace.mcp_config import McpServer
@@ -85,7 +86,7 @@ def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
     if not file.is_file() and not file.is_symlink():
         return
     try:
-        stored = file.read_bytes()
+        stored = read_bytes(file)
     except OSError as error:
         # Not readable now, perhaps later: that is a change that asks again.
         yield f"add the hooks of {HOOKS} to every directive (it cannot be read: {error.strerror})", ["hooks", None]

@@ -120,6 +120,7 @@ class Settings:
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
     servers: Mapping[str, McpServer] = field(default_factory=dict)
+    disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     requested: Mapping[str, object] = field(default_factory=dict)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from quire.diagnostics import Diagnostic
 from quire.render.diagnostics import Findings
+from quire.render.visible import escaped
 from quire.source import Source
 from quire.values import clean
 
 
 def render(files: Sequence[Findings], colour: bool = False) -> str:
     objects = [_object(file.source, found) for file in files for found in file.diagnostics]
-    return clean(json.dumps(objects, indent=2, ensure_ascii=False)) + "\n"
+    return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 
 def _object(source: Source, found: Diagnostic) -> dict[str, str | int]:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from quire import __version__
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.render.diagnostics import Findings
+from quire.render.visible import escaped
 from quire.source import Source
 from quire.values import Value, clean
 
@@ -38,7 +39,7 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
             }
         ],
     }
-    return clean(json.dumps(log, indent=2, ensure_ascii=False)) + "\n"
+    return escaped(clean(json.dumps(log, indent=2, ensure_ascii=False))) + "\n"
 
 
 def _rule(code: Code) -> dict[str, Value]:

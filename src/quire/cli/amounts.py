@@ -1,0 +1,18 @@
+"""Numbers on the command line that are limits: `nan` compares as neither above nor below, so no limit can be one."""
+
+from __future__ import annotations
+
+import math
+
+import click
+
+
+class Amount(click.FloatRange):
+    """A finite number of a range."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """From the text of the command line, or from a default."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number", param, ctx)
+        return number

@@ -1,0 +1,32 @@
+"""What a person is told to do after a refusal: only what can help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+PAGE = '# P\n\n## STEP 1: A\n\n@tool(quire, file__write, {{"path": "{path}", "content": "x"}})\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "helps"),
+    [
+        ("quire.toml", False),
+        (".git/config", False),
+        (".ai/config/capability_risk.yaml", False),
+        ("prompts/a.md", True),
+        (".ai/directives/a.md", True),
+    ],
+)
+def test_a_new_start_is_proposed_where_a_grant_helps(
+    workspace: Path, capsys: pytest.CaptureFixture[str], path: str, helps: bool
+) -> None:
+    (workspace / "p.playbook.md").write_text(PAGE.format(path=path))
+    assert main(["run", "p.playbook.md", "-q"]) == 6
+    said = capsys.readouterr().err
+    assert ("--allow file__write=" in said) == helps
+    assert ("to try again: start it anew with what it needs" in said) == helps
+    assert ("to try again: change what was refused, and start it anew" in said) != helps
