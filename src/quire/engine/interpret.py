@@ -19,6 +19,7 @@ from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.plan.nodes import Case, Match, Plan, Sequence, Step, Think, UseTool
+from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.pipeline.setting import Setting
@@ -49,8 +50,10 @@ def interpret(
         artifact = artifact_text(scope.shown, artifact_type)
         if message := artifact_problem(artifact, artifact_type):
             yield Emit("warning", f"{prefix}artifact", "", {"message": message})
-    result = {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
-    return result if artifact == scope.result else {**result, "artifact": artifact}
+    result: dict[str, Value] = {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
+    if artifact != scope.result:
+        result["artifact"] = artifact
+    return result
 
 
 def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
