@@ -8,6 +8,7 @@ from tests.cluster.test_cluster_runs import started, workflow_result
 from tests.cluster.town import Town, marks_pipeline, until
 
 from quire.engine.records import Status
+from quire.runtime import RunOptions
 
 STOPS_WHEN_IT_HAS_A_RUN = """
 import os, signal
@@ -16,8 +17,8 @@ from quire.store.postgres import PostgresStore
 
 acquire = PostgresStore.acquire
 
-async def acquire_and_stop(self, run):
-    lease = await acquire(self, run)
+async def acquire_and_stop(self, run, **seen):
+    lease = await acquire(self, run, **seen)
     os.kill(os.getpid(), signal.SIGSTOP)
     return lease
 
@@ -30,9 +31,9 @@ from quire.store.postgres import PostgresStore
 
 acquire = PostgresStore.acquire
 
-async def stop_and_acquire(self, run):
+async def stop_and_acquire(self, run, **seen):
     os.kill(os.getpid(), signal.SIGSTOP)
-    return await acquire(self, run)
+    return await acquire(self, run, **seen)
 
 PostgresStore.acquire = stop_and_acquire
 """
@@ -68,3 +69,16 @@ async def test_a_run_that_a_suspended_worker_was_about_to_take(town: Town) -> No
     assert await workflow_result(town, run) == "completed"
     assert [mark["label"] for mark in town.marks()] == ["s0", "s1"]
     assert row.epoch == 1
+
+
+async def test_a_worker_that_wakes_up_does_not_pass_a_breakpoint_that_others_came_to(town: Town) -> None:
+    frozen = town.worker(code=STOPS_BEFORE_IT_HAS_ONE)
+    town.drives(frozen)
+    (run,) = await started(town, marks_pipeline(2, 0.0), options=RunOptions(breakpoints=("1",)))
+    until(lambda: frozen.stopped, f"it is not stopped: {frozen.said()}")
+    town.workers(1)
+    (row,) = await town.reach([run], Status.PAUSED, patience=30)
+    frozen.send(signal.SIGCONT)
+    until(lambda: "taken over" in frozen.said(), f"the stopped worker never noticed: {frozen.said()}")
+    assert await town.row(run) == row
+    assert [mark["label"] for mark in town.marks()] == ["s0"]

@@ -107,6 +107,17 @@ class TestRuns:
         with pytest.raises(NoSuchRun, match="nobody"):
             await store.answer("nobody", "2/ask", "h1", "yes")
 
+    async def test_a_run_is_taken_only_after_the_epoch_it_was_seen_in(self, store: Store) -> None:
+        await store.create(new_run())
+        seen = await store.get("r1")
+        assert seen is not None
+        lease = await store.acquire("r1", after=seen.epoch)
+        await store.release(lease)
+        with pytest.raises(Fenced, match="taken over"):
+            await store.acquire("r1", after=seen.epoch)
+        # Whoever was turned away holds nothing.
+        assert (await store.acquire("r1", after=lease.epoch)).epoch == lease.epoch + 1
+
     async def test_an_id_is_used_once_and_a_text_shared(self, store: Store) -> None:
         await store.create(new_run())
         with pytest.raises(StoreError, match="r1 already"):

@@ -102,6 +102,7 @@ class ClusterRuntime(Runtime):
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
         limits: Mapping[str, Value] | None = None,
+        after: int | None = None,
     ) -> Ended:
         """Hands the run over. Whoever is `attached` waits until it rests, and is asked what it asks meanwhile."""
         if overrides or budget is not None or limits:

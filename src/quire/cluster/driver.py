@@ -34,6 +34,10 @@ class Later(Exception):
         self.seconds = seconds
 
 
+def _away(error: StoreError, attempt: Attempt) -> Later:
+    return Later(str(error), min(2.0 ** min(attempt.number, 5), 30.0))
+
+
 async def _nobody(epoch: int) -> None:
     """For tries that nobody else has to know of."""
 
@@ -117,11 +121,15 @@ class Driver:
         await asyncio.gather(*left, return_exceptions=True)
 
     async def _look(self, order: Order, attempt: Attempt) -> Outcome:
-        run, store = order.run, self._runtime.store
         try:
-            row = await store.get(run)
-            if row is None:
-                return Outcome("gone", ENDED)
+            row = await self._runtime.store.get(order.run)
+        except StoreError as error:
+            raise _away(error, attempt) from None
+        return Outcome("gone", ENDED) if row is None else await self._look_at(row, order, attempt)
+
+    async def _look_at(self, row: RunRow, order: Order, attempt: Attempt) -> Outcome:
+        run, store = row.id, self._runtime.store
+        try:
             if not await self._due(row, order.resume, attempt):
                 return await self._rest(row)
             if self.stopping:
@@ -132,7 +140,8 @@ class Driver:
                 self._say(f"run {run}: its worker has fallen silent; taking it over")
                 await store.evict(run, row.epoch)
             runtime = await self._reopen(self._runtime, run)
-            await runtime.drive(run, began=lambda drive: self._began(run, drive))
+            # A worker that stood still since it read the row may find a run that others have brought to a breakpoint.
+            await runtime.drive(run, began=lambda drive: self._began(run, drive), after=row.epoch)
         except asyncio.CancelledError:
             if not self.stopping:
                 self._say(f"run {run} is not this worker's any more")
@@ -145,17 +154,17 @@ class Driver:
         except RunState:
             pass  # it ended or expired since the row was read
         except StoreError as error:
-            raise Later(str(error), min(2.0 ** min(attempt.number, 5), 30.0)) from None
+            raise _away(error, attempt) from None
         except QuireError as error:
             if attempt.number < TRIES:
                 raise Later(str(error), float(attempt.number)) from None
-            await self._give_up(run, type(error).__name__, str(error))
+            await self._give_up(row, type(error).__name__, str(error))
         except Exception as error:
             # A bug, ours or a tool's. Another worker may be of another version.
             self._say(f"run {run}: {type(error).__name__}: {error}")
             if attempt.number < TRIES:
                 raise Later(f"{type(error).__name__}: {error}", float(attempt.number)) from error
-            await self._give_up(run, "internal", f"{type(error).__name__}: {error}")
+            await self._give_up(row, "internal", f"{type(error).__name__}: {error}")
         return await self._rested(run)
 
     def _began(self, run: str, drive: Drive) -> None:
@@ -206,13 +215,16 @@ class Driver:
                 await self._runtime.store.acquire(row.id)
         return Outcome(str(row.status), ENDED)
 
-    async def _give_up(self, run: str, kind: str, message: str) -> None:
+    async def _give_up(self, seen: RunRow, kind: str, message: str) -> None:
         """The run has failed, with all that it did recorded: `quire resume` goes on once the reason is gone."""
-        store, now = self._runtime.store, self._runtime.clock.now()
-        self._say(f"run {run} is given up: {message}")
+        run, store, now = seen.id, self._runtime.store, self._runtime.clock.now()
         try:
-            lease = await store.acquire(run)
-        except (RunBusy, RunState):
+            epoch = (await self._runtime.row(run)).epoch
+            if epoch > seen.epoch + 1:
+                return  # one later is our own try; others have had it since
+            self._say(f"run {run} is given up: {message}")
+            lease = await store.acquire(run, after=epoch)
+        except (RunBusy, RunState, Fenced):
             return
         except QuireError as error:
             raise Later(str(error), 5.0) from None

@@ -190,8 +190,9 @@ class Store(Protocol):
         """True when the run is cancelled now; False when its live owner has been asked to do it."""
         ...
 
-    async def acquire(self, run: str) -> Lease:
-        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run."""
+    async def acquire(self, run: str, *, after: int | None = None) -> Lease:
+        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run, and
+        `Fenced` when somebody has had it since the epoch `after`, in which the caller has seen it."""
         ...
 
     async def write(self, lease: Lease, batch: Batch) -> Written:

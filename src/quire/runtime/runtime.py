@@ -153,11 +153,13 @@ class Runtime:
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
         limits: Mapping[str, Value] | None = None,
+        after: int | None = None,
     ) -> Ended:
         """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
 
         Whoever is `attached` learns of the end by this call, so that no letter is sent. `limits` are new ones for the
-        outermost thread; they and a `budget` hold for the rest of the run.
+        outermost thread; they and a `budget` hold for the rest of the run. `after` is the epoch in which the caller
+        has seen that the run is due: `Fenced` is raised where somebody has had it since.
         """
         row = await self.row(run)
         held = await self._pinned(row)
@@ -174,7 +176,7 @@ class Runtime:
             model = self.models.open(pins.instead or pins.model)
             other = (lambda spec: model) if pins.instead else self.models.open
             ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
-            lease = await self.store.acquire(run)
+            lease = await self.store.acquire(run, after=after)
             stack.push_async_callback(self.store.release, lease)
             row = await self.row(run)
             records = await self.store.effects(run)

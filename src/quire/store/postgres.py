@@ -166,8 +166,8 @@ class PostgresStore:
         # The owner let go while the flag was being written, perhaps without having seen it.
         return await self._cancel_and_drop(run, asked=True)
 
-    async def acquire(self, run: str) -> Lease:
-        task = asyncio.ensure_future(self._acquire(run))
+    async def acquire(self, run: str, *, after: int | None = None) -> Lease:
+        task = asyncio.ensure_future(self._acquire(run, after))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -237,19 +237,23 @@ class PostgresStore:
         held = self._held.get(lease.run)
         return held if held is not None and held.epoch == lease.epoch else None
 
-    async def _acquire(self, run: str) -> Lease:
+    async def _acquire(self, run: str, after: int | None) -> Lease:
         if not await self._take_lock(run):
             raise rules.busy(run)
         try:
-            return await self._next_epoch(run)
+            return await self._next_epoch(run, after)
         except BaseException:
             with contextlib.suppress(StoreError):
                 await self._drop_lock(run)
             raise
 
-    async def _next_epoch(self, run: str) -> Lease:
+    async def _next_epoch(self, run: str, after: int | None) -> Lease:
         async def work(connection: Connection, again: bool) -> tuple[Status, Lease | None, Held | None]:
             status = await self._status(connection, run)
+            if after is not None:
+                seen = await connection.execute(statements.AT_EPOCH, (run, after))
+                if await seen.fetchone() is None:
+                    raise rules.fenced(run)
             if status is Status.EXPIRED:
                 await connection.execute(statements.EXPIRE, (self._now(), run))
                 await connection.execute(statements.WITHDRAW_OPEN, (run,))

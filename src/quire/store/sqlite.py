@@ -167,12 +167,12 @@ class SqliteStore:
     async def answered(self) -> Sequence[str]:
         return [run for (run,) in self._database.rows(statements.RUNS_ANSWERED)]
 
-    async def acquire(self, run: str) -> Lease:
+    async def acquire(self, run: str, *, after: int | None = None) -> Lease:
         self._expect(run)
         if not self._take_lock(run):
             raise rules.busy(run)
         try:
-            return self._next_epoch(run)
+            return self._next_epoch(run, after)
         except BaseException:
             self._locks.drop(run)
             raise
@@ -240,9 +240,11 @@ class SqliteStore:
         held = self._held.get(lease.run)
         return held if held is not None and held.epoch == lease.epoch else None
 
-    def _next_epoch(self, run: str) -> Lease:
+    def _next_epoch(self, run: str, after: int | None) -> Lease:
         with self._database.transaction() as connection:
             status = self._status(connection, run)
+            if after is not None and connection.execute(statements.EPOCH, (run,)).fetchone() != (after,):
+                raise rules.fenced(run)
             if status is Status.EXPIRED:
                 connection.execute(statements.EXPIRE, (self._now(), run))
                 connection.execute(statements.WITHDRAW_OPEN, (run,))

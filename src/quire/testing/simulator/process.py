@@ -119,9 +119,9 @@ class MortalStore:
         await self._store.create(run)
         self._process.point("after create")
 
-    async def acquire(self, run: str) -> Lease:
+    async def acquire(self, run: str, *, after: int | None = None) -> Lease:
         self._process.point("before acquire")
-        lease = await self._store.acquire(run)
+        lease = await self._store.acquire(run, after=after)
         self._process.epoch = lease.epoch
         self._witness.acquired(self._process, lease)
         if self._witness.stale:
