@@ -190,3 +190,20 @@ def test_without_inputs_and_turns_only_a_change_helps(said: Said, project: Path)
         "the hook never (on thread_started) ended it, and would again after a resume; what helps:",
         f"  quire run {FILE}, once the hook or what it looks at (inputs, limits) is changed",
     ]
+
+
+def test_what_a_hook_was_told_of_a_limit_stays_when_the_limit_changes(said: Said, project: Path) -> None:
+    """Else the hook would ask for something else on resume than is recorded, and the run would be lost."""
+    hooks = hook("note", "limit", "", path="max.txt", content="${limit.current_value} of ${current_max}")
+    hooks += hook("more", "limit", "", action="escalate", message="more?")
+    (project / FILE).write_text((HOOKED % hooks).replace("<hooks>", '<limits turns="1" /><hooks>'))
+    sign_all(project)
+    writing = {"tool_calls": [call("rye_file_system_write", path="one.txt", content="1")]}
+    put_script(project, writing, writing, {"tool_calls": [call("directive_return", x="done")]})
+    assert main(["run", "hooked", "-q", *SCRIPTED]) == 4
+    assert main(["answer", "last", "2", "-q"]) == 4
+    assert main(["resume", "last", "-q", "--limit", "turns=9"]) == 4
+    assert "A higher limit for turns" in said()[1]
+    assert (project / "max.txt").read_text() == "2 of 2"
+    assert main(["answer", "last", "3", "-q"]) == 0
+    assert json.loads(said()[0]) == {"x": "done"}

@@ -48,25 +48,28 @@ class Account:
     def bounds(self) -> Bounds:
         """Those of the next model call."""
         left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
-        event = exceeded(self.limits, self.cost) or self._purse_empty()
+        event = exceeded(self.limits, self.cost)
         return Bounds(
-            reached=(event.limit_code, event.message) if event else None,
+            reached=(event.limit_code, event.message) if event else self._purse_empty(),
             money=None if self.limits.spend is None else self._purse,
             tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
         )
 
-    def reached(self, code: str) -> LimitEvent:
-        """The limit that a call was refused for with this code, as hooks are told of it."""
-        return exceeded(self.limits, self.cost) or LimitEvent(code, self.cost.spend, self.limits.spend or 0.0)
+    def reached(self, code: str, message: str) -> LimitEvent:
+        """The limit that a call was refused for, with this code and in these words, as hooks are told of it."""
+        return LimitEvent.told(code, message) or LimitEvent(code, self.cost.spend, self.limits.spend or 0.0)
 
     def raise_limit(self, name: str, value: float) -> None:
         self.limits = self.limits.raised(name, value)
         if name == "spend":
             self._purse.raise_to(value)
 
-    def _purse_empty(self) -> LimitEvent | None:
+    def _purse_empty(self) -> tuple[str, str] | None:
         """Nothing is left of what was set aside for this thread. How much that was depends on the moment in which it
         was started, so it is nothing but a reason to refuse a call: what a hook or a model sees are the limits."""
         if self.limits.spend is None or self.cost.spend is None or self._purse.left > 0:
             return None
-        return LimitEvent("spend_exceeded", self._purse.spent, self._purse.limit)
+        return (
+            "spend_exceeded",
+            "limit reached: nothing is left of the spend of this thread; resume with a higher limit",
+        )

@@ -6,6 +6,7 @@ thread bounds all of it. None is no limit. All of it is computed from records, s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -89,6 +90,13 @@ class Cost:
         }
 
 
+_AMOUNTS = re.compile(r"limit reached: \w+ ([-+.\de]+) of ([-+.\de]+);")
+
+
+def _read(amount: str) -> int | float:
+    return int(amount) if amount.isdecimal() else float(amount)
+
+
 @dataclass(frozen=True, slots=True)
 class LimitEvent:
     """A limit that is reached. `current_value` is None for spend that nobody knows."""
@@ -113,7 +121,15 @@ class LimitEvent:
                 f"the price of this model is not known, so the spend limit of {self.current_max:g} cannot be held: "
                 "set a limit of tokens"
             )
-        return f"limit reached: {name} {self.current_value:g} of {self.current_max:g}; resume with a higher limit"
+        # With all digits that count: `told` reads them.
+        return f"limit reached: {name} {self.current_value:.12g} of {self.current_max:.12g}; resume with a higher limit"
+
+    @classmethod
+    def told(cls, limit_code: str, message: str) -> LimitEvent | None:
+        """What a refusal was about, from its words. They are recorded, so they say the same in every process, whatever
+        the limits are by then; None where they name no amounts."""
+        found = _AMOUNTS.match(message)
+        return cls(limit_code, _read(found[1]), _read(found[2])) if found else None
 
 
 def resolve_limits(declared: Mapping[str, Value], overrides: Mapping[str, Value], parent: Limits | None) -> Limits:

@@ -296,7 +296,7 @@ class _Following:
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
         """A limit ends the thread, unless a person whom a hook asks gives it more."""
-        event = self.account.reached(error.kind)
+        event = self.account.reached(error.kind, error.message)
         context: dict[str, Value] = {"limit": event.as_value(), **event.as_value()}
         decided = yield from self._fire("limit", path, context)
         ending = self._failed(error.message, error.kind)
