@@ -101,6 +101,18 @@ class House:
         finally:
             await runtime.close()
 
+    async def go_on(self, answer: str, script: list[Any], limits: Mapping[str, Value]) -> Ended:
+        """Answers what the only run asks, and drives it further, as another process would."""
+        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
+        settings = load_settings(Workspace(self.folder), self.environ)
+        runtime = Runtime(settings, store, environ=self.environ, model=ScriptedModel(script))
+        try:
+            (row,) = await store.list()
+            await runtime.answer(row.id, None, answer)
+            return await runtime.drive(row.id, limits=limits)
+        finally:
+            await runtime.close()
+
     def told(self) -> list[Any]:
         return [json.loads(str(event.data["result"])) for event in self.events if event.type == "tool_told"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpret import interpret
@@ -17,10 +17,13 @@ from quire.engine.nesting import check_nesting
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.setting import Setting
 from quire.engine.pipeline.steps import run_steps
-from quire.engine.requests import Walk
-from quire.errors import CannotStart, LimitReached, Refused, StepFailed
+from quire.engine.requests import Load, Walk
+from quire.errors import CannotStart, Refused, StepFailed
 from quire.plan.nodes import Plan
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.thread.start import Above
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
     bundle = setting.bundles.get(name)
     if bundle is None:
         raise StepFailed(f"there is no directive {name}", kind="call", path=path)
+    if setting.above is not None:
+        yield Load(f"{prefix}leave", "", "leave", name, _too_deep(setting.above))
     try:
         above = replace(setting.above or NOBODY, open_document=opener(setting))
         setup = set_up(bundle, given, f"{prefix}thread", above=above)
@@ -81,9 +86,16 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
     except Refused as error:
         raise StepFailed(str(error), kind="denied", path=path) from None
-    except LimitReached as error:
-        raise StepFailed(str(error), kind="depth_exceeded", path=path) from None
     ending = yield from follow(setup)
     if not ending.success:
         raise ending.failure(setup.path)
     return dict(ending.outputs) if setup.composed.outputs else ending.result
+
+
+def _too_deep(above: Above) -> tuple[str, str] | None:
+    """Why no thread may be started below that one, if none may. Whoever drives the run decides and records it: with a
+    higher limit on resume, what was refused stays refused."""
+    from quire.engine.thread.limits import too_deep
+
+    reached = too_deep(above.limits) if above.limits else None
+    return (reached.limit_code, reached.message) if reached else None

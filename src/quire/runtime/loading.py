@@ -34,6 +34,8 @@ class ItemLoader:
         if request.scheme == "letters":
             letters = await self.store.letters(self.run)
             return encode([one.text for one in letters[int(request.where) :]])
+        if request.scheme == "leave":
+            return ""  # nothing is loaded: whether there may be another thread is all that was asked
         if request.scheme not in ("directive", "knowledge", "document"):
             return await self.prompts.load(request)
         try:

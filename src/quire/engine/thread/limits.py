@@ -44,6 +44,10 @@ class Limits:
     def as_value(self) -> dict[str, Value]:
         return {name: getattr(self, name) for name in DEFAULTS}
 
+    def with_room(self) -> Limits:
+        """With room for one thread below: who is started has been let in already, whatever the limit is by now."""
+        return self if self.depth is None else replace(self, depth=max(1, self.depth))
+
     def raised(self, name: str, value: float) -> Limits:
         """With one of them as a person has set it, never lower than it is."""
         more = max(getattr(self, name) or 0, value)
@@ -201,9 +205,12 @@ def spawn_refused(limits: Limits, cost: Cost) -> LimitEvent | None:
     """Asked before a child thread is started."""
     if limits.spawns is not None and cost.spawns >= limits.spawns:
         return LimitEvent("spawns_exceeded", cost.spawns, limits.spawns)
-    if limits.depth is not None and limits.depth < 1:
-        return LimitEvent("depth_exceeded", 0, limits.depth)
-    return None
+    return too_deep(limits)
+
+
+def too_deep(limits: Limits) -> LimitEvent | None:
+    """Asked before any thread is started below one that has these limits."""
+    return LimitEvent("depth_exceeded", 0, limits.depth) if limits.depth is not None and limits.depth < 1 else None
 
 
 def _canonical(given: Mapping[str, Value], whose: str, problems: list[str]) -> dict[str, Value]:

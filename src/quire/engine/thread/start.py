@@ -54,7 +54,8 @@ def set_up(
     """Raises `CannotStart` for wrong inputs and broken chains, `Refused` where it may not run."""
     composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
     grants = narrowed(composed, above.grants)
-    limits = resolve_limits(composed.limits_declared, overrides or {}, above.limits)
+    bounds = above.limits.with_room() if above.limits else None
+    limits = resolve_limits(composed.limits_declared, overrides or {}, bounds)
     purse = Purse(math.inf if limits.spend is None else limits.spend, above.purse, above.share)
     return Setup(
         id=bundle.item_id,
