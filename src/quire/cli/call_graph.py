@@ -6,7 +6,7 @@ document of it is met.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,30 +21,6 @@ from quire.workspace.spaces import Spaces
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
     from quire.workspace.pipelines import Registered
-
-
-def is_built_in(name: str) -> bool:
-    """Whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
-    from quire.trust.capabilities import ALIASES
-
-    return name == "ask" or name in ALIASES or name in ALIASES.values()
-
-
-def document_calls(plan: Plan) -> Iterator[str]:
-    """The names of the documents that the steps of a plan call."""
-    from quire.plan.nodes import Call, Select, UseTool
-    from quire.plan.uses import OWN
-
-    for _, step in plan.steps():
-        match step.work:
-            case Call():
-                yield step.work.document
-            case Select():
-                yield from (call.document for _, call in step.work.cases)
-                if step.work.default:
-                    yield step.work.default.document
-            case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
-                yield tool
 
 
 class CallGraph:
@@ -141,4 +117,6 @@ def _itself(root: Caller, wanted: Wanted) -> Caller | None:
 
 
 def _wanted(plan: Plan) -> tuple[Wanted, ...]:
-    return tuple(Wanted(name) for name in dict.fromkeys(document_calls(plan)))
+    from quire.workspace.called import called
+
+    return tuple(Wanted(name) for name in dict.fromkeys(called(plan)))

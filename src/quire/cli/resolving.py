@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from quire.cli.call_graph import CallGraph, PipelineReach, PlaybookReach, is_built_in
+from quire.cli.call_graph import CallGraph, PipelineReach, PlaybookReach
 from quire.cli.called import CalledDocuments
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
@@ -93,6 +93,8 @@ class PlaybookResolver:
         self._workspace = workspace
 
     def is_built_in(self, name: str) -> bool:
+        from quire.workspace.called import is_built_in
+
         return is_built_in(name)
 
     def document(self, name: str) -> Called | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import cast
@@ -10,14 +10,13 @@ from typing import cast
 from quire.documents import read
 from quire.engine.thread.bundle import Bundle
 from quire.errors import BadDocument
-from quire.plan.nodes import Call, Plan, Select, UseTool
+from quire.plan.nodes import Plan
 from quire.source import Source, read_source
 from quire.tools.builtin.specs import SPECS
 from quire.tools.registry import unknown
-from quire.trust.capabilities import ALIASES
 from quire.values import Value
+from quire.workspace.called import called
 from quire.workspace.items import ItemType
-from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registry, read_pipelines
 from quire.workspace.playbooks import Playbooks
 from quire.workspace.spaces import Spaces
@@ -144,23 +143,4 @@ def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]
     return read(source).runnable(), None
 
 
-def called(plan: Plan) -> Iterator[str]:
-    """The names of what a plan calls; of a tool of Quire's own only where no built-in one has the name."""
-    for _, step in plan.steps():
-        match step.work:
-            case Call():
-                yield step.work.document
-            case Select():
-                yield from (call.document for _, call in step.work.cases)
-                if step.work.default:
-                    yield step.work.default.document
-            case UseTool(connection=place, tool=tool) if place == BUILT_IN and not built_in(tool):
-                yield tool
-
-
-def built_in(tool: str) -> bool:
-    return tool in _OWN
-
-
-_OWN = {*ALIASES, *ALIASES.values(), "ask"}
 _KINDS: tuple[ItemType, ...] = ("pipeline", "playbook", "directive")

@@ -26,7 +26,7 @@ from quire.models import Choice
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import agreed, record_of, with_given
-from quire.runtime.callees import Callee, Callees, built_in, no_such
+from quire.runtime.callees import Callee, Callees, no_such
 from quire.runtime.certain import certain_failures, server_prompts
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
@@ -47,6 +47,7 @@ from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
 from quire.values import Value, clean
+from quire.workspace.called import is_built_in
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
 from quire.workspace.grants import default_grants
@@ -373,7 +374,7 @@ class Runtime:
         said, prompts = certain_failures(plan), server_prompts(plan)
         gate = self._gate([plan], default_grants(self.settings, options.allow))
         if (calls or prompts) and isinstance(gate, Gate):
-            missing = [call for call in calls if call[0] == BUILT_IN and not built_in(call[1])]
+            missing = [call for call in calls if call[0] == BUILT_IN and not is_built_in(call[1])]
             said += [no_such(tool, Spaces(self.settings)) for _, tool in missing]
             async with gate:
                 await gate.require([call for call in calls if call not in missing], said, prompts)

@@ -1,0 +1,29 @@
+"""Which documents the steps of a plan call, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quire.plan.nodes import Call, Plan, Select, UseTool
+from quire.plan.uses import OWN, OWN_TOOLS
+from quire.trust.capabilities import ALIASES
+
+_BUILT_IN = {*ALIASES, *ALIASES.values(), *OWN_TOOLS}
+
+
+def is_built_in(name: str) -> bool:
+    """Whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
+    return name in _BUILT_IN
+
+
+def called(plan: Plan) -> Iterator[str]:
+    for _, step in plan.steps():
+        match step.work:
+            case Call():
+                yield step.work.document
+            case Select():
+                yield from (call.document for _, call in step.work.cases)
+                if step.work.default:
+                    yield step.work.default.document
+            case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
+                yield tool
