@@ -98,67 +98,76 @@ async def drive(
     """
     known = await runtime.view(run)
     runtime = await with_script(runtime, known, script)
-    progress = Progress.of(known.document.runnable())
-    progress.limits = _limits(known, manner.limits)
-    for record in known.effects:
-        if record.path not in known.row.ended_by:
-            progress.add_effect(record)
-    aside = contextlib.ExitStack()
-    view = choose_view(progress, manner, aside.enter_context(stdout_aside()))
-    if not manner.quiet:
-        runtime.notice = view.say
-    terminal = Terminal(view, progress) if manner.interactive else None
-    interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
-    if isinstance(view, JsonLines):
-        view.gone = lambda error: interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
-    begun = False
+    progress = _so_far(known, manner)
+    with stdout_aside() as stdout:
+        view = choose_view(progress, manner, stdout)
+        if not manner.quiet:
+            runtime.notice = view.say
+        terminal = Terminal(view, progress) if manner.interactive else None
+        interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
+        if isinstance(view, JsonLines):
+            view.gone = lambda error: interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
+        begun = False
 
-    def began(drive: Drive) -> None:
-        nonlocal begun
-        begun = True
-        if not manner.quiet and not manner.json and known.pins.model:
-            model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
-            click.echo(f"model: {one_line(model)}", err=True)
-        view.start()
-        interrupts.began(drive)
+        def began(drive: Drive) -> None:
+            nonlocal begun
+            begun = True
+            if not manner.quiet and not manner.json and known.pins.model:
+                model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
+                click.echo(f"model: {one_line(model)}", err=True)
+            view.start()
+            interrupts.began(drive)
 
-    work = runtime.drive(
-        run,
-        people=terminal,
-        listen=_Listener(progress, view),
-        overrides=overrides,
-        budget=manner.budget,
-        began=began,
-        limits=manner.limits,
-    )
-    task = asyncio.ensure_future(work)
-    ended: Ended | None = None
-    try:
-        with interrupts.watching(task):
-            ended = await task
-    except asyncio.CancelledError:
-        if not interrupts.count:
-            raise
-    except QuireError as error:
-        if not begun:
-            raise
-        progress.settle(Status.FAILED)
-        view.stop()
-        further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
-        click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
-        # Whatever it is, it did not keep the run from starting.
-        return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
-    finally:
-        if ended is None or ended.status is not Status.COMPLETED:
-            progress.settle(ended.status if ended else Status.PAUSED)
-        view.stop()
-        aside.close()
+        work = runtime.drive(
+            run,
+            people=terminal,
+            listen=_Listener(progress, view),
+            overrides=overrides,
+            budget=manner.budget,
+            began=began,
+            limits=manner.limits,
+        )
+        task = asyncio.ensure_future(work)
+        ended: Ended | None = None
+        try:
+            with interrupts.watching(task):
+                ended = await task
+        except asyncio.CancelledError:
+            if not interrupts.count:
+                raise
+        except QuireError as error:
+            if not begun:
+                raise
+            progress.settle(Status.FAILED)
+            view.stop()
+            return _broken_off(run, error)
+        finally:
+            if ended is None or ended.status is not Status.COMPLETED:
+                progress.settle(ended.status if ended else Status.PAUSED)
+            view.stop()
     row, questions = known.row, known.questions
     # The run has ended as it has, whether the store can be read again or not.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     end = End(row, progress, questions, ended, interrupts.count > 0, permissions_of(known, runtime.settings))
     return conclude(end, view, manner)
+
+
+def _so_far(known: RunView, manner: Manner) -> Progress:
+    """What the view begins with: the steps of the document, and what is recorded of them."""
+    progress = Progress.of(known.document.runnable())
+    progress.limits = _limits(known, manner.limits)
+    for record in known.effects:
+        if record.path not in known.row.ended_by:
+            progress.add_effect(record)
+    return progress
+
+
+def _broken_off(run: str, error: QuireError) -> int:
+    """Says what ended a drive that had begun. Whatever it is, it did not keep the run from starting."""
+    further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
+    click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
+    return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 
 def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
