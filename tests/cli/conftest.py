@@ -18,6 +18,8 @@ from quire.values import Value
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
+Said = Callable[[], tuple[str, str]]
+"""What stdout and stderr got since the last time."""
 
 
 @pytest.fixture
@@ -48,6 +50,15 @@ def invoke(workspace: Path) -> Invoke:
         return CliRunner().invoke(Door("quire", commands=[command]), [str(command.name), *arguments])
 
     return call
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    def read() -> tuple[str, str]:
+        out, err = capsys.readouterr()
+        return out, err
+
+    return read
 
 
 @pytest.fixture

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Said
 from tests.cli.directive_project import call, put_script, sign_all, write_directives
 
 from quire.cli import main
 
-Said = Callable[[], tuple[str, str]]
 CONTROL = "rye/agent/threads/internal/control"
 FILE = ".ai/directives/project/hooked.md"
 SCRIPTED = ("--script", "replies.json")
@@ -54,15 +53,6 @@ HOOKS = (
     hook("strict", "error", "strictly", action="abort"),
     hook("done", "after_complete", "", path="done.txt", content="d"),
 )
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 @pytest.fixture(autouse=True)

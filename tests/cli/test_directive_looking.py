@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Said
 from tests.cli.directive_project import (
     BASE,
     LEAF,
@@ -21,17 +21,7 @@ from tests.cli.directive_project import (
 
 from quire.cli import main
 
-Said = Callable[[], tuple[str, str]]
 RUN = ("run", "deploy_staging", "-i", "target=eu", "-q", "--script", "replies.json")
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Said
 from tests.cli.directive_project import (
     LEAF,
     LEAF_FILE,
@@ -26,19 +26,9 @@ from tests.cli.directive_project import (
 
 from quire.cli import main
 
-Said = Callable[[], tuple[str, str]]
 SCRIPTED = ("--script", "replies.json")
 OUTPUTS = {"path": "report.txt", "ok": True}
 PATIENCE = 20.0
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 @pytest.fixture(autouse=True)

@@ -6,10 +6,10 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Said
 
 from quire.cli import main
 
@@ -31,16 +31,6 @@ Second after {{first}}.
 
 Third after {{first}} and {{second}}.
 """
-Said = Callable[[], tuple[str, str]]
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Said
 
 from quire.cli import main
 
-Said = Callable[[], tuple[str, str]]
 ASKS = """# Asks
 
 ## STEP 1: Name
@@ -24,15 +24,6 @@ Write to {{__elicit_step_1}}.
 
 @artifact(type: "markdown")
 """
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 @pytest.fixture

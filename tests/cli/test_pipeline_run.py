@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Said
 
 from quire.cli import main
-
-Said = Callable[[], tuple[str, str]]
 
 ECHO = "pipeline: echo\nsteps:\n  - transform: {value: 'ctx.n'}\n"
 READ = """pipeline: read_all
@@ -38,15 +36,6 @@ steps:
         day: {tool: {name: ask, args: {prompt: Which day?, type: select, options: [Monday, Friday]}}}
       collect: {transform: {value: pipe}}
 """
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 def write(folder: Path, **files: str) -> None:

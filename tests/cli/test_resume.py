@@ -6,10 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.cli.conftest import Said
 
 from quire.cli import main
 
@@ -32,22 +32,11 @@ Second after {{first}}.
 Third after {{first}} and {{second}}.
 """
 
-Said = Callable[[], tuple[str, str]]
-
 
 @pytest.fixture
 def document(workspace: Path) -> str:
     (workspace / "three.md").write_text(DOCUMENT)
     return "three.md"
-
-
-@pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Said:
-    def read() -> tuple[str, str]:
-        out, err = capsys.readouterr()
-        return out, err
-
-    return read
 
 
 def script(*replies: object, name: str = "replies.json") -> str:

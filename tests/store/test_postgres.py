@@ -367,7 +367,7 @@ class TestCommits:
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        await other.acquire("r1")
+        assert (await other.acquire("r1")).run == "r1"
         for one in (store, other):
             await one.close()
 
