@@ -15,7 +15,6 @@ from quire.formats.pipeline.document import check
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.write import without_spans, write
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, literal, read_yaml
-from quire.formats.yaml import events as yaml_events
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.values import Value, encode
 
@@ -50,15 +49,6 @@ def size(node: Node) -> int:
         return known[id(one)]
 
     return of(node)
-
-
-@pytest.fixture(params=["CSafeLoader", "SafeLoader"])
-def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    name = cast("str", request.param)
-    if not hasattr(yaml, name):
-        pytest.skip("the C parser was not built here")
-    monkeypatch.setattr(yaml_events, "_LOADER", getattr(yaml, name))
-    return name
 
 
 @pytest.mark.parametrize(

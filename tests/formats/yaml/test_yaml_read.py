@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import cast
 
 import pytest
 import yaml
@@ -42,15 +41,6 @@ def below(node: Node) -> list[Node]:
     if isinstance(node, Sequence):
         return [node, *(part for item in node.items for part in below(item))]
     return [node, *(part for one in node.entries for part in (one.key, *below(one.value)))]
-
-
-@pytest.fixture(params=["CSafeLoader", "SafeLoader"])
-def loader(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    name = cast("str", request.param)
-    if not hasattr(yaml, name):
-        pytest.skip("the C parser was not built here")
-    monkeypatch.setattr(yaml_events, "_LOADER", getattr(yaml, name))
-    return name
 
 
 @pytest.mark.parametrize(
