@@ -12,6 +12,7 @@ import statistics
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from bench import store_postgres
 from bench.engine import commits, raw_file
 from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
+from quire.store.rows import Tail, encode_batch
+from quire.store.seals import seal_row
 from quire.store.sqlite import SqliteStore
+from quire.trust.seal import PUBLIC_SEAL
 
 BLOCKS = 40
 BLOCK = 20
@@ -37,7 +41,16 @@ def measure(folder: Path | None = None) -> list[Row]:
 
 
 async def _measure(here: Path) -> list[Row]:
-    return [*await _commits(here), *await _inbox(here), *await _replay(here)]
+    return [*_seals(), *await _commits(here), *await _inbox(here), *await _replay(here)]
+
+
+def _seals() -> list[Row]:
+    """What the seal of a record adds to a write, beside the disk."""
+    batch = encode_batch("one", _effect(7), PUBLIC_SEAL)
+    tail = Tail(0)
+    _, (row,) = tail.then(0, batch, 1.5, PUBLIC_SEAL)
+    times = timeit.repeat(lambda: seal_row(PUBLIC_SEAL, "0" * 32, row[:-1]), number=1_000, repeat=50)
+    return _at_most("seal of a record", min(times) * 1e3, "µs", 5.0)
 
 
 async def _commits(here: Path) -> list[Row]:

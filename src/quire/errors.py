@@ -14,7 +14,8 @@
     ├── LimitReached                5    a budget of money, tokens or time
     ├── Refused                     6    permission, signature, trust
     │   ├── Denied                       a capability is missing
-    │   └── Untrusted                    the workspace asks for something nobody has confirmed
+    │   ├── Untrusted                    the workspace asks for something nobody has confirmed
+    │   └── BrokenSeal                   a stored run is not as this user's Quire wrote it
     ├── StoreError                  2    the database is full, damaged, or of a newer Quire
     │   └── StoreLocked                  another process writes to it: it will be free again
     ├── RunBusy                     2    another process drives the run
@@ -136,6 +137,21 @@ class Denied(Refused):
 
 class Untrusted(Refused):
     pass
+
+
+class BrokenSeal(Refused):
+    """A stored run is not as this user, or this cluster, wrote it. `old` says that it calls itself one of 0.1.0, which
+    sealed nothing: then the user's word is enough."""
+
+    def __init__(self, run: str, reason: str, *, old: bool = False) -> None:
+        remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
+        super().__init__(
+            f"run {run} is not driven: {reason}; {remedy}`quire runs {run}` shows it, "
+            f"and `quire fork {run} --from STEP` goes on without its grants"
+        )
+        self.run = run
+        self.reason = reason
+        self.old = old
 
 
 class StoreError(QuireError):

@@ -27,6 +27,7 @@ TEXT = FILE.read_text(encoding="utf-8")
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(TEXT)["services"]
 BIN = Path(sys.executable).parent
 PASSWORD = "not a good one"
+GIVEN = {"POSTGRES_PASSWORD": PASSWORD, "QUIRE_SEAL_KEY": "a seal key for the tests, long enough"}
 _VARIABLE = re.compile(r"\$\{(\w+)(?::([-?])([^}]*))?\}")
 
 
@@ -44,7 +45,7 @@ def filled(text: str, given: Mapping[str, str]) -> str:
 
 def environment(service: str) -> dict[str, str]:
     wanted = SERVICES[service].get("environment", {})
-    return {name: filled(text, {"POSTGRES_PASSWORD": PASSWORD}) for name, text in wanted.items()}
+    return {name: filled(text, GIVEN) for name, text in wanted.items()}
 
 
 def seconds(text: str) -> float:
@@ -92,7 +93,7 @@ def test_what_belongs_together() -> None:
     assert set(worker["depends_on"]) == {"postgresql", "temporal"} <= set(SERVICES)
     with pytest.raises(KeyError, match="set POSTGRES_PASSWORD"):
         filled(TEXT, {})
-    assert PASSWORD not in filled(script, {"POSTGRES_PASSWORD": PASSWORD})
+    assert PASSWORD not in filled(script, GIVEN)
     extras = re.search(r"'quire\[([\w,]+)\]'", script)
     known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert extras is not None and {"cluster"} <= set(extras[1].split(",")) <= set(known["optional-dependencies"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -280,3 +281,17 @@ async def test_the_worker_that_was_to_take_over_falls_silent_too(house: House) -
     house.gates.open.set()
     assert (await third).status == "completed"
     assert (await silent).rests == BUSY, "the stale owner wrote"
+
+
+async def test_a_forged_run_is_neither_driven_nor_written_to(house: House) -> None:
+    """Whoever can write a row of the shared store makes no worker do anything by it."""
+    house.gates.open.set()
+    run = await house.start(STEPS)
+    with sqlite3.connect(house.folder / "quire.db") as database:
+        database.execute("UPDATE pins SET value = json_set(value, '$.allow', json('[\"shell=unsandboxed\"]'))")
+    before = await house.runtime.row(run)
+    for number in range(1, TRIES + 2):
+        outcome = await house.driver.look(Order(run, resume=True), Attempt(number, None))
+        assert outcome.rests == ENDED
+    assert house.gates.calls == [] and await house.runtime.row(run) == before
+    assert all("is not driven: its document, inputs or grants were changed" in line for line in house.said)

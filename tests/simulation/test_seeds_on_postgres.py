@@ -69,16 +69,16 @@ def test_who_meets_a_lock_does_not_get_the_run(name: str, shelves: Shelves) -> N
 def test_a_store_that_never_fences_is_found(shelves: Shelves, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bug is planted: whoever was taken over takes the epoch, and the end of the journal, for its own."""
 
-    async def together(connection: Any, writes: Any) -> Any:
+    async def together(connection: Any, writes: Any, seal: Any) -> Any:
         for number, epoch, _, _, place in await (
             await connection.execute(postgres_statements.LEARN, ([one.held.number for one in writes],))
         ).fetchall():
             for one in writes:
                 if one.held.number == number:
                     one.held.epoch, one.held.tail.place = epoch, place
-        return await honest(connection, writes)
+        return await honest(connection, writes, seal)
 
-    async def not_alone(connection: Any, write: Any) -> None:
+    async def not_alone(connection: Any, write: Any, seal: Any) -> None:
         return None
 
     honest = postgres_writer._write_together

@@ -9,7 +9,7 @@ import pytest
 
 from quire.engine.records import Batch, EffectRecord, Event, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
-from quire.errors import StoreError
+from quire.errors import BrokenSeal, StoreError
 from quire.store.schema import APPLICATION_ID, MIGRATIONS, migrate
 from quire.store.sqlite import SqliteStore
 
@@ -52,8 +52,14 @@ async def test_a_file_of_version_1_is_read_and_goes_on(tmp_path: Path) -> None:
     assert asked == Question(
         "old-1", "3/ask", "3", "Approve", "select", "Ship it?", ("yes", "no"), "no", "c" * 64, 1_030.0, 5_000.0
     )
+    for attempt in (store.answer("old-1", "3/ask", "c" * 64, "yes"), store.acquire("old-1")):
+        with pytest.raises(BrokenSeal, match=r"from Quire 0\.1\.0, which did not seal runs") as refused:
+            await attempt
+        assert refused.value.old
+    await store.reseal("old-1")
     await store.answer("old-1", "3/ask", "c" * 64, "yes")
     lease = await store.acquire("old-1")
+    assert lease.records == tuple(await store.effects("old-1"))
     assert (lease.epoch, lease.last_seq) == (2, 3)
     written = await store.write(lease, Batch(consume=("3/ask",), update=RunUpdate(Status.COMPLETED)))
     assert not written.answer_waiting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def never_fences(patch: pytest.MonkeyPatch) -> None:
 
 def mixes_answers_up(patch: pytest.MonkeyPatch) -> None:
     take = rows.answer
-    patch.setattr(rows, "answer", lambda row: take((row[0], row[1], "something else")))
+    patch.setattr(rows, "answer", lambda run, row, seal: replace(take(run, row, seal), value="something else"))
 
 
 def forgets_to_wait(patch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,7 @@ def command(
         try:
             found = await runtime.find(run)
             row = await runtime.row(found)
+            await runtime.store.check_seal(found, whole=False)
             there = Pins.of(row.pins).queue and script is None
             to = target_again(out, row) if out or not (there or detach) else None
             if not stored:

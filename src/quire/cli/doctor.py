@@ -112,6 +112,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
         yield Finding("settings", "missing", warning)
     yield _trust(settings)
     yield _store(settings)
+    yield from _foreign_runs(settings)
     yield from _pipelines(settings)
     yield from _directives(settings)
     yield from _keys(settings)
@@ -251,6 +252,29 @@ def _store(settings: Settings) -> Finding:
     if health != "ok":
         return Finding("store", "problem", f"{path} is damaged: {' '.join(health.split())}")
     return Finding("store", "ok", str(path))
+
+
+def _foreign_runs(settings: Settings) -> Iterator[Finding]:
+    """The runs of the store that this user cannot drive, since somebody else has started them."""
+    import sqlite3
+
+    from quire.store import DEFAULT_PATH
+    from quire.trust.seal import user_seal
+
+    path = settings.workspace.folder / DEFAULT_PATH
+    if settings.store_url or not path.is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
+            seals = [str(seal) for (seal,) in connection.execute("SELECT seal FROM pins LIMIT 100000")]
+    except sqlite3.Error:
+        return
+    seal = user_seal(settings.user)
+    mine = f"{seal.key_id}:" if seal.exists() else None
+    foreign = sum(mine is None or not found.startswith(mine) for found in seals)
+    if foreign:
+        detail = f"{foreign} of {len(seals)} are not sealed by you: they can be looked at and forked, not driven"
+        yield Finding("runs", "missing", detail)
 
 
 def _not_writable(path: Path) -> Path | None:

@@ -156,6 +156,35 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
     click.echo(f"the key {key_id} is revoked" if fresh else f"the key {key_id} was revoked already", err=True)
 
 
+@command.command("seal")
+@click.option("--keyring", "place", flag_value="keyring", help="Move it into the keyring of the system.")
+@click.option("--file", "place", flag_value="file", help="Move it back into its file.")
+@click.option("--print", "printed", is_flag=True, help="Print it, for the workers of a cluster.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def seal(place: str | None, printed: bool, as_json: bool) -> None:
+    """Show the key that seals your runs: its id, and where it is. Made on first use. WRITES your own space only.
+
+    A run goes on only under a seal of this key. Workers of a cluster, and everybody who answers their runs, need the
+    same one: print it here, and hand it to them as QUIRE_SEAL_KEY or in a file that QUIRE_SEAL_KEY_FILE names.
+    """
+    from quire.trust.seal import Seal, key_place, move_key, seal_key
+
+    user = home_of_user().user
+    if place:
+        move_key(user, keyring=place == "keyring")
+    text = seal_key(user)
+    if printed:
+        click.echo("this is the key that seals your runs: whoever has it can forge them", err=True)
+        click.echo(text)
+        return
+    found = {"key_id": Seal.of(text).key_id, "place": key_place(user)}
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo(found["key_id"])
+    click.echo(f"your runs are sealed with the key in {found['place']}", err=True)
+
+
 def _ids_of(home: Home, name: str) -> list[str]:
     from quire.trust.trusted import TrustedKeys, meant
 

@@ -61,6 +61,7 @@ async def _resume(
     try:
         run = await runtime.find(asked)
         row = await runtime.row(run)
+        await runtime.store.check_seal(run, whole=False)
         if row.status is Status.COMPLETED:
             raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
         if row.status is Status.EXPIRED:

@@ -13,7 +13,7 @@ from quire.cli.looking import look, put, put_json, put_lines
 from quire.cli.runs_group import VERBS, Listing, RunsGroup
 from quire.diagnostics import nearest
 from quire.engine.records import Status
-from quire.errors import JournalMismatch, NoSuchRun, RunState
+from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
@@ -142,10 +142,16 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
         else:
             put_lines(run_header(row, now, str(row.pins.get("model", ""))))
         raise
+    from quire.render.text import one_line
+
+    broken = await _broken_seal(runtime, run)
     if as_json:
-        put_json(view_data(view))
+        put_json({**view_data(view), "sealed": broken is None})
         return
     put_lines(run_page(view, now))
+    if broken is not None and not view.pins.imported:
+        click.echo(one_line(str(broken)), err=True)
+        return
     if not view.pins.imported and (hook := hook_that_stopped(view.row, view.replay.progress)):
         for line in what_helps(view.row, view.replay.progress, hook):
             click.echo(line, err=True)
@@ -155,6 +161,15 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
             click.echo(line, err=True)
         return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
+
+
+async def _broken_seal(runtime: Runtime, run: str) -> BrokenSeal | None:
+    """Why the run cannot go on: it is not as this user started it."""
+    try:
+        await runtime.store.check_seal(run, whole=False)
+    except BrokenSeal as broken:
+        return broken
+    return None
 
 
 async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.errors import Untrusted
+from quire.errors import BrokenSeal, Untrusted
 
 if TYPE_CHECKING:
     from quire.trust.unsigned import Ungranted
@@ -26,6 +26,11 @@ def with_trust(work: Callable[[], T], *, ask: bool) -> T:
         if not ask:
             raise
         if not _agreed():
+            raise
+    except BrokenSeal as broken:
+        from quire.cli.runs_seal import seal_old_runs
+
+        if not (ask and broken.old and seal_old_runs()):
             raise
     return work()
 
@@ -57,10 +62,10 @@ def _allowed(refused: Ungranted) -> bool:
     for tier in dict.fromkeys(refused.missing.values()):
         if reason := refused.reasons.get(tier.value, "").strip():
             click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
-    return asyncio.run(_yes("Allow that, for this run? yes or no [no]: "))
+    return asyncio.run(agreed("Allow that, for this run? yes or no [no]: "))
 
 
-async def _yes(prompt: str) -> bool:
+async def agreed(prompt: str) -> bool:
     """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
     import asyncio
 

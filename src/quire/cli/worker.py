@@ -63,6 +63,7 @@ def command(
         raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
     from quire.runtime import Runtime
     from quire.store import open_store
+    from quire.trust.seal import user_seal
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
     from quire.workspace.requests import require_trusted
@@ -85,7 +86,8 @@ def command(
     url = database or settings.store_url
     if not url:
         raise CannotStart("which store? --database postgresql://…, or url in the table [store]")
-    runtime = Runtime(settings, open_store(url, durability=settings.runs.durability), queue=where.task_queue)
+    store = open_store(url, durability=settings.runs.durability, seal=user_seal(settings.user))
+    runtime = Runtime(settings, store, queue=where.task_queue)
 
     import asyncio
 

@@ -16,7 +16,7 @@ from quire.cluster.ports import SharedStore
 from quire.engine.drive import Drive, Ended
 from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
-from quire.errors import Fenced, QuireError, RunBusy, RunState, StoreError
+from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.runtime import Pins, Runtime
 from quire.runtime.letters import letter_text
 
@@ -151,6 +151,10 @@ class Driver:
         except (RunBusy, Fenced) as error:
             self._say(str(error))
             return Outcome(str(Status.RUNNING), BUSY)
+        except BrokenSeal as error:
+            # No worker may drive it, and none may write to it: whoever put it there is not of this cluster.
+            self._say(str(error))
+            return Outcome(str(row.status), ENDED)
         except RunState:
             pass  # it ended or expired since the row was read
         except StoreError as error:

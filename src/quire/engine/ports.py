@@ -191,8 +191,18 @@ class Store(Protocol):
         ...
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:
-        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run, and
-        `Fenced` when somebody has had it since the epoch `after`, in which the caller has seen it."""
+        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run, `Fenced`
+        when somebody has had it since the epoch `after`, in which the caller has seen it, and `BrokenSeal` for a run
+        that is not as its user wrote it."""
+        ...
+
+    async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        """Raises `BrokenSeal` unless the run is as its user wrote it: what it was started with, and on the `whole` its
+        journal, questions and answers too."""
+        ...
+
+    async def reseal(self, run: str) -> None:
+        """Seals the run as it stands there now. Only the user can say that it is theirs."""
         ...
 
     async def write(self, lease: Lease, batch: Batch) -> Written:

@@ -182,12 +182,13 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message to whoever launched a run."""
+    """A message to whoever launched a run. `sealed` is false for one that no run of this user has sent."""
 
     recipient: str
     run: str
     text: str
     at: float
+    sealed: bool = True
 
 
 @dataclass(slots=True)
@@ -221,10 +222,13 @@ class Written:
 class Lease:
     """The right to write a run, held by one process at a time. `seen` are the (type, path) of its kept events.
 
-    `cost` is what its effects have cost so far, those included that were superseded: the money is gone."""
+    `cost` is what its effects have cost so far, those included that were superseded: the money is gone. `row` and
+    `records` are the run as it stands when it is taken, checked against its seals."""
 
     run: str
     epoch: int
     last_seq: int
     seen: frozenset[tuple[str, str]]
     cost: float | None = 0.0
+    row: RunRow | None = field(default=None, compare=False)
+    records: tuple[EffectRecord, ...] = field(default=(), compare=False)

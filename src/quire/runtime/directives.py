@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,12 +21,13 @@ from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk
+from quire.trust.signing import Outcome, verify_text
 from quire.trust.trusted import TrustedKeys
 from quire.trust.unsigned import require_granted
 from quire.values import Value
 from quire.workspace.grants import reaching
 from quire.workspace.items import Item
-from quire.workspace.requests import require_trusted
+from quire.workspace.requests import is_trusted, require_trusted
 from quire.workspace.settings import Settings
 from quire.workspace.spaces import Spaces
 from quire.workspace.verified import VerifiedItems
@@ -140,7 +141,7 @@ class Directives:
 
         Raises `Refused` where a key that signed it is not trusted any more."""
         start = Grants.of(pins.grants)
-        if self._settings.trust.mode == "require":
+        if self._requires_signatures():
             trusted = TrustedKeys.load(self._settings)
             for key in pins.keys:
                 if trusted.find(key) is None:
@@ -148,6 +149,25 @@ class Directives:
                         f"the key {key} that signed this directive is not trusted any more: it does not go on"
                     )
         return Grants((start.patterns - reaching(start)) | (reaching(start) & reaching(now)))
+
+    def verify_again(self, bundles: Iterable[Bundle]) -> None:
+        """Verifies the pinned directives of a run by the keys that are trusted now. Raises `Refused`.
+
+        That each of them is in its place was verified at the start, by the files that were there."""
+        if not self._requires_signatures():
+            return
+        trusted, spaces = TrustedKeys.load(self._settings), Spaces(self._settings)
+        for item_id, text in (pair for bundle in bundles for pair in bundle.directives.items()):
+            verdict = verify_text(text, "directive", item_id, trusted)
+            if verdict.ok or verdict.outcome is Outcome.MISPLACED:
+                continue
+            built_in = spaces.find("directive", item_id, "system")
+            if built_in is None or built_in.text != text:
+                raise Refused(f"{verdict.message} (the run pinned it so: it does not go on)")
+
+    def _requires_signatures(self) -> bool:
+        """A workspace that the user has not confirmed does not switch them off."""
+        return self._settings.trust.mode == "require" or not is_trusted(self._settings)
 
 
 def _thread(plan: Plan) -> Thread:

@@ -56,8 +56,12 @@ class Forked:
 
 
 async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
-    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`."""
+    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`.
+
+    A run that is not as this user wrote it is forked like one from a file: its document and records, not its grants."""
     view = await runtime.view(run)
+    if not view.pins.imported and not await runtime.is_sealed(run):
+        view = replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
     place = find_place(view.document.runnable(), step)
     if changes.sets and not place.first:
         changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
@@ -96,7 +100,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         budget=pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
     )
-    pins = _granted(runtime, view, pins, changes.allow)
+    pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     if changes.sets and place.first:
         pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
     if changes.model is None and not pins.imported:
@@ -110,12 +114,12 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
     return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
 
 
-def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...]) -> Pins:
-    """The grants of a new start. Those that an imported run had, its user was given elsewhere."""
+def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...], limits: Mapping[str, Value]) -> Pins:
+    """The grants of a new start. Those that an imported run had, and its limits, its user was given elsewhere."""
     if not pins.imported and not allow:
         return pins
     if pins.imported:
-        pins = replace(pins, allow=allow, grants=(), keys=(), unattended=False, answers={}, folder=None)
+        pins = replace(pins, allow=allow, grants=(), keys=(), unattended=False, answers={}, folder=None, limits=limits)
     else:
         pins = replace(pins, allow=tuple(dict.fromkeys((*pins.allow, *allow))))
     granted = default_grants(runtime.settings, pins.allow)

@@ -32,7 +32,7 @@ class ItemLoader:
 
     async def load(self, request: Load) -> str | None:
         if request.scheme == "letters":
-            letters = await self.store.letters(self.run)
+            letters = [one for one in await self.store.letters(self.run) if one.sealed]
             return encode([one.text for one in letters[int(request.where) :]])
         if request.scheme == "leave":
             return ""  # nothing is loaded: whether there may be another thread is all that was asked

@@ -18,10 +18,10 @@ from quire.engine.events import Listener
 from quire.engine.journal import Journal
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
-from quire.engine.records import EffectRecord, Letter, NewRun, Question, RunRow, Status
+from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, RunRow, Status
 from quire.engine.replay import replay
 from quire.engine.walker import Terms
-from quire.errors import BadInputs, NoSuchRun, RunState
+from quire.errors import BadInputs, BrokenSeal, NoSuchRun, RunState
 from quire.models import Choice
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
@@ -46,6 +46,7 @@ from quire.tools.gate import Gate, open_gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
+from quire.trust.seal import user_seal
 from quire.values import Value, clean
 from quire.workspace.called import is_built_in
 from quire.workspace.configuration import load_settings
@@ -114,7 +115,7 @@ class Runtime:
         if settings.store_url and "store" in settings.requested:
             require_trusted(settings)
         where = settings.store_url or workspace.folder / DEFAULT_PATH
-        store = open_store(where, durability=settings.runs.durability)
+        store = open_store(where, durability=settings.runs.durability, seal=user_seal(settings.user, environ))
         return cls(settings, store, environ=environ, model=model, tools=tools)
 
     async def close(self) -> None:
@@ -163,10 +164,13 @@ class Runtime:
         has seen that the run is due: `Fenced` is raised where somebody has had it since.
         """
         row = await self.row(run)
+        await self.store.check_seal(run, whole=False)
         held = await self._pinned(row)
         if held.pins.imported:
             raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
         pins = held.pins
+        if held.setting.bundles:
+            self.directives.verify_again(held.setting.bundles.values())
         async with contextlib.AsyncExitStack() as stack:
             gate = self._gate(held.plans, self._grants(held.plan, pins), run)
             if isinstance(gate, Gate):
@@ -179,8 +183,7 @@ class Runtime:
             ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run, after=after)
             stack.push_async_callback(self.store.release, lease)
-            row = await self.row(run)
-            records = await self.store.effects(run)
+            row, records = self._taken(lease, row), list(lease.records)
             before = agreed(pins, records)
             held = replace(held, pins=with_given(before, limits or {}, budget))
             first = opening(row, records, held.walk, overrides or {}, self.clock.now())
@@ -199,6 +202,21 @@ class Runtime:
             )
             began(drive)
             return await drive.until_rest(held.walk(), first)
+
+    def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
+        """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
+        row = lease.row
+        if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
+            raise BrokenSeal(lease.run, "it was changed while it was being taken")
+        return row
+
+    async def is_sealed(self, run: str) -> bool:
+        """Whether a stored run is as this user wrote it."""
+        try:
+            await self.store.check_seal(run)
+        except BrokenSeal:
+            return False
+        return True
 
     async def answer(self, run: str, label: str | None, value: str) -> Question:
         """Checks and stores an answer to the open question of a run (of that step, where there are several).

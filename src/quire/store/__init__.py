@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from quire.errors import StoreError
+from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
@@ -24,16 +25,18 @@ def open_store(
     durability: Literal["power", "process"] = "power",
     now: Callable[[], float] = time.time,
     busy_timeout: float = 5.0,
+    seal: Seal = PUBLIC_SEAL,
 ) -> Store:
     """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file;
     `postgresql://USER@HOST/DATABASE` for one that several hosts share.
 
-    Opens nothing yet, so it never fails for what is on the disk or the network; the first method that needs it does.
+    `seal` is what its runs are sealed with: whoever drives runs for a user gives that user's. Opens nothing yet, so it
+    never fails for what is on the disk or the network; the first method that needs it does.
     """
     if isinstance(where, str):
         scheme, separator, rest = where.partition("://")
         if separator and scheme in ("postgresql", "postgres"):
-            return _open_postgres(where, durability, now)
+            return _open_postgres(where, durability, now, seal)
         if separator and scheme != "sqlite":
             raise StoreError(
                 f"a store at {scheme}:// is not known to this Quire: use a path, sqlite:///PATH or "
@@ -45,14 +48,14 @@ def open_store(
     # sqlite3 costs milliseconds of start-up that only the verbs about runs should pay.
     from quire.store.sqlite import SqliteStore
 
-    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout)
+    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal)
 
 
-def _open_postgres(url: str, durability: Literal["power", "process"], now: Callable[[], float]) -> Store:
+def _open_postgres(url: str, durability: Literal["power", "process"], now: Callable[[], float], seal: Seal) -> Store:
     try:
         from quire.store.postgres import PostgresStore
     except ImportError as error:
         if error.name is None or error.name.partition(".")[0] != "psycopg":
             raise
         raise StoreError("a PostgreSQL store needs psycopg: pip install 'quire[cluster]'") from None
-    return PostgresStore(url, durability=durability, now=now)
+    return PostgresStore(url, durability=durability, now=now, seal=seal)

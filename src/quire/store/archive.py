@@ -12,15 +12,19 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from quire.engine.records import Batch, NewRun
+from quire.engine.records import Batch, NewRun, Question
 from quire.errors import StoreError
 from quire.store import rows, statements
 from quire.store.database import Database, explain
 from quire.store.keeping import History, Pruned, batches
 from quire.store.rows import Encoded, Tail
+from quire.store.sealed_run import SealedRun
+from quire.store.seals import seal_answer, seal_pins, seal_question
 from quire.store.writer import Held, append
+from quire.trust.seal import Seal
 from quire.values import clean, encode
 
 # A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
@@ -43,20 +47,28 @@ _REFERRED = """
 _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT id FROM runs)"
 
 
-def insert_run(connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs) -> int:
+def insert_run(
+    connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs, seal: Seal
+) -> Held:
     """The row of a new run, what it pins and the texts that those name. Raises `StoreError` where the id is taken."""
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
     if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
         raise StoreError(f"{path} has a run {run.id} already")
     connection.executemany(statements.PUT_BLOB, blobs.rows)
-    number = connection.execute(statements.NEW_RUN, columns).lastrowid
+    number = int(connection.execute(statements.NEW_RUN, columns).lastrowid or 0)
     connection.execute(statements.NEW_PINS, (number, *pins))
-    return int(number or 0)
+    first, pins_seal = rows.first_place(number), str(pins[-1])
+    tail = Tail(first, pins_seal=pins_seal, seal=pins_seal)
+    connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, first), run.id))
+    return Held(run.id, 0, number, tail)
 
 
-def pinned_cells(run: NewRun) -> tuple[rows.Cells, rows.Blobs]:
+def pinned_cells(run: NewRun, seal: Seal) -> tuple[rows.Cells, rows.Blobs]:
+    """The pins of a new run with their seal, and the texts that they name."""
     blobs = rows.Blobs()
-    pins = blobs.put(encode(run.pins))
+    text = encode(run.pins)
+    sealed = seal_pins(seal, run.id, clean(run.title), run.format, clean(run.document), run.created_at, text)
+    pins = (*blobs.put(text), sealed)
     for digest, text in run.texts.items():
         if hashlib.sha256(text.encode()).hexdigest() != digest:
             raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
@@ -64,21 +76,44 @@ def pinned_cells(run: NewRun) -> tuple[rows.Cells, rows.Blobs]:
     return pins, blobs
 
 
-def restore(database: Database, run: NewRun, history: History, now: float) -> None:
-    pins, blobs = pinned_cells(run)
-    encoded = [rows.encode_batch(run.id, batch) for batch in batches(history)]
-    update = history.update
-    status = rows.encode_batch(run.id, Batch(update=update)).status
+def restore(database: Database, run: NewRun, history: History, now: float, seal: Seal) -> None:
+    pins, blobs = pinned_cells(run, seal)
+    encoded = [rows.encode_batch(run.id, batch, seal) for batch in batches(history)]
+    # The position stands in the rows before: it does not make one of its own.
+    ended = rows.encode_batch(run.id, Batch(update=replace(history.update, position=None)), seal)
     with database.transaction() as connection:
-        number = insert_run(connection, database.path, run, pins, blobs)
-        connection.execute(statements.TAKEN_IN, (now, number))
+        held = insert_run(connection, database.path, run, pins, blobs, seal)
+        connection.execute(statements.TAKEN_IN, (now, held.number))
         totals = (history.input_tokens, history.output_tokens, history.cost)
-        held = Held(run.id, 0, number, Tail(rows.places(number)[0], update.position or "", *totals))
+        held.tail = with_totals(held.tail, history.update.position or "", *totals)
         for batch in encoded:
             connection.executemany(statements.PUT_BLOB, batch.blobs)
-            append(connection, held, _unpaid(batch), history.updated_at)
-        if status is not None:
-            connection.execute(statements.SET_STATUS, (*status, history.updated_at, run.id))
+            append(connection, held, _unpaid(batch), history.updated_at, seal)
+        append(connection, held, ended, history.updated_at, seal)
+
+
+def reseal(
+    connection: sqlite3.Connection,
+    sealed: SealedRun,
+    number: int,
+    asked: Sequence[tuple[Question, str | None]],
+    seal: Seal,
+) -> None:
+    """Seals a run as it stands there, by the word of its user."""
+    run = sealed.stored.id
+    pins, journal, state = sealed.resealed(seal)
+    connection.execute(statements.SEAL_PINS, (pins, number))
+    connection.executemany(statements.SEAL_ROW, journal)
+    connection.execute(statements.SET_ANCHOR, (*state, run))
+    for question, _ in asked:
+        connection.execute(statements.SEAL_QUESTION, (seal_question(seal, question), run, question.path))
+    for path, hash, value, _ in connection.execute(statements.ANSWERS, (run,)).fetchall():
+        connection.execute(statements.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value), run, path))
+
+
+def with_totals(tail: Tail, position: str, input_tokens: int, output_tokens: int, cost: float | None) -> Tail:
+    """The tail of a run that begins with what another one has used."""
+    return replace(tail, position=clean(position), input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 
 
 def _unpaid(batch: Encoded) -> Encoded:

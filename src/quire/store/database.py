@@ -149,6 +149,7 @@ class Database:
         _prepare_folder(self.path.parent)
         connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
         try:
+            connection.execute("PRAGMA trusted_schema = OFF")
             self._use_wal(connection)
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
             if self._durability == "power":

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Literal
 
 from quire.engine.records import (
-    FINAL,
     Answer,
     Batch,
     EffectRecord,
@@ -42,8 +41,9 @@ from quire.store.keeping import History, Pruned
 from quire.store.postgres_archive import one
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import PATIENCE_SECONDS, Address, Server
-from quire.store.postgres_writer import Held, Writer, append_rows
-from quire.store.rows import Tail
+from quire.store.postgres_writer import Held, Writer, append
+from quire.store.seals import StoredRun, check_pins, seal_answer
+from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import clean
 
 
@@ -57,10 +57,12 @@ class PostgresStore:
         durability: Literal["power", "process"] = "power",
         now: Callable[[], float] = time.time,
         patience: float = PATIENCE_SECONDS,
+        seal: Seal = PUBLIC_SEAL,
     ) -> None:
         self._now = now
+        self._seal = seal
         self._server = Server(Address(url), durability=durability, patience=patience, retake=self._retake)
-        self._writer = Writer(self._server)
+        self._writer = Writer(self._server, seal)
         self._held: dict[str, Held] = {}
         self._locked: dict[str, int] = {}
 
@@ -70,7 +72,7 @@ class PostgresStore:
         return self._server.place
 
     async def create(self, run: NewRun) -> None:
-        await archive.create(self._server, run)
+        await archive.create(self._server, run, self._seal)
 
     async def get(self, run: str) -> RunRow | None:
         found = await self._rows(statements.ONE_RUN, (run,))
@@ -95,7 +97,7 @@ class PostgresStore:
 
     async def text(self, sha256: str) -> str:
         for (body,) in await self._rows(statements.TEXT, (sha256,)):
-            return bytes(body).decode()
+            return rules.checked_text(bytes(body).decode(), sha256, self.place)
         raise StoreError(f"{self.place} holds no text with the hash {sha256}")
 
     async def effects(self, run: str) -> Sequence[EffectRecord]:
@@ -117,7 +119,7 @@ class PostgresStore:
         return [rows.question(row) for row in found]
 
     async def answers(self, run: str) -> Sequence[Answer]:
-        return [rows.answer(row) for row in await self._rows(statements.ANSWERS, (run,))]
+        return [rows.answer(run, row, self._seal) for row in await self._rows(statements.ANSWERS, (run,))]
 
     async def answer(self, run: str, path: str, hash: str, value: str) -> None:
         value = clean(value)
@@ -125,20 +127,24 @@ class PostgresStore:
         async def work(connection: Connection, again: bool) -> None:
             status = await self._status(connection, run)
             found = await one(connection, statements.STATE_OF_QUESTION, (run, path))
-            if again and found is not None and found[0] in ("answered", "consumed") and found[1:] == (hash, value):
+            if again and found is not None and found[0] in ("answered", "consumed") and found[1:3] == (hash, value):
                 return  # by the attempt before, whose end nobody heard of
             if status not in rules.ANSWERABLE:
                 raise rules.takes_no_answers(run, status)
             if found is None:
                 raise RunState(f"run {run} asks nothing at {path}")
-            state, asked, _ = found
+            state, asked, _, sealed = found
             if state == "withdrawn":
                 raise RunState(f"the question of run {run} at {path} has been taken back")
             if state != "open":
                 raise RunState(f"the question of run {run} at {path} has been answered already")
             if asked != hash:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
-            await connection.execute(statements.ANSWER, (value, run, path))
+            row = await one(connection, statements.QUESTION, (run, path))
+            if row is not None:
+                rules.check_question(self._seal, rows.question(row), sealed)
+            mine = seal_answer(self._seal, run, path, hash, value)
+            await connection.execute(statements.ANSWER, (value, mine, run, path))
 
         await self._writer.settled()
         await self._server.transaction(work)
@@ -149,7 +155,7 @@ class PostgresStore:
             if recipient is None
             else await self._rows(statements.LETTERS, (recipient,))
         )
-        return [Letter(*row) for row in found]
+        return [rows.letter(row, self._seal) for row in found]
 
     async def request_cancel(self, run: str) -> bool:
         await self._writer.settled()
@@ -206,7 +212,7 @@ class PostgresStore:
                 await self._cancel_and_drop(lease.run)
 
     async def restore(self, run: NewRun, history: History) -> None:
-        await archive.create(self._server, run, history, self._now())
+        await archive.create(self._server, run, self._seal, history, self._now())
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         pruned = await archive.prune(self._server, before, statuses, dry_run=dry_run)
@@ -231,7 +237,7 @@ class PostgresStore:
             raise rules.fenced(lease.run)
         if held.failure is not None:
             raise held.failure
-        return await self._writer.commit(held, rows.encode_batch(lease.run, batch), self._now(), park=park)
+        return await self._writer.commit(held, rows.encode_batch(lease.run, batch, self._seal), self._now(), park=park)
 
     def _holding(self, lease: Lease) -> Held | None:
         held = self._held.get(lease.run)
@@ -254,21 +260,59 @@ class PostgresStore:
                 seen = await connection.execute(statements.AT_EPOCH, (run, after))
                 if await seen.fetchone() is None:
                     raise rules.fenced(run)
+            if status is Status.COMPLETED:
+                return status, None, None
+            sealed, number, epoch = await archive.read_whole(connection, run)
+            sealed.check(self._seal)
+            held = Held(run, epoch + 1, number, sealed.tail())
             if status is Status.EXPIRED:
-                await connection.execute(statements.EXPIRE, (self._now(), run))
-                await connection.execute(statements.WITHDRAW_OPEN, (run,))
-            if status in FINAL:
+                await self._end(connection, held, sealed.state_as(status))
                 return status, None, None
             await connection.execute(statements.NEXT_EPOCH, (run,))
-            held = await _owned(connection, run)
-            told = await (await connection.execute(statements.MARKS, (run, 0))).fetchall()
-            return status, Lease(run, held.epoch, *rows.marks(told), held.tail.cost), held
+            found = await one(connection, statements.ONE_RUN, (run,))
+            row = None if found is None else rows.run_row(found)
+            return status, Lease(run, held.epoch, *sealed.marks(), held.tail.cost, row, sealed.records()), held
 
         status, lease, held = await self._server.owner_transaction(work)
         if lease is None or held is None:
             raise rules.cannot_go_on(run, status)
         self._held[run] = held
         return lease
+
+    async def _end(self, connection: Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
+        """Ends a run that nobody drives, as it stands; nobody has to answer its questions any more."""
+        ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
+        await append(connection, held.number, held.tail, ended, self._now(), self._seal)
+        await connection.execute(statements.WITHDRAW_OPEN, (held.run,))
+
+    async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        async def work(connection: Connection, again: bool) -> None:
+            if not whole:
+                stored = await one(connection, statements.SEALED_RUN, (run,))
+                if stored is None:
+                    raise rules.no_such_run(run)
+                return check_pins(self._seal, StoredRun(*stored[2:]))
+            sealed, _, _ = await archive.read_whole(connection, run)
+            sealed.check(self._seal)
+            for question, found in await archive.asked(connection, run):
+                rules.check_question(self._seal, question, found)
+
+        await self._writer.settled()
+        await self._server.transaction(work)
+        if whole:
+            await self.answers(run)
+
+    async def reseal(self, run: str) -> None:
+        async def work(connection: Connection, again: bool) -> None:
+            await archive.reseal(connection, run, self._seal)
+
+        if not await self._take_lock(run):
+            raise rules.busy(run)
+        try:
+            await self._server.owner_transaction(work)
+        finally:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
 
     async def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
         """For whoever has just taken the lock. The new epoch keeps out an owner that has lost its own.
@@ -279,13 +323,13 @@ class PostgresStore:
             if (again or asked) and await self._status(connection, run) is Status.CANCELLED:
                 return again
             await self._check_cancellable(connection, run)
-            now, held = self._now(), await _owned(connection, run)
-            last_seq, _ = rows.marks(await (await connection.execute(statements.MARKS, (run, 0))).fetchall())
-            cancelled = Event("run_cancelled", run, now, last_seq + 1)
-            encoded = rows.encode_batch(run, Batch(events=(cancelled,)))
-            await append_rows(connection, held.number, encoded, held.tail.then(0, encoded), now)
-            await connection.execute(statements.CANCEL, (now, run))
-            await connection.execute(statements.WITHDRAW_OPEN, (run,))
+            sealed, number, epoch = await archive.read_whole(connection, run)
+            held = Held(run, epoch, number, sealed.tail())
+            cancelled = Event("run_cancelled", run, self._now(), sealed.marks()[0] + 1)
+            await self._end(connection, held, sealed.state_as(Status.CANCELLED), [cancelled])
+            if not sealed.holds(self._seal):
+                await connection.execute(statements.SET_ANCHOR, (sealed.stored.anchor, sealed.stored.seal, number))
+            await connection.execute(statements.CANCELLED, (run,))
             return True
 
         try:
@@ -344,11 +388,3 @@ class PostgresStore:
         if status is Status.RUNNING and not alive and run.id not in self._held:
             status = Status.INTERRUPTED
         return run if status is run.status else replace(run, status=status)
-
-
-async def _owned(connection: Connection, run: str) -> Held:
-    found = await one(connection, statements.OWNED, (run,))
-    if found is None:
-        raise rules.no_such_run(run)
-    number, epoch, place, *totals = found
-    return Held(run, epoch, number, Tail(0) if place is None else Tail(place, *totals))

@@ -7,30 +7,39 @@ table, leave it at that, and lose it to a cleaner that has not seen the run.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
-from quire.engine.records import Batch, NewRun, Status
+from quire.engine.records import Batch, NewRun, Question, Status
 from quire.errors import StoreError
 from quire.store import postgres_statements as statements
 from quire.store import rows
-from quire.store.archive import pinned_cells
+from quire.store.archive import pinned_cells, with_totals
 from quire.store.keeping import History, Pruned, batches
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import Server
-from quire.store.postgres_writer import append_rows, put_blobs
+from quire.store.postgres_writer import FIRST_PLACE, append, put_blobs
 from quire.store.rows import Tail
+from quire.store.rules import no_such_run
+from quire.store.sealed_run import SealedRun
+from quire.store.seals import StoredRun, seal_answer, seal_question
+from quire.trust.seal import Seal
 from quire.values import clean
 
 _TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs"
 _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"
 
 
-async def create(server: Server, run: NewRun, history: History | None = None, now: float = 0.0) -> None:
+async def create(server: Server, run: NewRun, seal: Seal, history: History | None = None, now: float = 0.0) -> None:
     """With a history, `now` is when it was taken in. Raises `StoreError` where the id is taken."""
-    pins, blobs = pinned_cells(run)
+    pins, blobs = pinned_cells(run, seal)
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
-    encoded = [] if history is None else [rows.encode_batch(run.id, batch) for batch in batches(history)]
-    status = None if history is None else rows.encode_batch(run.id, Batch(update=history.update)).status
+    begun = Tail(FIRST_PLACE, pins_seal=str(pins[-1]), seal=str(pins[-1]))
+    encoded: list[rows.Encoded] = []
+    if history is not None:
+        # The position stands in the rows before: it does not make one of its own.
+        ended = Batch(update=replace(history.update, position=None))
+        encoded = [rows.encode_batch(run.id, batch, seal) for batch in (*batches(history), ended)]
 
     async def work(connection: Connection, again: bool) -> None:
         made = await one(connection, statements.NEW_RUN, columns)
@@ -40,20 +49,47 @@ async def create(server: Server, run: NewRun, history: History | None = None, no
             raise StoreError(f"{server.place} has a run {run.id} already")
         await put_blobs(connection, blobs.rows)
         await connection.execute(statements.NEW_PINS, (made[0], *pins))
+        await connection.execute(statements.SET_ANCHOR, (*begun.sealed(seal, FIRST_PLACE), made[0]))
         if history is None:
             return
         await connection.execute(statements.TAKEN_IN, (now, made[0]))
         totals = (history.input_tokens, history.output_tokens, history.cost)
-        tail = Tail(0, clean(history.update.position or ""), *totals)
+        tail = with_totals(begun, history.update.position or "", *totals)
         for batch in encoded:
             batch.used = ()
-            tail = tail.then(0, batch)
-            await append_rows(connection, made[0], batch, tail, history.updated_at)
-            await put_blobs(connection, batch.blobs)
-        if status is not None:
-            await connection.execute(statements.SET_STATUS, (*status, history.updated_at, made[0]))
+            tail = await append(connection, made[0], tail, batch, history.updated_at, seal)
 
     await server.transaction(work)
+
+
+async def read_whole(connection: Connection, run: str) -> tuple[SealedRun, int, int]:
+    """A run as it stands there, its number and its epoch. Raises `NoSuchRun`."""
+    found = await one(connection, statements.SEALED_RUN, (run,))
+    if found is None:
+        raise no_such_run(run)
+    number, epoch, *stored = found
+    journal = await (await connection.execute(statements.SEALED_JOURNAL, (number,))).fetchall()
+    return SealedRun(StoredRun(*stored), journal, FIRST_PLACE), number, epoch
+
+
+async def asked(connection: Connection, run: str) -> list[tuple[Question, str | None]]:
+    """The questions that wait, or were answered a moment ago, each with its seal."""
+    found = await (await connection.execute(statements.ASKED, (run,))).fetchall()
+    return [(rows.question(row[:-1]), row[-1]) for row in found]
+
+
+async def reseal(connection: Connection, run: str, seal: Seal) -> None:
+    """Seals a run as it stands there, by the word of its user."""
+    sealed, number, _ = await read_whole(connection, run)
+    pins, journal, state = sealed.resealed(seal)
+    await connection.execute(statements.SEAL_PINS, (pins, number))
+    for row_seal, place in journal:
+        await connection.execute(statements.SEAL_ROW, (row_seal, number, place))
+    await connection.execute(statements.SET_ANCHOR, (*state, number))
+    for question, _ in await asked(connection, run):
+        await connection.execute(statements.SEAL_QUESTION, (seal_question(seal, question), run, question.path))
+    for path, hash, value, _ in await (await connection.execute(statements.ANSWERS, (run,))).fetchall():
+        await connection.execute(statements.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value), run, path))
 
 
 class _TakeBack(Exception):

@@ -112,7 +112,18 @@ _FIRST: Migration = (
 _TAKEN_IN: Migration = ("ALTER TABLE quire_runs ADD COLUMN taken_in_at DOUBLE PRECISION",)
 """When a run came with its history, which may have ended long before."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN)
+_SEALS: Migration = (
+    "ALTER TABLE quire_runs ADD COLUMN anchor BIGINT, ADD COLUMN seal TEXT",
+    "ALTER TABLE quire_pins ADD COLUMN seal TEXT",
+    "ALTER TABLE quire_journal ADD COLUMN seal TEXT",
+    "ALTER TABLE quire_questions ADD COLUMN seal TEXT, ADD COLUMN answer_seal TEXT",
+    "ALTER TABLE quire_letters ADD COLUMN seal TEXT",
+    "UPDATE quire_pins SET seal = '0.1.0'",
+    "UPDATE quire_questions SET seal = '0.1.0'",
+)
+"""See `quire.store.seals`. Runs that were there before have none: their user is asked."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS)
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

@@ -34,6 +34,7 @@ _CELLS: tuple[tuple[str, str], ...] = (
     ("delays", "text"),
     ("events", "text"),
     ("events_blob", "text"),
+    ("seal", "text"),
 )
 _COLUMNS = ", ".join(name for name, _ in _CELLS)
 _PLACES = ", ".join(["%s"] * len(_CELLS))
@@ -45,7 +46,7 @@ NEW_RUN = """
     ON CONFLICT (id) DO NOTHING RETURNING n
 """
 TAKEN_IN = "UPDATE quire_runs SET taken_in_at = %s WHERE n = %s"
-NEW_PINS = "INSERT INTO quire_pins (run, value, blob) VALUES (%s, %s, %s)"
+NEW_PINS = "INSERT INTO quire_pins (run, value, blob, seal) VALUES (%s, %s, %s, %s)"
 MADE = "SELECT title, format, document, created_at FROM quire_runs WHERE id = %s"
 NUMBER = "SELECT n FROM quire_runs WHERE id = %s"
 PUT_BLOB = "INSERT INTO quire_blobs (sha256, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
@@ -73,18 +74,20 @@ LEARN = """
 """
 SET_STATUS = """
     UPDATE quire_runs SET status = %s, failure_kind = %s, failure_message = %s, ended_by = %s, expires_at = %s,
-        updated_at = %s
+        updated_at = %s, anchor = %s, seal = %s
     WHERE n = %s
 """
+SET_ANCHOR = "UPDATE quire_runs SET anchor = %s, seal = %s WHERE n = %s"
 # Asking again in the same words changes nothing: an answer that came in between must not be lost.
 PUT_QUESTION = """
     INSERT INTO quire_questions AS q
-        (run, path, label, title, kind, prompt, options, preset, hash, asked_at, expires_at)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        (run, path, label, title, kind, prompt, options, preset, hash, asked_at, expires_at, seal)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
     ON CONFLICT (run, path) DO UPDATE SET
         label = excluded.label, title = excluded.title, kind = excluded.kind, prompt = excluded.prompt,
         options = excluded.options, preset = excluded.preset, hash = excluded.hash,
-        asked_at = excluded.asked_at, expires_at = excluded.expires_at, state = 'open', answer = NULL
+        asked_at = excluded.asked_at, expires_at = excluded.expires_at, seal = excluded.seal, state = 'open',
+        answer = NULL, answer_seal = NULL
     WHERE q.hash != excluded.hash OR q.state NOT IN ('open', 'answered')
 """
 CONSUME = "UPDATE quire_questions SET state = 'consumed' WHERE run = %s AND path = %s"
@@ -93,10 +96,10 @@ WITHDRAW = """
     UPDATE quire_questions SET state = 'withdrawn' WHERE run = %s AND path = %s AND state IN ('open', 'answered')
 """
 WITHDRAW_OPEN = "UPDATE quire_questions SET state = 'withdrawn' WHERE run = %s AND state = 'open'"
-ANSWER = "UPDATE quire_questions SET state = 'answered', answer = %s WHERE run = %s AND path = %s"
-PUT_LETTER = "INSERT INTO quire_letters (recipient, run, text, at) VALUES (%s, %s, %s, %s)"
-LETTERS = "SELECT recipient, run, text, at FROM quire_letters WHERE recipient = %s ORDER BY n"
-ALL_LETTERS = "SELECT recipient, run, text, at FROM quire_letters ORDER BY n"
+ANSWER = "UPDATE quire_questions SET state = 'answered', answer = %s, answer_seal = %s WHERE run = %s AND path = %s"
+PUT_LETTER = "INSERT INTO quire_letters (recipient, run, text, at, seal) VALUES (%s, %s, %s, %s, %s)"
+LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters WHERE recipient = %s ORDER BY n"
+ALL_LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters ORDER BY n"
 
 # The key of an owner's lock is the table and the run's number, so schemas of one database do not meet.
 _KEY = "('quire_runs'::regclass::oid::bigint << 32) | n"
@@ -121,22 +124,13 @@ RUNS_ANSWERED = """
 """
 
 NEXT_EPOCH = "UPDATE quire_runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = %s"
-EXPIRE = "UPDATE quire_runs SET status = 'expired', updated_at = %s WHERE id = %s AND status != 'expired'"
 ASK_CANCEL = "UPDATE quire_runs SET cancel_requested = TRUE WHERE id = %s"
 CANCEL_ASKED = "SELECT 1 FROM quire_runs WHERE id = %s AND cancel_requested"
-CANCEL = """
-    UPDATE quire_runs SET status = 'cancelled', updated_at = %s, epoch = epoch + 1, cancel_requested = FALSE,
-        failure_kind = NULL, failure_message = NULL, expires_at = NULL
-    WHERE id = %s
-"""
+CANCELLED = "UPDATE quire_runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = %s"
 STATE_OF_RUN = "SELECT status, expires_at FROM quire_runs WHERE id = %s FOR NO KEY UPDATE"
-STATE_OF_QUESTION = "SELECT state, hash, answer FROM quire_questions WHERE run = %s AND path = %s"
+STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM quire_questions WHERE run = %s AND path = %s"
 
 _TAIL = "LEFT JOIN LATERAL (SELECT * FROM quire_journal j WHERE j.run = r.n ORDER BY place DESC LIMIT 1) t ON TRUE"
-OWNED = f"""
-    SELECT r.n, r.epoch, t.place, t.position, t.total_input, t.total_output, t.total_cost
-    FROM quire_runs r {_TAIL} WHERE r.id = %s
-"""
 # All locks are looked through once, and only where a run is running.
 _OWNERS = """
     WITH owners AS MATERIALIZED (
@@ -186,13 +180,36 @@ EVENTS = f"""
         j.failure_kind, j.failure_message
     {_TOLD}
 """
-MARKS = f"SELECT {_EVENTS}, j.path {_TOLD}"
+# In the order of `seals.StoredRun`, after the run's number and epoch.
+SEALED_RUN = f"""
+    SELECT r.n, r.epoch, r.id, r.title, r.format, r.document, r.created_at,
+        coalesce(p.value, {_JSON.format("p.blob")}), p.seal,
+        r.status, r.failure_kind, r.failure_message, r.ended_by, r.expires_at, r.anchor, r.seal
+    FROM quire_runs r LEFT JOIN quire_pins p ON p.run = r.n WHERE r.id = %s
+"""
+SEALED_JOURNAL = f"""
+    SELECT {_COLUMNS}, {_JSON.format("j.blob")}, {_JSON.format("j.events_blob")}
+    FROM quire_journal j WHERE j.run = %s ORDER BY j.place
+"""
+SEAL_PINS = "UPDATE quire_pins SET seal = %s WHERE run = %s"
+SEAL_ROW = "UPDATE quire_journal SET seal = %s WHERE run = %s AND place = %s"
+SEAL_QUESTION = "UPDATE quire_questions SET seal = %s WHERE run = %s AND path = %s"
+SEAL_ANSWER = "UPDATE quire_questions SET answer_seal = %s WHERE run = %s AND path = %s"
 
 # In the order of `rows.question` and of `rows.answer`.
-_OPEN = """
-    SELECT q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
-        coalesce(r.expires_at, q.expires_at)
-    FROM quire_questions q JOIN quire_runs r ON r.id = q.run
+_QUESTION = """
+    q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
+    coalesce(r.expires_at, q.expires_at)
+"""
+QUESTION = f"""
+    SELECT {_QUESTION} FROM quire_questions q JOIN quire_runs r ON r.id = q.run WHERE q.run = %s AND q.path = %s
+"""
+ASKED = f"""
+    SELECT {_QUESTION}, q.seal FROM quire_questions q JOIN quire_runs r ON r.id = q.run
+    WHERE q.run = %s AND q.state IN ('open', 'answered') ORDER BY q.asked_at, q.path
+"""
+_OPEN = f"""
+    SELECT {_QUESTION} FROM quire_questions q JOIN quire_runs r ON r.id = q.run
     WHERE q.state = 'open' AND (
         r.status = 'running'
         OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= %s))
@@ -201,7 +218,8 @@ _OPEN = """
 QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
 QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = %s ORDER BY q.asked_at, q.path"
 ANSWERS = """
-    SELECT path, hash, answer FROM quire_questions WHERE run = %s AND state = 'answered' ORDER BY asked_at, path
+    SELECT path, hash, answer, answer_seal FROM quire_questions
+    WHERE run = %s AND state = 'answered' ORDER BY asked_at, path
 """
 
 # Readers and those who write no texts go on; a transaction that has added one is waited for.

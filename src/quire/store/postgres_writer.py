@@ -21,8 +21,12 @@ from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import Server
 from quire.store.rows import Cells, Encoded, Tail
 from quire.store.rules import fenced
+from quire.trust.seal import Seal
 
 GROUP = 200
+FIRST_PLACE = 0
+"""The place before that of the first row of a run's journal."""
+
 _EMPTY_ROW: Cells = (None,) * 16
 
 
@@ -70,8 +74,9 @@ _Outcomes: TypeAlias = "list[Written | Exception]"
 
 
 class Writer:
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, seal: Seal) -> None:
         self._server = server
+        self._seal = seal
         self._pending: list[Write] = []
         self._task: asyncio.Task[None] | None = None
         self._last: asyncio.Future[Written | Exception] | None = None
@@ -125,11 +130,11 @@ class Writer:
 
     async def _try(self, writes: Sequence[Write]) -> StoreError | None:
         async def attempt(connection: Connection, again: bool) -> _Outcomes:
-            if len(writes) == 1 and writes[0].tried is None and writes[0].rows.plain and not writes[0].park:
-                alone = await _write_alone(connection, writes[0])
+            if len(writes) == 1 and _goes_alone(writes[0]):
+                alone = await _write_alone(connection, writes[0], self._seal)
                 if alone is not None:
                     return [alone]
-            return await _write_together(connection, writes)
+            return await _write_together(connection, writes, self._seal)
 
         try:
             outcomes = await self._server.as_owner_unshielded(attempt)
@@ -140,12 +145,16 @@ class Writer:
         return None
 
 
-async def _write_alone(connection: Connection, write: Write) -> Written | None:
+def _goes_alone(write: Write) -> bool:
+    return write.tried is None and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows)
+
+
+async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Written | None:
     """The short way, for a write that has nothing to learn; None where it has, and then nothing was written."""
     held = write.held
-    tail = write.tried = held.tail.then(0, write.rows)
-    (cells,) = write.rows.journal
-    parameters = (held.number, held.epoch, *_totals(tail, write.at, tail.place), *cells, held.tail.place)
+    tail, (row,) = held.tail.then(0, write.rows, write.at, seal)
+    write.tried = tail
+    parameters = (held.number, held.epoch, *row, held.tail.place)
     try:
         cursor = await connection.execute(statements.APPEND_ALONE, parameters, prepare=True)
     except psycopg.errors.UniqueViolation:
@@ -161,7 +170,7 @@ async def _write_alone(connection: Connection, write: Write) -> Written | None:
     return None
 
 
-async def _write_together(connection: Connection, writes: Sequence[Write]) -> _Outcomes:
+async def _write_together(connection: Connection, writes: Sequence[Write], seal: Seal) -> _Outcomes:
     numbers = sorted({write.held.number for write in writes})
     tails: dict[Held, Tail] = {}
     outcomes: _Outcomes = []
@@ -185,9 +194,8 @@ async def _write_together(connection: Connection, writes: Sequence[Write]) -> _O
                     outcomes.append(state.learnt())
                 else:
                     fresh.append(write)
-                    before = tails.get(held, held.tail)
-                    write.tried = tails[held] = before.then(0, write.rows) if write.rows.journal else before
-                    await _append(connection, write, write.tried)
+                    tail = await append(connection, held.number, tails.get(held, held.tail), write.rows, write.at, seal)
+                    write.tried = tails[held] = tail
                     if await _update_questions(connection, write.rows):
                         (state,) = (await _look(connection, [held.number])).values()
                         states[held.number] = state
@@ -219,26 +227,27 @@ async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _St
     return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
 
 
-async def append_rows(connection: Connection, number: int, rows: Encoded, tail: Tail, at: float) -> None:
-    """The journal rows of a batch, inside the open transaction. `tail` is where the journal ends with them."""
-    for place, cells in enumerate(rows.journal, tail.place - len(rows.journal) + 1):
-        await connection.execute(statements.APPEND, (number, *_totals(tail, at, place), *cells), prepare=True)
+async def append(connection: Connection, number: int, before: Tail, rows: Encoded, at: float, seal: Seal) -> Tail:
+    """Writes a batch inside the open transaction: its rows of the journal, texts and letters, the status, and the seal
+    of the run where that has to move. Returns where the journal ends with them."""
+    tail, journal = before.then(0, rows, at, seal)
+    for row in journal:
+        await connection.execute(statements.APPEND, (number, *row), prepare=True)
+    if rows.status is not None:
+        sealed = tail.sealed(seal, FIRST_PLACE)
+        await connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, number))
+    elif before.anchors(rows):
+        await connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, FIRST_PLACE), number))
+    await put_blobs(connection, rows.blobs)
+    for letter in rows.letters:
+        await connection.execute(statements.PUT_LETTER, letter)
+    return tail
 
 
 async def put_blobs(connection: Connection, blobs: Sequence[Cells]) -> None:
     """In the order of their hashes, so that two who put the same ones never wait for each other."""
     for digest, text in sorted(blobs):
         await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
-
-
-async def _append(connection: Connection, write: Write, tail: Tail) -> None:
-    rows, number = write.rows, write.held.number
-    await append_rows(connection, number, rows, tail, write.at)
-    if rows.status is not None:
-        await connection.execute(statements.SET_STATUS, (*rows.status, write.at, number))
-    await put_blobs(connection, rows.blobs)
-    for letter in rows.letters:
-        await connection.execute(statements.PUT_LETTER, letter)
 
 
 async def _update_questions(connection: Connection, rows: Encoded) -> bool:
@@ -254,10 +263,6 @@ async def _update_questions(connection: Connection, rows: Encoded) -> bool:
 
 def _closed_by(rows: Encoded) -> set[str]:
     return {str(path) for _, path in (*rows.consume, *rows.withdraw)}
-
-
-def _totals(tail: Tail, at: float, place: int) -> Cells:
-    return place, at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost
 
 
 def _is_empty(rows: Encoded) -> bool:

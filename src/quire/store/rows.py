@@ -6,15 +6,22 @@ A JSON text over `INLINE_BYTES` goes to the content-addressed table, once howeve
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
+from quire.errors import BrokenSeal, StoreError
+from quire.store.seals import LOOSE_ROWS, NO_ANCHOR, seal_answer, seal_letter, seal_question, seal_row, seal_state
+from quire.trust.seal import Seal
 from quire.values import InvalidValue, Value, clean, decode, encode
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12
@@ -27,7 +34,7 @@ Cells: TypeAlias = "tuple[str | int | float | None, ...]"
 JOURNAL_COLUMNS = """
     id, written_at, position, total_input, total_output, total_cost,
     path, kind, state, request, at, value, blob, failure_kind, failure_message,
-    input_tokens, output_tokens, cost, elapsed, delays, events, events_blob
+    input_tokens, output_tokens, cost, elapsed, delays, events, events_blob, seal
 """
 SUPERSEDED = "superseded"
 """The state of a row that takes the effect at its path out of the journal."""
@@ -53,31 +60,79 @@ def places(number: int, after: int = 0) -> tuple[int, int]:
     return first + ((after + 1) << SEQ_BITS if after else 0), first + (1 << PLACE_BITS) - 1
 
 
+PENDING: Cells = (Status.PENDING.value, None, None, None, None)
+"""The columns of a new run that are written whenever its status is."""
+
+
+def first_place(number: int) -> int:
+    """The key before that of the first row of a run's journal."""
+    return number << PLACE_BITS
+
+
 @dataclass(slots=True)
 class Tail:
-    """The end of a run's journal: the key of its last row, and the totals that stand there."""
+    """A run as it stands after the last row of its journal: that row's key, the totals in it, and its seal.
+
+    `state` are the columns that are written with the status. `loose` counts the rows behind the anchor of the run's
+    seal, and `started` are the tools that change the world and whose end is not recorded: see `quire.store.seals`.
+    """
 
     place: int
     position: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
+    pins_seal: str = ""
+    seal: str = ""
+    state: Cells = PENDING
+    loose: int = 0
+    started: frozenset[str] = frozenset()
 
-    def then(self, number: int, batch: Encoded) -> Tail:
-        """The tail after the rows of a batch. A price that is unknown makes the sum so, for good."""
+    def anchors(self, batch: Encoded) -> bool:
+        """Whether the seal of the run has to be written with a batch."""
+        return (
+            batch.status is not None
+            or bool(batch.started)
+            or self.loose >= LOOSE_ROWS
+            or (bool(self.started) and not self.started.isdisjoint(batch.ended))
+        )
+
+    def then(self, number: int, batch: Encoded, at: float, seal: Seal) -> tuple[Tail, list[Cells]]:
+        """The tail after a batch, and the rows of the journal to write for it. An unknown price makes the sum unknown,
+        for good."""
         input_tokens, output_tokens, cost = self.input_tokens, self.output_tokens, self.cost
         for usage in batch.used:
             input_tokens += usage.input_tokens
             output_tokens += usage.output_tokens
             cost = None if cost is None or usage.cost is None else cost + usage.cost
-        place = max(self.place + 1, (number << PLACE_BITS) + (batch.last_seq << SEQ_BITS)) + len(batch.journal) - 1
         position = self.position if batch.position is None else batch.position
-        return Tail(place, position, input_tokens, output_tokens, cost)
+        count, last, rows = len(batch.journal), self.seal, []
+        place = max(self.place + 1, (number << PLACE_BITS) + (batch.last_seq << SEQ_BITS)) if count else self.place
+        for at_place, cells in enumerate(batch.journal, place):
+            row = (at_place, at, position, input_tokens, output_tokens, cost, *cells)
+            last = seal_row(seal, last, row)
+            rows.append((*row, last))
+        started = self.started
+        if batch.started or (started and batch.ended):
+            started = started.union(batch.started).difference(batch.ended)
+        loose = 0 if self.anchors(batch) else self.loose + count
+        state = self.state if batch.status is None else batch.status
+        place += count - 1 if count else 0
+        return (
+            Tail(place, position, input_tokens, output_tokens, cost, self.pins_seal, last, state, loose, started),
+            rows,
+        )
+
+    def sealed(self, seal: Seal, first: int) -> tuple[int, str]:
+        """The anchor and the seal of the run as it stands now; `first` is the key before that of the first row."""
+        anchor = NO_ANCHOR if self.place == first else self.place
+        return anchor, seal_state(seal, self.pins_seal, self.state, anchor, self.seal)
 
 
 @dataclass(slots=True)
 class Encoded:
-    """A batch as rows. `status` are the columns of the run that are written whenever its status is."""
+    """A batch as rows. `status` are the columns of the run that are written whenever its status is. `started` and
+    `ended` are the paths of effects: of those that are begun with an intent, and of all others."""
 
     journal: Sequence[Cells]
     blobs: Sequence[Cells]
@@ -89,6 +144,8 @@ class Encoded:
     last_seq: int
     position: str | None
     used: Sequence[Usage]
+    started: Sequence[str] = ()
+    ended: Sequence[str] = ()
 
     @property
     def plain(self) -> bool:
@@ -116,7 +173,7 @@ class Blobs:
         return None, digest
 
 
-def encode_batch(run: str, batch: Batch) -> Encoded:
+def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
     blobs, update = Blobs(), batch.update
     # What has no number is for those who watch now.
     kept = [event for event in batch.events if event.seq]
@@ -124,14 +181,16 @@ def encode_batch(run: str, batch: Batch) -> Encoded:
     return Encoded(
         journal=_journal_cells(batch, kept, position is not None, blobs),
         blobs=blobs.rows,
-        questions=[_question_cells(run, question) for question in batch.questions] if batch.questions else (),
+        questions=[_question_cells(run, question, seal) for question in batch.questions] if batch.questions else (),
         consume=[(run, path) for path in batch.consume] if batch.consume else (),
         withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
-        letters=[_letter_cells(one) for one in batch.letters] if batch.letters else (),
+        letters=[_letter_cells(one, seal) for one in batch.letters] if batch.letters else (),
         status=None if update is None or update.status is None else _status_cells(update.status, update),
         last_seq=kept[-1].seq if kept else 0,
         position=position,
         used=[effect.usage for effect in batch.effects if effect.usage is not None],
+        started=[effect.path for effect in batch.effects if effect.state == "intent"],
+        ended=[*batch.supersede, *(effect.path for effect in batch.effects if effect.state != "intent")],
     )
 
 
@@ -194,11 +253,11 @@ def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blo
         raise InvalidValue(f"an event cannot be kept: {error}") from None
 
 
-def _letter_cells(letter: Letter) -> Cells:
-    return letter.recipient, letter.run, clean(letter.text), letter.at
+def _letter_cells(letter: Letter, seal: Seal) -> Cells:
+    return letter.recipient, letter.run, clean(letter.text), letter.at, seal_letter(seal, letter)
 
 
-def _question_cells(run: str, question: Question) -> Cells:
+def _question_cells(run: str, question: Question, seal: Seal) -> Cells:
     return (
         run,
         question.path,
@@ -211,6 +270,7 @@ def _question_cells(run: str, question: Question) -> Cells:
         question.hash,
         question.asked_at,
         question.expires_at,
+        seal_question(seal, replace(question, run=run)),
     )
 
 
@@ -223,6 +283,20 @@ RUN_COLUMNS = """
 """
 
 
+def sound(read: Callable[P, T]) -> Callable[P, T]:
+    """Has a row that no store has written so, in a file that came from elsewhere, be a `StoreError`."""
+
+    @functools.wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise StoreError(f"the store holds a row that cannot be read: {type(error).__name__}: {error}") from None
+
+    return reading
+
+
+@sound
 def run_row(row: Row) -> RunRow:
     """The row as it is stored: what time and locks make of its status is the store's to say."""
     return RunRow(
@@ -232,17 +306,23 @@ def run_row(row: Row) -> RunRow:
         document=row[3],
         status=Status(row[4]),
         position=row[5],
-        created_at=row[6],
-        updated_at=row[7],
-        expires_at=row[8],
+        created_at=float(row[6]),
+        updated_at=float(row[7]),
+        expires_at=None if row[8] is None else float(row[8]),
         input_tokens=row[9],
         output_tokens=row[10],
         cost=row[11],
         failure=_failure(row[12], row[13]),
         ended_by=_texts(row[14]),
         epoch=row[15],
-        pins=cast("Mapping[str, Value]", decode(row[16])),
+        pins=_mapping(decode(row[16])),
     )
+
+
+def _mapping(value: Value) -> Mapping[str, Value]:
+    if not isinstance(value, Mapping):
+        raise TypeError("what a run holds on to is a map")
+    return value
 
 
 EFFECT_COLUMNS = """
@@ -251,6 +331,7 @@ EFFECT_COLUMNS = """
 """
 
 
+@sound
 def effect_record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, failure, message, input_tokens, output_tokens, cost, elapsed, delays = row
     return EffectRecord(
@@ -273,14 +354,17 @@ EVENT_COLUMNS = """
 """
 
 
-def events(run: str, row: Row) -> Iterator[Event]:
+@sound
+def events(run: str, row: Row) -> list[Event]:
     text, *beside = row
-    for entry in json.loads(text):
-        if len(entry) == _BESIDE:
-            yield _effect_event(run, *entry, *beside)
-        else:
-            seq, type, at, path, label, data = entry
-            yield Event(type, run, at, seq, path, label, data)
+    return [
+        _effect_event(run, *entry, *beside) if len(entry) == _BESIDE else _event(run, *entry)
+        for entry in json.loads(text)
+    ]
+
+
+def _event(run: str, seq: int, type: str, at: float, path: str, label: str, data: Mapping[str, Value]) -> Event:
+    return Event(type, run, at, seq, path, label, data)
 
 
 def _effect_event(
@@ -303,6 +387,7 @@ def _effect_event(
     return Event("effect", run, record.ended_at, seq, path, label, record.told())
 
 
+@sound
 def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
     last, seen = 0, set()
@@ -319,14 +404,25 @@ QUESTION_COLUMNS = """
 """
 
 
+@sound
 def question(row: Row) -> Question:
     run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
     return Question(run, path, label, title, kind, prompt, _texts(options), default, hash, asked_at, expires_at)
 
 
-def answer(row: Row) -> Answer:
-    path, hash, value = row
+@sound
+def answer(run: str, row: Row, seal: Seal) -> Answer:
+    """Raises `BrokenSeal` for an answer that this user did not give."""
+    path, hash, value, sealed = row
+    if sealed != seal_answer(seal, run, path, hash, value):
+        raise BrokenSeal(run, f"the answer at {path} was not given by you")
     return Answer(path, hash, value)
+
+
+@sound
+def letter(row: Row, seal: Seal) -> Letter:
+    found = Letter(*row[:-1])
+    return found if row[-1] == seal_letter(seal, found) else replace(found, sealed=False)
 
 
 def _failure(kind: str | None, message: str | None) -> Failure | None:

@@ -11,6 +11,7 @@ index of its own. So a journaled effect touches one page, and `runs` only change
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -110,12 +111,32 @@ _LETTERS: Migration = (
 _TAKEN_IN: Migration = ("ALTER TABLE runs ADD COLUMN taken_in_at REAL",)
 """When a run came with its history, which may have ended long before."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN)
+_SEALS: Migration = (
+    "ALTER TABLE runs ADD COLUMN anchor INTEGER",
+    "ALTER TABLE runs ADD COLUMN seal TEXT",
+    "ALTER TABLE pins ADD COLUMN seal TEXT",
+    "ALTER TABLE journal ADD COLUMN seal TEXT",
+    "ALTER TABLE questions ADD COLUMN seal TEXT",
+    "ALTER TABLE questions ADD COLUMN answer_seal TEXT",
+    "ALTER TABLE letters ADD COLUMN seal TEXT",
+    "UPDATE pins SET seal = '0.1.0'",
+    "UPDATE questions SET seal = '0.1.0'",
+)
+"""See `quire.store.seals`. Runs that were there before have none: their user is asked."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS)
+
+
+_CREATED = re.compile(r"\s*CREATE (TABLE|INDEX) (\w+)")
+_OF_SQLITE = re.compile(r"sqlite_(autoindex_|stat\d|sequence)")
+_COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Brings the file to the version of this program. Refuses what a newer one, or another one, has written."""
-    if _checked_version(connection, path, migrations) == len(migrations):
+    version = _checked_version(connection, path, migrations)
+    _check_layout(connection, path, migrations[:version])
+    if version == len(migrations):
         return
     connection.execute("BEGIN EXCLUSIVE")
     try:
@@ -130,6 +151,26 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """Refuses a file that holds more than our tables and indexes, or others under their names.
+
+    Views, triggers and computed columns are programs: one that came with a file would run at each look at it."""
+    ours = {found[2]: (found[1].lower(), sql) for one in migrations for sql in one if (found := _CREATED.match(sql))}
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+        known = ours.get(name)
+        if known is None or known[0] != kind:
+            foreign = not _OF_SQLITE.match(name)
+        elif kind == "index":
+            foreign = " ".join(sql.split()) != " ".join(known[1].split())
+        else:
+            foreign = not sql.upper().startswith("CREATE TABLE") or _COMPUTED.search(sql) is not None
+        if foreign:
+            raise StoreError(
+                f"{path} holds the {kind} {name!r}, which no Quire has made: it did not come from a run of yours; "
+                "move it away to begin anew"
+            )
 
 
 def _checked_version(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:

@@ -37,8 +37,10 @@ from quire.store import archive, rows, rules, statements
 from quire.store.database import Database, Durability, explain
 from quire.store.keeping import History, Pruned
 from quire.store.locks import OwnerLocks
-from quire.store.rows import Tail
+from quire.store.sealed_run import SealedRun
+from quire.store.seals import StoredRun, check_pins, seal_answer
 from quire.store.writer import Held, Write, Writer, append
+from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import clean, encode
 
 FILE_NAME = "quire.db"
@@ -54,19 +56,21 @@ class SqliteStore:
         durability: Durability = "power",
         now: Callable[[], float] = time.time,
         busy_timeout: float = 5.0,
+        seal: Seal = PUBLIC_SEAL,
     ) -> None:
         self.path = path
         self._now = now
+        self._seal = seal
         self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
-        self._writer = Writer(self._database)
+        self._writer = Writer(self._database, seal)
         # Files under other names may share a folder, and then must not share their locks.
         self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
         self._held: dict[str, Held] = {}
 
     async def create(self, run: NewRun) -> None:
-        pins, blobs = archive.pinned_cells(run)
+        pins, blobs = archive.pinned_cells(run, self._seal)
         with self._database.transaction() as connection:
-            archive.insert_run(connection, self.path, run, pins, blobs)
+            archive.insert_run(connection, self.path, run, pins, blobs, self._seal)
 
     async def get(self, run: str) -> RunRow | None:
         found = self._database.rows(statements.ONE_RUN, (run,))
@@ -95,7 +99,7 @@ class SqliteStore:
 
     async def text(self, sha256: str) -> str:
         for (text,) in self._database.rows(statements.TEXT, (sha256,)):
-            return str(text)
+            return rules.checked_text(str(text), sha256, str(self.path))
         raise StoreError(f"{self.path} holds no text with the hash {sha256}")
 
     async def effects(self, run: str) -> Sequence[EffectRecord]:
@@ -117,7 +121,7 @@ class SqliteStore:
         return [rows.question(row) for row in found]
 
     async def answers(self, run: str) -> Sequence[Answer]:
-        return [rows.answer(row) for row in self._database.rows(statements.ANSWERS, (run,))]
+        return [rows.answer(run, row, self._seal) for row in self._database.rows(statements.ANSWERS, (run,))]
 
     async def answer(self, run: str, path: str, hash: str, value: str) -> None:
         self._expect(run)
@@ -128,14 +132,17 @@ class SqliteStore:
             found = connection.execute(statements.STATE_OF_QUESTION, (run, path)).fetchone()
             if found is None:
                 raise RunState(f"run {run} asks nothing at {path}")
-            state, asked = found
+            state, asked, sealed = found
             if state == "withdrawn":
                 raise RunState(f"the question of run {run} at {path} has been taken back")
             if state != "open":
                 raise RunState(f"the question of run {run} at {path} has been answered already")
             if asked != hash:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
-            connection.execute(statements.ANSWER, (clean(value), run, path))
+            shown = rows.question(connection.execute(statements.QUESTION, (run, path)).fetchone())
+            rules.check_question(self._seal, shown, sealed)
+            value = clean(value)
+            connection.execute(statements.ANSWER, (value, seal_answer(self._seal, run, path, hash, value), run, path))
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
         found = (
@@ -143,7 +150,7 @@ class SqliteStore:
             if recipient is None
             else self._database.rows(statements.LETTERS, (recipient,))
         )
-        return [Letter(*row) for row in found]
+        return [rows.letter(row, self._seal) for row in found]
 
     async def request_cancel(self, run: str) -> bool:
         self._expect(run)
@@ -195,7 +202,7 @@ class SqliteStore:
                 self._cancel_and_drop(lease.run)
 
     async def restore(self, run: NewRun, history: History) -> None:
-        archive.restore(self._database, run, history, self._now())
+        archive.restore(self._database, run, history, self._now(), self._seal)
 
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         if not self._database.exists():
@@ -227,7 +234,9 @@ class SqliteStore:
             raise rules.fenced(lease.run)
         if batch == Batch() and not park:
             return self._look(held)
-        return await self._writer.commit(Write(held, rows.encode_batch(lease.run, batch), self._now(), park))
+        return await self._writer.commit(
+            Write(held, rows.encode_batch(lease.run, batch, self._seal), self._now(), park)
+        )
 
     def _look(self, held: Held) -> Written:
         """Who only looks takes no lock, and so does not wait for one."""
@@ -245,18 +254,69 @@ class SqliteStore:
             status = self._status(connection, run)
             if after is not None and connection.execute(statements.EPOCH, (run,)).fetchone() != (after,):
                 raise rules.fenced(run)
-            if status is Status.EXPIRED:
-                connection.execute(statements.EXPIRE, (self._now(), run))
-                connection.execute(statements.WITHDRAW_OPEN, (run,))
-            elif status is not Status.COMPLETED:
-                connection.execute(statements.NEXT_EPOCH, (run,))
-                held = _owned(connection, run)
-                told = connection.execute(statements.MARKS, rows.places(held.number)).fetchall()
+            if status is not Status.COMPLETED:
+                sealed, held = self._checked(connection, run)
+                if status is Status.EXPIRED:
+                    self._end(connection, held, sealed.state_as(status))
+                else:
+                    connection.execute(statements.NEXT_EPOCH, (run,))
+                    held.epoch += 1
+                    row = rows.run_row(connection.execute(statements.ONE_RUN, (run,)).fetchone())
         if status in FINAL:
             raise rules.cannot_go_on(run, status)
-        lease = Lease(run, held.epoch, *rows.marks(told), held.tail.cost)
+        lease = Lease(run, held.epoch, *sealed.marks(), held.tail.cost, row, sealed.records())
         self._held[run] = held
         return lease
+
+    def _checked(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, Held]:
+        """The run as it stands in the file. Raises `BrokenSeal`."""
+        sealed, number, epoch = self._read_whole(connection, run)
+        sealed.check(self._seal)
+        return sealed, Held(run, epoch, number, sealed.tail())
+
+    def _read_whole(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, int, int]:
+        stored = connection.execute(statements.SEALED_RUN, (run,)).fetchone()
+        if stored is None:
+            raise rules.no_such_run(run)
+        number, epoch = connection.execute(statements.NUMBER_AND_EPOCH, (run,)).fetchone()
+        journal = connection.execute(statements.SEALED_JOURNAL, rows.places(number)).fetchall()
+        return SealedRun(StoredRun(*stored), journal, rows.first_place(number)), number, epoch
+
+    def _end(self, connection: sqlite3.Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
+        """Ends a run that nobody drives, as it stands; nobody has to answer its questions any more."""
+        ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
+        append(connection, held, ended, self._now(), self._seal)
+        connection.execute(statements.WITHDRAW_OPEN, (held.run,))
+
+    async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        found = self._database.rows(statements.SEALED_RUN, (run,))
+        if not found:
+            raise rules.no_such_run(run)
+        check_pins(self._seal, StoredRun(*found[0]))
+        if not whole:
+            return
+        number, _ = self._database.rows(statements.NUMBER_AND_EPOCH, (run,))[0]
+        journal = self._database.rows(statements.SEALED_JOURNAL, rows.places(number))
+        SealedRun(StoredRun(*found[0]), journal, rows.first_place(number)).check(self._seal)
+        for row in self._database.rows(statements.ASKED, (run,)):
+            rules.check_question(self._seal, rows.question(row[:-1]), row[-1])
+        await self.answers(run)
+
+    async def reseal(self, run: str) -> None:
+        self._expect(run)
+        if not self._take_lock(run):
+            raise rules.busy(run)
+        try:
+            with self._database.transaction() as connection:
+                sealed, number, _ = self._read_whole(connection, run)
+                archive.reseal(connection, sealed, number, self._asked(connection, run), self._seal)
+        finally:
+            self._locks.drop(run)
+
+    def _asked(self, connection: sqlite3.Connection, run: str) -> Sequence[tuple[Question, str | None]]:
+        """The questions that wait, or were answered a moment ago, each with its seal."""
+        found = connection.execute(statements.ASKED, (run,)).fetchall()
+        return [(rows.question(row[:-1]), row[-1]) for row in found]
 
     def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
         """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand.
@@ -267,12 +327,13 @@ class SqliteStore:
                 if asked and self._status(connection, run) is Status.CANCELLED:
                     return False
                 self._check_cancellable(connection, run)
-                now, held = self._now(), _owned(connection, run)
-                last_seq, _ = rows.marks(connection.execute(statements.MARKS, rows.places(held.number)).fetchall())
-                cancelled = Event("run_cancelled", run, now, last_seq + 1)
-                append(connection, held, rows.encode_batch(run, Batch(events=(cancelled,))), now)
-                connection.execute(statements.CANCEL, (now, run))
-                connection.execute(statements.WITHDRAW_OPEN, (run,))
+                sealed, number, epoch = self._read_whole(connection, run)
+                held = Held(run, epoch, number, sealed.tail())
+                cancelled = Event("run_cancelled", run, self._now(), sealed.marks()[0] + 1)
+                self._end(connection, held, sealed.state_as(Status.CANCELLED), [cancelled])
+                if not sealed.holds(self._seal):
+                    connection.execute(statements.SET_ANCHOR, (sealed.stored.anchor, sealed.stored.seal, run))
+                connection.execute(statements.CANCELLED, (run,))
                 return True
         finally:
             self._locks.drop(run)
@@ -311,9 +372,3 @@ class SqliteStore:
         if status is Status.RUNNING and not self._locks.alive(run.id):
             status = Status.INTERRUPTED
         return run if status is run.status else replace(run, status=status)
-
-
-def _owned(connection: sqlite3.Connection, run: str) -> Held:
-    number, epoch, place, *totals = connection.execute(statements.OWNED, (run,)).fetchone()
-    tail = Tail(rows.places(number)[0]) if place is None else Tail(place, *totals)
-    return Held(run, epoch, number, tail)

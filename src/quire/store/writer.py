@@ -15,8 +15,9 @@ from quire.engine.records import Written
 from quire.errors import Fenced, StoreError
 from quire.store import statements
 from quire.store.database import Database, explain
-from quire.store.rows import Encoded, Tail
+from quire.store.rows import Encoded, Tail, first_place
 from quire.store.rules import fenced
+from quire.trust.seal import Seal
 
 
 @dataclass(slots=True, eq=False)
@@ -41,8 +42,9 @@ class Write:
 
 
 class Writer:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
+        self._seal = seal
         self._pending: list[Write] = []
         self._writer_of_turn: asyncio.Task[object] | None = None
 
@@ -95,15 +97,16 @@ class Writer:
                 write.outcome = failure
 
     def _attempt(self, writes: Sequence[Write]) -> Exception | None:
-        if len(writes) == 1 and writes[0].rows.plain and not writes[0].park:
-            return self._attempt_alone(writes[0])
+        write = writes[0]
+        if len(writes) == 1 and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows):
+            return self._attempt_alone(write)
         return self._attempt_together(writes)
 
     def _attempt_together(self, writes: Sequence[Write]) -> Exception | None:
         tails = [(write.held, write.held.tail) for write in writes]
         try:
             with self._database.transaction() as connection:
-                outcomes = [perform(connection, write) for write in writes]
+                outcomes = [perform(connection, write, self._seal) for write in writes]
         except BaseException as error:
             for held, tail in reversed(tails):
                 held.tail = tail
@@ -118,9 +121,7 @@ class Writer:
         """The short way for a write that shares its commit with nobody and has nothing to learn: one statement is a
         transaction of its own, and nothing has to be looked up after the sync."""
         held = write.held
-        tail = held.tail.then(held.number, write.rows)
-        (cells,) = write.rows.journal
-        row = (tail.place, write.at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost, *cells)
+        tail, (row,) = held.tail.then(held.number, write.rows, write.at, self._seal)
         try:
             connection = self._database.connection()
             if not connection.execute(statements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
@@ -136,7 +137,7 @@ class Writer:
         return None
 
 
-def perform(connection: sqlite3.Connection, write: Write) -> Written | Fenced:
+def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> Written | Fenced:
     """Writes a batch inside the open transaction; has written nothing where it comes back with `Fenced`."""
     held, rows = write.held, write.rows
     learnt = learn(connection, held)
@@ -146,9 +147,7 @@ def perform(connection: sqlite3.Connection, write: Write) -> Written | Fenced:
         taken = {path for _, path in (*rows.consume, *rows.withdraw)}
         if any(path not in taken for (path,) in connection.execute(statements.ANSWERED, (held.run,)).fetchall()):
             return learnt
-    append(connection, held, rows, write.at)
-    if rows.status is not None:
-        connection.execute(statements.SET_STATUS, (*rows.status, write.at, held.run))
+    append(connection, held, rows, write.at, seal)
     if rows.blobs:
         connection.executemany(statements.PUT_BLOB, rows.blobs)
     if rows.letters:
@@ -166,13 +165,19 @@ def learn(connection: sqlite3.Connection, held: Held) -> Written | Fenced:
     return Written(bool(cancel), bool(waiting)) if epoch == held.epoch else fenced(held.run)
 
 
-def append(connection: sqlite3.Connection, held: Held, rows: Encoded, at: float) -> None:
-    if not rows.journal:
+def append(connection: sqlite3.Connection, held: Held, rows: Encoded, at: float, seal: Seal) -> None:
+    """The rows of a batch in the journal, its status, and the seal of the run where that has to move."""
+    anchors = held.tail.anchors(rows)
+    held.tail, journal = held.tail.then(held.number, rows, at, seal)
+    for row in journal:
+        connection.execute(statements.APPEND, row)
+    if not anchors:
         return
-    tail = held.tail = held.tail.then(held.number, rows)
-    totals = (at, tail.position, tail.input_tokens, tail.output_tokens, tail.cost)
-    for place, cells in enumerate(rows.journal, tail.place - len(rows.journal) + 1):
-        connection.execute(statements.APPEND, (place, *totals, *cells))
+    sealed = held.tail.sealed(seal, first_place(held.number))
+    if rows.status is None:
+        connection.execute(statements.SET_ANCHOR, (*sealed, held.run))
+    else:
+        connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, held.run))
 
 
 def _is_busy(failure: Exception | None) -> bool:

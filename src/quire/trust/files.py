@@ -44,24 +44,26 @@ def write_new(path: Path, text: str) -> None:
         raise CannotStart(f"{path} cannot be written: {error.strerror or error}") from None
 
 
-def read_private(path: Path) -> str:
-    """The text of a file with a secret; refuses one that others could have read or could change."""
+def read_private(path: Path, what: str = "private key", remedy: str = "") -> str:
+    """The text of a file with a secret; refuses one that others could have read or could change.
+
+    `remedy` is what to do about a key that others have read, where that is not to revoke it."""
     make_folder(path.parent)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        raise CannotStart(f"the private key {path} cannot be read: {error.strerror or error}") from None
+        raise CannotStart(f"the {what} {path} cannot be read: {error.strerror or error}") from None
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise Refused(f"the private key {path} is not a regular file")
+            raise Refused(f"the {what} {path} is not a regular file")
         if _POSIX and found.st_mode & 0o077:
             raise Refused(
-                f"others can read the private key {path}, so it is not used; if nobody has read it, close it with: "
-                f"chmod 600 {path}, else revoke it with: quire keys revoke {path.stem}"
+                f"others can read the {what} {path}, so it is not used; if nobody has read it, close it with: "
+                f"chmod 600 {path}, else {remedy or f'revoke it with: quire keys revoke {path.stem}'}"
             )
         if _POSIX and found.st_uid != os.geteuid():
-            raise Refused(f"the private key {path} belongs to another user, so it is not used")
+            raise Refused(f"the {what} {path} belongs to another user, so it is not used")
         return _text(path, file.read(MAX_KEY_BYTES + 1))
 
 

@@ -168,6 +168,12 @@ class MortalStore:
         self._process.point("after cancel")
         return cancelled
 
+    async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        await self._store.check_seal(run, whole=whole)
+
+    async def reseal(self, run: str) -> None:
+        await self._store.reseal(run)
+
     async def release(self, lease: Lease) -> None:
         # A dead process writes nothing; the kernel drops its lock when its store is closed.
         if not self._process.dead:

@@ -1,0 +1,179 @@
+"""Seals on stored runs: keyed hashes that only this user, or this cluster, can make.
+
+A store is a file in a workspace, or a database that others can write to. What a run may do and what it has recorded
+count only under a seal whose key is kept elsewhere:
+
+    QUIRE_SEAL_KEY           the key itself, for the workers and clients of a cluster
+    QUIRE_SEAL_KEY_FILE      a file with the key
+    USER/keys/seal.key       made on first use, readable by the user alone; it may name the system's keyring instead
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from quire.errors import CannotStart
+from quire.trust.files import make_folder, read_private, read_small
+
+VARIABLE = "QUIRE_SEAL_KEY"
+FILE_VARIABLE = "QUIRE_SEAL_KEY_FILE"
+MIN_KEY_LETTERS = 32
+
+_MAC_BYTES = 16
+_KEYRING = "keyring:"
+_RANDOM_KEY = "python3 -c 'import secrets; print(secrets.token_hex(32))'"
+
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+
+
+class Seal:
+    """Makes and checks seals. The key is read when the first seal is needed: looking at runs needs none."""
+
+    def __init__(self, load: Callable[[], str], exists: Callable[[], bool] = lambda: True) -> None:
+        """`exists` says whether there is a key already: nobody who only checks makes one."""
+        self._load = load
+        self.exists = exists
+
+    @classmethod
+    def of(cls, text: str) -> Seal:
+        return cls(lambda: text)
+
+    @cached_property
+    def _key(self) -> bytes:
+        return hashlib.blake2b(self._load().encode(), digest_size=32, person=b"quire seal key").digest()
+
+    @cached_property
+    def key_id(self) -> str:
+        """Tells keys apart in messages, without giving anything of the key away."""
+        return hashlib.blake2b(self._key, digest_size=4, person=b"quire seal id").hexdigest()
+
+    @cached_property
+    def _rows(self) -> hashlib.blake2b:
+        return hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, person=b"quire journal")
+
+    def row(self, content: bytes) -> str:
+        """The seal of one row of a journal. Every journaled step pays for this call."""
+        mac = self._rows.copy()
+        mac.update(content)
+        return mac.hexdigest()
+
+    def facts(self, kind: str, *facts: str | int | float | None) -> str:
+        """The seal of some facts, which stand for nothing else than what `kind` names."""
+        content = _encode([kind, *facts]).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, key=self._key, digest_size=_MAC_BYTES, person=b"quire facts").hexdigest()
+
+    def fits(self, seal: object, kind: str, *facts: str | int | float | None) -> bool:
+        return isinstance(seal, str) and same(seal, self.facts(kind, *facts))
+
+
+PUBLIC_SEAL = Seal.of("quire: a key that is not secret")
+"""For stores without a key of their own, as in tests: shows accidents, and keeps nobody from forging."""
+
+
+def same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def user_seal(user: Path, environ: Mapping[str, str] = os.environ) -> Seal:
+    """The seal of the user whose space is `user`, or of the cluster that the environment names."""
+    named = [name for name in (VARIABLE, FILE_VARIABLE) if environ.get(name, "").strip()]
+    return Seal(lambda: seal_key(user, environ), lambda: bool(named) or key_file(user).exists())
+
+
+def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """The text of the key; makes one where there is none. Raises `CannotStart` and `Refused`."""
+    if given := environ.get(VARIABLE, "").strip():
+        return _long_enough(given, VARIABLE)
+    if named := environ.get(FILE_VARIABLE, "").strip():
+        return _long_enough(read_small(Path(named)).strip(), named)
+    file = key_file(user)
+    if not file.exists():
+        _make(file, secrets.token_hex(32))
+    text = read_private(file, "seal key", f"move it away, and seal your runs anew: mv {file} {file}.old").strip()
+    if text.startswith(_KEYRING):
+        from quire.trust.keyring import get
+
+        return _long_enough(get(text.removeprefix(_KEYRING)), "the seal key in the keyring")
+    return _long_enough(text, str(file))
+
+
+def key_place(user: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """Where the key comes from, in words."""
+    for variable in (VARIABLE, FILE_VARIABLE):
+        if environ.get(variable, "").strip():
+            return f"the variable {variable}"
+    file = key_file(user)
+    if file.exists() and read_private(file, "seal key", "").startswith(_KEYRING):
+        return "the keyring of the system"
+    return str(file)
+
+
+def move_key(user: Path, *, keyring: bool) -> None:
+    """Takes the key of the user's space into the system's keyring, or back into its file."""
+    from quire.trust.keyring import put
+
+    text, file = seal_key(user, {}), key_file(user)
+    name = f"seal-{Seal.of(text).key_id}"
+    if keyring:
+        put(name, text)
+    _replace(file, f"{_KEYRING}{name}" if keyring else text)
+
+
+def key_file(user: Path) -> Path:
+    return user / "keys" / "seal.key"
+
+
+def _long_enough(text: str, where: str) -> str:
+    if len(text) < MIN_KEY_LETTERS:
+        raise CannotStart(
+            f"the seal key of {where} is too short: it needs {MIN_KEY_LETTERS} letters at least, as from {_RANDOM_KEY}"
+        )
+    return text
+
+
+def _make(file: Path, text: str) -> None:
+    """Writes the key where none is. Of two processes that do so at once, both then read the same one."""
+    try:
+        make_folder(file.parent)
+        beside = _beside(file, text)
+        try:
+            os.link(beside, file)
+        finally:
+            beside.unlink()
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise CannotStart(
+            f"the key that seals runs cannot be written to {file}: {error.strerror or error}; name a folder of yours "
+            f"with QUIRE_HOME, or give a key with {VARIABLE}"
+        ) from None
+
+
+def _replace(file: Path, text: str) -> None:
+    try:
+        _beside(file, text).replace(file)
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
+
+
+def _beside(file: Path, text: str) -> Path:
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(f"{text}\n")
+            out.flush()
+            os.fsync(out.fileno())
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+    return beside

@@ -1,0 +1,317 @@
+"""A journal that came with a clone is data: what it says its user has granted counts for nothing.
+
+Each test is the attack, on real files: an attacker runs a document with grants of theirs, or writes into the database
+by hand, and the victim goes on with the run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import select
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quire.cli import main
+
+PAGE = """# Deploy
+
+## STEP 1: Approve
+
+@elicit(confirm, "Deploy?")
+
+## STEP 2: Go
+
+@tool(quire, shell, {"command": "touch owned"})
+"""
+REFUSED = 6
+
+
+@dataclass(frozen=True)
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a space of their own, in a folder."""
+
+    home: Path
+    folder: Path
+
+    def quire(self, *arguments: str) -> Done:
+        """Says it as the command line does, with nobody at a terminal."""
+        out, err, stdin = io.StringIO(), io.StringIO(), sys.stdin
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            patch.chdir(self.folder)
+            patch.setattr("sys.stdin", io.StringIO())
+            patch.setattr("os.environ", self.environ())
+            status = main(list(arguments))
+        assert sys.stdin is stdin
+        return Done(status, out.getvalue(), err.getvalue())
+
+    def process(self, *arguments: str) -> Done:
+        """The same in a process of its own."""
+        done = subprocess.run(
+            [sys.executable, "-m", "quire", *arguments],
+            cwd=self.folder,
+            env=self.environ(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("QUIRE_")}
+        return {**kept, "QUIRE_HOME": str(self.home), "COLUMNS": "200"}
+
+    @property
+    def owned(self) -> bool:
+        return (self.folder / "owned").exists()
+
+    def write(self, sql: str) -> None:
+        connection = sqlite3.connect(self.folder / ".quire" / "quire.db")
+        assert connection.execute(sql).rowcount > 0, sql
+        connection.commit()
+        connection.close()
+
+
+def person(base: Path, name: str) -> Person:
+    folder = base / name / "work"
+    folder.mkdir(parents=True)
+    (folder / "quire.toml").write_text("")
+    (folder / "deploy.md").write_text(PAGE)
+    return Person(base / name / "home", folder)
+
+
+@pytest.fixture
+def shipped(tmp_path: Path) -> tuple[Person, str]:
+    """The victim, in a clone that has the attacker's store with a run that waits for an answer."""
+    attacker = person(tmp_path, "attacker")
+    asked = attacker.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--out", "stolen.txt", "--json")
+    assert asked.returncode == 4, asked.stderr
+    victim = person(tmp_path, "victim")
+    shutil.copytree(attacker.folder / ".quire", victim.folder / ".quire")
+    return victim, str(json.loads(asked.stdout.splitlines()[-1])["run"])
+
+
+def test_the_attack_works_for_whom_the_run_belongs_to(tmp_path: Path) -> None:
+    """Else the tests below would prove nothing."""
+    owner = person(tmp_path, "owner")
+    assert owner.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
+    done = owner.process("answer", "last", "yes", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert owner.owned
+
+
+@pytest.mark.parametrize("verb", [["answer", "last", "yes"], ["answer", "last", "yes", "--detach"], ["resume", "last"]])
+def test_a_shipped_run_does_not_go_on(shipped: tuple[Person, str], verb: list[str]) -> None:
+    victim, run = shipped
+    done = victim.process(*verb)
+    assert done.returncode == REFUSED, done.stderr
+    assert f"run {run} is not driven: it was not started by you" in done.stderr
+    assert f"quire fork {run}" in done.stderr
+    assert not victim.owned and not (victim.folder / "stolen.txt").exists()
+
+
+def test_a_shipped_run_is_not_taken_for_one_of_mine(shipped: tuple[Person, str]) -> None:
+    victim, run = shipped
+    assert victim.quire("keys", "seal").returncode == 0
+    done = victim.quire("answer", run, "yes")
+    assert done.returncode == REFUSED and "sealed with another key than yours" in done.stderr
+    assert not victim.owned
+
+
+@pytest.mark.parametrize("seal", ["NULL", "''", "'0.1.0'", "'ffffffff:00'"])
+def test_no_word_in_place_of_a_seal_helps(shipped: tuple[Person, str], seal: str) -> None:
+    victim, _ = shipped
+    victim.write(f"UPDATE pins SET seal = {seal}")
+    victim.write(f"UPDATE questions SET seal = {seal}, state = 'answered', answer = 'yes'")
+    done = victim.quire("resume", "last")
+    assert done.returncode == REFUSED, done.stderr
+    assert not victim.owned
+
+
+def test_a_shipped_run_is_looked_at_and_exported(shipped: tuple[Person, str]) -> None:
+    victim, run = shipped
+    looked = victim.quire("runs", run)
+    assert looked.returncode == 0 and "Approve" in looked.stdout + looked.stderr
+    assert "is not driven" in looked.stderr and "quire answer" not in looked.stderr
+    assert json.loads(victim.quire("runs", run, "--json").stdout)["sealed"] is False
+    assert "1 of 1 are not sealed by you" in victim.quire("doctor").stdout
+    assert not (victim.home / "keys").exists(), "who only looks makes no key"
+    assert victim.quire("inbox").returncode == 0
+    assert victim.quire("runs", "export", run, "-o", "run.jsonl").returncode == 0
+    found = victim.quire("runs", "verify", run)
+    assert found.returncode == 1 and "it was not started by you" in found.stderr
+    assert json.loads(victim.quire("runs", "verify", run, "--json").stdout)["ok"] is False
+    assert victim.quire("runs", "verify", "run.jsonl").returncode == 0
+
+
+def test_a_fork_of_a_shipped_run_has_none_of_its_grants(shipped: tuple[Person, str]) -> None:
+    victim, run = shipped
+    victim.quire("fork", run, "--from", "1", "--quiet")
+    done = victim.quire("answer", "last", "yes")
+    assert done.returncode != 0 and "permission denied" in done.stderr, done.stderr
+    assert not victim.owned and not (victim.folder / "stolen.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE pins SET value = json_set(value, '$.allow', json('[\"shell=unsandboxed\"]'))",
+        "UPDATE pins SET value = json_set(value, '$.out', '/tmp/quire-stolen.txt')",
+        "UPDATE pins SET value = json_set(value, '$.answers', json('{\"1\": \"yes\"}'))",
+        "UPDATE pins SET value = json_set(value, '$.unattended', json('true'))",
+        "UPDATE pins SET value = json_set(value, '$.keys', json('[]'), '$.grants', json('[\"rye.*\"]'))",
+        "UPDATE blobs SET body = replace(body, 'touch owned', 'touch owned; true')",
+    ],
+)
+def test_a_run_of_mine_whose_authority_was_widened_does_not_go_on(tmp_path: Path, change: str) -> None:
+    mine = person(tmp_path, "me")
+    assert mine.quire("run", "deploy.md", "--json", "--allow", "shell").returncode == 4
+    assert mine.quire("runs", "verify", "last").returncode == 0
+    mine.write(change)
+    done = mine.quire("answer", "last", "yes")
+    assert done.returncode != 0 and ("is not driven" in done.stderr or "it was changed" in done.stderr), done.stderr
+    assert not mine.owned and not Path("/tmp/quire-stolen.txt").exists()
+    assert mine.quire("runs", "verify", "last").returncode == 1
+
+
+def in_terminal(me: Person, *arguments: str, answer: str) -> tuple[int, str]:
+    """Runs a command on a terminal of its own, types an answer when it asks, and gives back what was to be seen."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(me.folder)
+        os.execve(sys.executable, [sys.executable, "-m", "quire", *arguments], me.environ())
+    seen, typed = b"", False
+    while True:
+        ready, _, _ = select.select([terminal], [], [], 60)
+        try:
+            piece = os.read(terminal, 65_536) if ready else b""
+        except OSError:
+            piece = b""
+        if not piece:
+            break
+        seen += piece
+        if not typed and b"[no]: " in seen:
+            os.write(terminal, answer.encode() + b"\n")
+            typed = True
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), seen.decode("utf-8", "replace")
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Person:
+    """A person with a store of Quire 0.1.0: its tables had no seals."""
+    me = person(tmp_path, "me")
+    assert me.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
+    connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
+    for table, columns in {
+        "runs": ("anchor", "seal"),
+        "pins": ("seal",),
+        "journal": ("seal",),
+        "questions": ("seal", "answer_seal"),
+        "letters": ("seal",),
+    }.items():
+        for column in columns:
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("PRAGMA user_version = 3")
+    connection.commit()
+    connection.close()
+    return me
+
+
+def test_a_store_of_0_1_0_is_sealed_by_the_word_of_its_user(old: Person) -> None:
+    status, seen = in_terminal(old, "answer", "last", "yes", answer="yes")
+    assert "may use shell=unsandboxed" in seen and "Is this run yours?" in seen
+    assert status == 0, seen
+    assert old.owned
+    assert old.quire("runs", "verify", "last").returncode == 0
+
+
+def test_a_store_of_0_1_0_stays_closed_without_that_word(old: Person) -> None:
+    status, seen = in_terminal(old, "answer", "last", "yes", answer="no")
+    assert status == REFUSED, seen
+    unattended = old.quire("answer", "last", "yes")
+    assert unattended.returncode == REFUSED and "quire runs seal" in unattended.stderr
+    assert old.quire("runs", "seal", "--all").returncode == REFUSED
+    assert not old.owned
+
+
+def test_a_store_of_0_1_0_is_sealed_unattended_by_a_command(old: Person) -> None:
+    sealed = old.quire("runs", "seal", "--all", "--yes", "--json")
+    assert sealed.returncode == 0 and len(json.loads(sealed.stdout)["sealed"]) == 1
+    assert old.quire("answer", "last", "yes", "--quiet").returncode == 0
+    assert old.owned
+    assert json.loads(old.quire("runs", "seal", "--all", "--yes", "--json").stdout)["sealed"] == []
+
+
+HOSTILE: dict[str, Callable[[sqlite3.Connection], object]] = {
+    "a recursive view": lambda database: database.executescript(
+        "ALTER TABLE runs RENAME TO gone; CREATE VIEW runs AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+        "FROM x) SELECT n, n AS id, n AS title FROM x;"
+    ),
+    "a trigger": lambda database: database.executescript(
+        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN UPDATE pins SET value = 'x'; END;"
+    ),
+    "a computed column": lambda database: database.executescript(
+        "ALTER TABLE letters ADD COLUMN bomb AS (hex(zeroblob(500000000)));"
+    ),
+    "an index that computes": lambda database: database.executescript(
+        "DROP INDEX runs_by_age; CREATE INDEX runs_by_age ON runs (length(hex(zeroblob(1000000))));"
+    ),
+}
+
+
+@pytest.mark.parametrize("bomb", HOSTILE)
+def test_a_database_with_programs_in_it_is_not_opened(tmp_path: Path, bomb: str) -> None:
+    me = person(tmp_path, "me")
+    assert me.quire("run", "deploy.md", "--quiet", "--allow", "shell").returncode == 4
+    connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
+    HOSTILE[bomb](connection)
+    connection.commit()
+    connection.close()
+    for verb in (["runs"], ["inbox"], ["answer", "last", "yes"]):
+        done = me.quire(*verb)
+        assert done.returncode == 2 and "no Quire has made" in done.stderr, done.stderr
+        assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE runs SET status = 'nothing'",
+        "UPDATE runs SET created_at = 'never'",
+        "UPDATE pins SET value = '['",
+        "UPDATE pins SET value = '[1]'",
+        "UPDATE pins SET value = x'00ff'",
+        "UPDATE journal SET events = '[[1]]'",
+        "UPDATE journal SET events = 7",
+        "UPDATE runs SET ended_by = '{'",
+        "UPDATE questions SET options = '7'",
+    ],
+)
+def test_a_row_of_any_shape_is_a_clear_error(tmp_path: Path, change: str) -> None:
+    me = person(tmp_path, "me")
+    assert me.quire("run", "deploy.md", "--quiet", "--allow", "shell").returncode == 4
+    me.write(change)
+    for verb in (["runs"], ["runs", "last"], ["answer", "last", "yes"]):
+        done = me.quire(*verb)
+        assert "Traceback" not in done.stderr, done.stderr
+    assert done.returncode != 0 and not me.owned
