@@ -21,7 +21,8 @@ from quire.errors import BadConfiguration, Denied, ToolFailed
 from quire.tools.builtin.addresses import Hosts, is_public, look_up
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.places import Place, Places
-from quire.tools.builtin.protected import Protection, fold
+from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.protected_names import fold
 from quire.tools.gate import open_gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings

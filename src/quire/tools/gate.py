@@ -11,6 +11,7 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire import values
@@ -299,8 +300,10 @@ def open_gate(
 
 
 def _documents(settings: Settings) -> list[str]:
-    """Where documents live besides the usual folders: what is written there runs later."""
+    """Where documents live besides the usual folders: what is written there runs later.
+
+    An entry by its name and by its real place: a command could exchange a link."""
     folder = settings.workspace.folder.resolve()
-    entries = (folder / entry.path for entry in settings.pipelines.values())
-    places = [place.resolve() for place in (*settings.prompt_folders, *settings.knowledge_folders, *entries)]
-    return [place.relative_to(folder).as_posix() for place in places if folder in place.parents]
+    named = [Path(os.path.normpath(folder / entry.path)) for entry in settings.pipelines.values()]
+    real = [place.resolve() for place in (*settings.prompt_folders, *settings.knowledge_folders, *named)]
+    return [place.relative_to(folder).as_posix() for place in (*named, *real) if folder in place.parents]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class BuiltInConnection:
-    """`private` are folders that no tool sees, `asking` those that tools write only by an explicit grant."""
+    """`private` are folders that no tool sees, `asking` places that tools write only by an explicit grant, `closed`
+    files and folders that confirmed servers and tool modules load."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class BuiltInConnection:
         *,
         private: Sequence[Path] = (),
         asking: Sequence[str] = (),
+        closed: Sequence[str] = (),
     ) -> None:
         self._folder = folder
         self._grants = grants
@@ -42,6 +45,8 @@ class BuiltInConnection:
         self._environ = environ
         self._private = tuple(private)
         self._asking = frozenset(asking)
+        self._closed = frozenset(closed)
+        self._resolving = threading.Lock()
 
     def tool_id(self, tool: str) -> str:
         return canonical(tool)
@@ -57,18 +62,18 @@ class BuiltInConnection:
             return await self._run(arguments)
         if tool.name == "http__get":
             return await self._fetch(arguments)
-        work: Mapping[str, Callable[[Mapping[str, Value]], Value]] = {
-            "file__read": self._files.read,
-            "file__write": self._files.write,
-            "file__edit": self._files.edit,
-            "file__edit_lines": self._files.edit_lines,
-            "file__list": self._finder.list,
-            "file__glob": self._finder.glob,
-            "file__grep": self._finder.grep,
+        work: Mapping[str, Callable[[], Callable[[Mapping[str, Value]], Value]]] = {
+            "file__read": lambda: self._reading.read,
+            "file__write": lambda: self._writing().write,
+            "file__edit": lambda: self._writing().edit,
+            "file__edit_lines": lambda: self._writing().edit_lines,
+            "file__list": lambda: self._finder.list,
+            "file__glob": lambda: self._finder.glob,
+            "file__grep": lambda: self._finder.grep,
         }
         if tool.name not in work:
             raise ToolFailed(f"{tool.name} is a question to a person; only an agent can ask it", kind="ask")
-        return await in_thread(lambda: work[tool.name](arguments))
+        return await in_thread(lambda: work[tool.name]()(arguments))
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("the built-in tools have no prompts")
@@ -106,7 +111,7 @@ class BuiltInConnection:
         def signs(directive: str) -> bool:
             return self._grants.allows("sign", "directive", directive)
 
-        return Protection(self._reach.folders, self._asking, signs, self._grants.place)
+        return Protection(self._reach.folders, self._asking, signs, self._grants.place, self._closed)
 
     @cached_property
     def _places(self) -> Places:
@@ -115,10 +120,24 @@ class BuiltInConnection:
         return Places(self._folder, self._private)
 
     @cached_property
-    def _files(self) -> Files:
+    def _reading(self) -> Files:
         from quire.tools.builtin.files import Files
 
         return Files(self._places, self._protection)
+
+    def _writing(self) -> Files:
+        """The files with all that protected names lead to: found by a look through the workspace, at the first write.
+
+        Steps side by side share one, because it holds the lock of all writers."""
+        with self._resolving:
+            return self._files
+
+    @cached_property
+    def _files(self) -> Files:
+        from quire.tools.builtin.files import Files
+        from quire.tools.builtin.survey import Survey
+
+        return Files(self._places, Survey.of(self._places.root, self._protection).protection)
 
     @cached_property
     def _finder(self) -> Finder:

@@ -15,7 +15,8 @@ from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.files import MAX_FILE
 from quire.tools.builtin.patterns import MAX_PATTERN, Pattern, States
 from quire.tools.builtin.places import Place, Places, open_file, require_regular
-from quire.tools.builtin.protected import KEPT_OUT, fold
+from quire.tools.builtin.protected import KEPT_OUT
+from quire.tools.builtin.protected_names import fold
 from quire.values import Value
 
 MAX_FOUND = 10_000

@@ -1,113 +1,112 @@
-"""What no tool may write: else a document could grant itself things by changing the files that grant them.
+"""Rules about which places tools may write: else a document could grant itself things by changing the files that grant
+them.
 
-Some places are closed for good, some open by an explicit grant. Names are compared after folding case, width and
-invisible letters, because some file systems do the same when they look a name up.
+Some places are closed for good, some are opened by an explicit grant. `protected_names` lists the names; `survey` finds
+the places of a workspace that only a look at its files tells.
 """
 
 from __future__ import annotations
 
-import os
-import secrets
-import stat
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from quire.errors import Denied
-
-CLOSED = frozenset({"quire.toml", "pyproject.toml", ".mcp.json", ".quire", ".git", "git~1", ".venv"})
-"""Closed for good, at any depth, with all that is in them."""
+from quire.tools.builtin.protected_names import AI, DOCUMENT_FOLDERS, RULES, fold, is_asking_name, is_closed_name
 
 KEPT_OUT = frozenset({".quire", ".git", ".venv"})
 """Folders that a search does not look into unless it names them."""
 
-_RULES = ("config", "keys", "trust")
-"""In `.ai`, where risk tables and trusted keys live; closed like the others."""
-
-_ASKING = ("prompts", "pipelines")
-
-
-def fold(name: str) -> str:
-    """A name as the most forgiving file system sees it."""
-    if not name.isascii():
-        name = unicodedata.normalize("NFKC", name)
-        name = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    return name.casefold().rstrip(" .")
+_IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
 
 
 @dataclass(frozen=True, slots=True)
 class Protection:
-    """`granted` are folders that the user opened, `asking` those that need it besides the usual ones.
-
-    `signs` says whether the run may sign the directive of an id: whoever may sign it may also write it. `declared` is
-    where the permissions of the directive that writes stand; empty where no directive does.
-    """
+    """Paths are relative to the workspace, with `/`."""
 
     granted: frozenset[str] = frozenset()
+    """Places that the user opened; `.` stands for all that a grant can open."""
     asking: frozenset[str] = frozenset()
+    """Places that need a grant besides those of the list."""
     signs: Callable[[str], bool] = lambda directive: False
+    """Whether the run may sign the directive of an id: a run that may sign it may also write it."""
     declared: str = ""
+    """Where the permissions of the directive that writes stand; empty where no directive does."""
+    closed: frozenset[str] = frozenset()
+    """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, also new
+    ones: Python looks there for whatever these import."""
+    led_to: Mapping[str, str] = field(default_factory=dict)
+    """Closed places by the protected name that leads to them."""
 
     def require(self, parts: Sequence[str]) -> None:
-        """Raises `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
+        """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
+        path = "/".join(parts)
         if self.is_closed(parts):
-            raise Denied(f"permission denied: {'/'.join(parts)} is protected; no tool may write it")
-        folder = self._asking(parts)
-        if folder and not self._may_sign(parts):
-            raise Denied(
-                f"permission denied: writing {'/'.join(parts)} needs a grant for the folder {folder}; "
-                + self._advice(parts, folder)
-            )
+            via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
+            reason = f" ({via} leads to it)" if via else self._loaded_reason(parts)
+            raise Denied(f"permission denied: {path} is protected{reason}; no tool may write it")
+        place = self._asking(parts)
+        if place and not self._may_sign(parts):
+            what = place if place == path else f"the folder {place}"
+            raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]
-        if any(part in CLOSED for part in folded):
+        return any(self._closes(folded[: end + 1]) for end in range(len(folded))) or "" in self.led_to
+
+    def covers(self, folded: Sequence[str]) -> bool:
+        """Whether a place may not be written, given that this is not so for the folders above it."""
+        return self._closes(folded) or (self._asks(folded) and not self.is_granted(folded))
+
+    def is_granted(self, folded: Sequence[str]) -> bool:
+        return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
+
+    def grant_for(self, path: str) -> str:
+        """The grant that opens a protected place; empty where there is none."""
+        parts = path.split("/")
+        place = "" if self.is_closed(parts) else self._asking(parts)
+        return f"--allow file__write={place}" if place else ""
+
+    def _closes(self, folded: Sequence[str]) -> bool:
+        """Whether a place is the outermost that is closed."""
+        if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
             return True
-        return any(above == ".ai" and part in _RULES for above, part in pairwise(folded))
+        if not self.closed and not self.led_to:
+            return False
+        path = "/".join(folded)
+        return path in _folded(self.closed) or path in _folded(frozenset(self.led_to)) or self._is_beside(folded)
 
-    def read_only(self, root: Path) -> Iterator[Path]:
-        """The outermost paths under a folder that may not be written and are there now. Links are not followed."""
-        pending: list[tuple[str, ...]] = [()]
-        while pending:
-            parts = pending.pop()
-            for entry in _entries(root.joinpath(*parts)):
-                below = (*parts, entry.name)
-                if self._may_not_write(below):
-                    yield root.joinpath(*below)
-                elif entry.is_dir(follow_symlinks=False):
-                    pending.append(below)
+    def _is_beside(self, folded: Sequence[str]) -> bool:
+        folders, name = _folders(self.closed), folded[-1]
+        if "/".join(folded[:-1]) in folders:
+            return name == "__pycache__" or name.endswith(_IMPORTED)
+        # A new package would be found before a module of the same name.
+        return len(folded) > 1 and name.startswith("__init__.") and "/".join(folded[:-2]) in folders
 
-    def at_the_top(self, root: Path) -> dict[str, tuple[object, ...]]:
-        """What is protected right in a folder, each with what tells it from another thing of the same name.
+    def _loaded_reason(self, parts: Sequence[str]) -> str:
+        folded = [fold(part) for part in parts]
+        if any(one in _folded(self.closed) for one in _prefixes(folded)):
+            return " (a confirmed server or tool module loads it)"
+        if any(self._is_beside(folded[: end + 1]) for end in range(len(folded))):
+            return " (a confirmed server or tool module loads files of its folder)"
+        return ""
 
-        Also what is right in an `.ai` folder that was opened: its rules are closed all the same."""
-        found: dict[str, tuple[object, ...]] = {}
-        for entry in _entries(root):
-            if self._may_not_write((entry.name,)):
-                found[entry.name] = _identity(entry)
-            elif fold(entry.name) == ".ai" and entry.is_dir(follow_symlinks=False):
-                inner = [one for one in _entries(Path(entry.path)) if self._may_not_write((entry.name, one.name))]
-                found |= {f"{entry.name}/{one.name}": _identity(one) for one in inner}
-        return found
-
-    def _may_not_write(self, parts: Sequence[str]) -> bool:
-        return self.is_closed(parts) or bool(self._asking(parts))
+    def _asks(self, folded: Sequence[str]) -> bool:
+        if is_asking_name(folded[-1]) or (len(folded) == 1 and folded[0] in DOCUMENT_FOLDERS):
+            return True
+        return bool(self.asking) and "/".join(folded) in _folded(self.asking)
 
     def _asking(self, parts: Sequence[str]) -> str:
-        """The folder that has to be opened first, or nothing."""
+        """The place that has to be opened first, or nothing."""
         folded = [fold(part) for part in parts]
-        found = ""
-        if folded and folded[0] in _ASKING:
-            found = folded[0]
-        elif ".ai" in folded:
-            found = "/".join(parts[: folded.index(".ai") + 1])
-        else:
-            path = "/".join(folded)
-            found = next((one for one in self.asking if _within(path, one)), "")
-        path = "/".join(folded)
-        return "" if found and any(_within(path, one) for one in self.granted) else found
+        if self.is_granted(folded):
+            return ""
+        if "" in self.asking:
+            return "."
+        end = next((end for end in range(1, len(folded) + 1) if self._asks(folded[:end])), 0)
+        if end == 1 and folded[0] in DOCUMENT_FOLDERS:
+            return folded[0]
+        return "/".join(parts[:end])
 
     def _advice(self, parts: Sequence[str], folder: str) -> str:
         grant = f"--allow file__write={folder}"
@@ -139,34 +138,17 @@ def _directive(parts: Sequence[str]) -> str:
     return "/".join(parts[2:])[: -len(".md")]
 
 
-def _within(path: str, folder: str) -> bool:
-    folder = "/".join(fold(part) for part in folder.split("/"))
-    return path == folder or path.startswith(folder + "/")
+def _prefixes(parts: Sequence[str]) -> Iterator[str]:
+    """The path and all folders above it, the outermost first."""
+    return ("/".join(parts[: end + 1]) for end in range(len(parts)))
 
 
-def put_aside(root: Path, names: Iterable[str]) -> list[str]:
-    """Renames what was made where nothing may be made. Not deleted: somebody else may have made it."""
-    moved = []
-    for name in names:
-        aside = f"{name}.refused-{secrets.token_hex(4)}"
-        try:
-            root.joinpath(name).rename(root / aside)
-        except OSError:
-            continue
-        moved.append(aside)
-    return moved
+@functools.lru_cache(maxsize=64)
+def _folded(paths: frozenset[str]) -> frozenset[str]:
+    return frozenset("/".join(filter(None, (fold(part) for part in path.split("/")))) for path in paths)
 
 
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            return list(entries)
-    except OSError:
-        # Gone, or not ours to read: then nothing that we start can write into it either.
-        return []
-
-
-def _identity(entry: os.DirEntry[str]) -> tuple[object, ...]:
-    found = entry.stat(follow_symlinks=False)
-    target = str(Path(entry.path).readlink()) if stat.S_ISLNK(found.st_mode) else ""
-    return found.st_dev, found.st_ino, stat.S_IFMT(found.st_mode), target
+@functools.lru_cache(maxsize=64)
+def _folders(paths: frozenset[str]) -> frozenset[str]:
+    """The folders that hold these places; empty for the workspace itself."""
+    return frozenset(path.rpartition("/")[0] for path in _folded(paths))

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection, put_aside
+from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.survey import Survey, put_aside
 from quire.tools.sandbox import Watch, sandboxed, scrubbed
 from quire.tools.threads import in_thread
 from quire.values import InvalidValue, Value, decode, encode
@@ -23,6 +24,7 @@ MAX_OUTPUT = 1_000_000
 SECONDS = 60.0
 _TAIL = 2000
 _GRACE = 1.0
+_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +49,26 @@ class Shell:
         if not self.sandbox:
             return await self._output(line, given, seconds)
         root = self.workspace.resolve()
-        before = self.protection.at_the_top(root)
-        command = await in_thread(lambda: self._sandboxed(line, root))
+        before = await in_thread(lambda: Survey.of(root, self.protection))
+        command = await in_thread(lambda: self._sandboxed(line, before))
         try:
             with Watch() as watch:
                 value = await self._output(watch.told(command), given, seconds, watch)
         except BaseException:
-            self._put_aside(root, before)
+            put_aside(root, before.changes())
             raise
-        if moved := self._put_aside(root, before):
-            raise Denied(
-                f"permission denied: the command made what no tool may make; it was put aside as {', '.join(moved)}"
-            )
+        if changes := await in_thread(before.changes):
+            raise _refused(before.protection, changes, put_aside(root, changes))
         return value
 
-    def _sandboxed(self, line: Sequence[str], root: Path) -> list[str]:
+    def _sandboxed(self, line: Sequence[str], before: Survey) -> list[str]:
         return sandboxed(
             line,
-            root,
-            read_only=sorted(self.protection.read_only(root)),
+            before.root,
+            read_only=before.read_only(),
             hidden=[folder for folder in self.private if folder.is_dir()],
             network=self.network,
         )
-
-    def _put_aside(self, root: Path, before: Mapping[str, object]) -> list[str]:
-        """What was there is bound read-only; what was not can only be found afterwards, right in the workspace."""
-        now = self.protection.at_the_top(root)
-        return put_aside(root, (name for name, what in now.items() if before.get(name) != what))
 
     async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> Value:
         import asyncio
@@ -110,6 +105,15 @@ class Shell:
         if process.returncode:
             raise ToolFailed(_ended(process.returncode, errors or output[-_TAIL:]), kind="exit")
         return _value(output)
+
+
+def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
+    """The places are bound read-only where they exist; new ones can only be found afterwards."""
+    shown = [ascii(path)[1:-1] for path in moved[:_SHOWN]]
+    listed = ", ".join([*shown, *(["…"] if len(moved) > _SHOWN else [])]) or "(it cannot be renamed)"
+    grants = list(dict.fromkeys(filter(None, map(protection.grant_for, changes[:_SHOWN]))))
+    advice = f"; {' '.join(grants)} opens the place" if grants else ""
+    return Denied(f"permission denied: the command made what no tool may make; it was put aside as {listed}{advice}")
 
 
 def _line(command: Value) -> list[str]:

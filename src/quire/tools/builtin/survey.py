@@ -1,0 +1,244 @@
+"""Find every protected place of a workspace, and compare two looks at it.
+
+Some places are protected because others lead to them: the target of a protected name that is a link, the repository
+behind a `.git` file, a virtual environment. They are found on the first look and kept for the second one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from quire.errors import Denied
+from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.protected_names import VENV_MARK, fold
+
+MAX_ENTRIES = 1_000_000
+_SMALL = 65_536
+
+Identity = tuple[object, ...]
+
+_GITDIR = re.compile(rb"^gitdir:[ \t]*(.+?)\s*$", re.MULTILINE)
+_NAMED_BY_GIT = re.compile(rb"^\s*(?:hookspath|path)\s*=\s*\"?([^\"\r\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE)
+_PIPELINE = re.compile(rb"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
+_YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """The outermost protected places under `root`, each with what tells it from another thing of the same name."""
+
+    root: Path
+    protection: Protection
+    places: Mapping[str, Identity]
+
+    @classmethod
+    def of(cls, root: Path, protection: Protection) -> Survey:
+        """Look through a workspace for the first time. Raises `Denied` for one that is too large to look through."""
+        walk = _Walk(root, protection, learn=True)
+        places = dict(walk.places())
+        learnt = walk.protection
+        asked = (path for path in learnt.asking if not learnt.is_granted([fold(part) for part in path.split("/")]))
+        for path in (*learnt.led_to, *asked):
+            if not _is_below(path, places) and (found := _identity(root / path)) is not None:
+                places[path] = found
+        shared = _shared(root, places)
+        if shared:
+            others = _other_names(root, shared, places)
+            learnt = replace(learnt, led_to={**others, **learnt.led_to})
+            places |= {path: found for path in others if (found := _identity(root / path)) is not None}
+        return cls(root, learnt, places)
+
+    def read_only(self) -> list[Path]:
+        """Places to bind read-only. A link is part of its folder; the place that it leads to is here by its own name."""
+        return sorted(self.root / path for path, what in self.places.items() if not stat.S_ISLNK(_type(what)))
+
+    def changes(self) -> list[str]:
+        """Places that were made or exchanged since. One that only moved along with a folder above it is still itself."""
+        known = set(self.places.values())
+        now = _Walk(self.root, self.protection, learn=False).places()
+        return [
+            path
+            for path, what in now
+            if self.places.get(path) != what and (path in self.places or what not in known or _type(what) == 0)
+        ]
+
+
+@dataclass(slots=True)
+class _Walk:
+    """`learn` says whether places that others lead to are added to `protection`."""
+
+    root: Path
+    protection: Protection
+    learn: bool
+    _seen: int = 0
+    _pending: deque[tuple[str, ...]] = field(default_factory=lambda: deque([()]))
+
+    def places(self) -> Iterator[tuple[str, Identity]]:
+        if "" in self.protection.led_to or "" in self.protection.asking:
+            return  # The whole workspace is read-only.
+        while self._pending:
+            parts = self._pending.popleft()
+            folder = self.root.joinpath(*parts)
+            try:
+                with os.scandir(folder) as found:
+                    entries = list(found)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                # Our own commands could open it again, so it is not passed by.
+                yield "/".join(parts), (*_status(folder), 0)
+                continue
+            self._count(len(entries))
+            if self.learn and parts and any(entry.name == VENV_MARK for entry in entries):
+                self._learn("/".join(parts), "/".join(parts))
+                if not self.protection.is_granted([fold(part) for part in parts]):
+                    continue
+            yield from self._in(parts, entries)
+
+    def _in(self, parts: tuple[str, ...], entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, Identity]]:
+        folded = [fold(part) for part in parts]
+        for entry in entries:
+            below = (*parts, entry.name)
+            if self.protection.covers([*folded, fold(entry.name)]):
+                path = "/".join(below)
+                identity = _identity(self.root / path)
+                if identity is not None:
+                    if self.learn:
+                        self._follow(path, identity)
+                    yield path, identity
+            elif entry.is_dir(follow_symlinks=False):
+                self._pending.append(below)
+            elif self.learn and not parts and fold(entry.name).endswith(_YAML) and _is_pipeline(entry):
+                self._learn(entry.name, entry.name)
+
+    def _count(self, entries: int) -> None:
+        self._seen += entries
+        if self._seen > MAX_ENTRIES:
+            raise Denied(
+                f"permission denied: the workspace has more than {MAX_ENTRIES:,} entries, too many to keep watch over "
+                "the protected ones among them"
+            )
+
+    def _follow(self, path: str, identity: Identity) -> None:
+        """Learn the places that a protected name leads to."""
+        place = self.root / path
+        if stat.S_ISLNK(_type(identity)):
+            self._learn_real(os.path.realpath(place), path)
+        if fold(place.name) not in (".git", "git~1"):
+            return
+        repository = place
+        if place.is_file():
+            named = _GITDIR.search(_read(place))
+            if named is None:
+                return
+            repository = place.parent / os.fsdecode(named[1])
+            self._learn_real(os.path.realpath(repository), path)
+        if common := _read(repository / "commondir").strip():
+            repository = repository / os.fsdecode(common)
+            self._learn_real(os.path.realpath(repository), path)
+        for named in _NAMED_BY_GIT.finditer(_read(repository / "config")):
+            for base in (place.parent, repository):
+                self._learn_real(os.path.realpath(base / os.fsdecode(named[1])), path)
+
+    def _learn_real(self, real: str, via: str) -> None:
+        top = str(self.root)
+        if real == top or real.startswith(top + os.sep):
+            self._learn(real[len(top) + 1 :].replace(os.sep, "/"), via)
+
+    def _learn(self, path: str, via: str) -> None:
+        """A place is as closed as the name that leads to it."""
+        if path != via and self.protection.is_closed(via.split("/")):
+            self.protection = replace(self.protection, led_to={path: via, **self.protection.led_to})
+        else:
+            self.protection = replace(self.protection, asking=self.protection.asking | {path})
+
+
+def put_aside(root: Path, paths: Iterable[str]) -> list[str]:
+    """Rename what was made where nothing may be made. Not deleted: it may be the work of another process."""
+    moved = []
+    for path in paths:
+        aside = f"{path}.refused-{secrets.token_hex(4)}"
+        try:
+            root.joinpath(path).rename(root / aside)
+        except OSError:
+            continue
+        moved.append(aside)
+    return moved
+
+
+def _status(path: Path) -> tuple[int, int]:
+    try:
+        found = path.lstat()
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
+
+
+def _identity(path: Path) -> Identity | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    kind = stat.S_IFMT(found.st_mode)
+    if not stat.S_ISLNK(kind):
+        return found.st_dev, found.st_ino, kind
+    real = os.path.realpath(path)
+    return found.st_dev, found.st_ino, kind, real, _status(Path(real))
+
+
+def _type(identity: Identity) -> int:
+    kind = identity[2]
+    return kind if isinstance(kind, int) else 0
+
+
+def _read(path: Path) -> bytes:
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with os.fdopen(opened, "rb") as file:
+        return file.read(_SMALL) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
+
+
+def _is_pipeline(entry: os.DirEntry[str]) -> bool:
+    return entry.is_file() and _PIPELINE.search(_read(Path(entry.path))) is not None
+
+
+def _is_below(path: str, places: Mapping[str, object]) -> bool:
+    parts = path.split("/")
+    return any("/".join(parts[: end + 1]) in places for end in range(len(parts)))
+
+
+def _shared(root: Path, places: Mapping[str, Identity]) -> frozenset[int]:
+    """The numbers of protected files that have a second name somewhere."""
+    found = ((root / path).lstat() for path, what in places.items() if stat.S_ISREG(_type(what)))
+    return frozenset(one.st_ino for one in found if one.st_nlink > 1)
+
+
+def _other_names(root: Path, shared: frozenset[int], places: Mapping[str, Identity]) -> dict[str, str]:
+    """Other names of protected files: writing through one would change the file."""
+    first = {what[1]: path for path, what in places.items()}
+    found: dict[str, str] = {}
+    pending: list[Sequence[str]] = [()]
+    while pending:
+        parts = pending.pop()
+        try:
+            with os.scandir(root.joinpath(*parts)) as entries:
+                for entry in entries:
+                    path = "/".join((*parts, entry.name))
+                    if path in places:
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append((*parts, entry.name))
+                    elif entry.inode() in shared and entry.is_file(follow_symlinks=False):
+                        found[path] = first[entry.inode()]
+        except OSError:
+            continue
+    return found
