@@ -289,7 +289,14 @@ def open_gate(
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
 
     def scoped(grants: Grants) -> dict[str, Connection]:
-        built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
+        built_in = BuiltInConnection(
+            folder,
+            grants,
+            environ,
+            private=[settings.user],
+            asking=_documents(settings),
+            sandbox=settings.sandbox,
+        )
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
     named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]

@@ -1,25 +1,30 @@
 """Commands behind bubblewrap: they see the system's programs and the workspace, and little else.
 
 The workspace can be written, except for what no tool may write. The home folder, the rest of the machine and the
-network are not there; `/tmp` is its own. When bubblewrap ends, all that the command started ends with it.
+network are not there; `/tmp` is its own. `sandbox_watch` sets the limits and sees to the end of a command.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 import shutil
-import signal
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from quire.errors import Denied
+from quire.tools.seccomp import filter_program
 from quire.workspace.grants import is_everything
 
 TMP_BYTES = 512 * 1024 * 1024
+MAX_PLACES = 1000
+"""Binds of one sandbox; the time that bubblewrap takes grows with their square, to about 2 seconds for these."""
+
+_NOBODY = "65534"
+_MASKED = frozenset({"kcore", "keys", "key-users", "interrupts", "sched_debug", "latency_stats", "timer_stats"})
+_TRIAL = "! ( : >> /proc/sys/kernel/core_pattern ) 2>/dev/null || { echo /proc/sys can be written >&2; exit 1; }"
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 # Not all of /etc: there are secrets in it that a user (or root, in a container) can read.
@@ -53,7 +58,7 @@ def sandboxed(
 ) -> list[str]:
     """The command line that runs a command in the sandbox. Raises `Denied` where there is none to be had.
 
-    `read_only` and `hidden` are existing paths; those outside of the workspace are not there anyway.
+    `read_only` are existing places of the workspace, not links. Of `hidden`, those outside are not there anyway.
     """
     workspace = workspace.resolve()
     if is_everything(workspace):
@@ -62,72 +67,27 @@ def sandboxed(
             "run it in a folder of its own, or grant it with --allow shell=unsandboxed"
         )
     program, flags = _usable()
+    if len(read_only) > MAX_PLACES:
+        raise Denied(
+            f"permission denied: shell cannot be sandboxed here: the workspace has {len(read_only):,} protected "
+            f"places, and {MAX_PLACES:,} can be made read-only; open some with --allow file__write=FOLDER"
+        )
     line = [program, *_namespaces(flags), *([] if network else ["--unshare-net"]), *_system(flags)]
     line += ["--bind", str(workspace), str(workspace)]
     for path in read_only:
-        # A link is part of its folder: it can be replaced, but what it leads to is bound by its own name.
-        if not path.is_symlink():
-            line += ["--ro-bind", str(path), str(path)]
+        line += ["--ro-bind", str(path), str(path)]
     for path in hidden:
         if path.is_relative_to(workspace):
             line += ["--tmpfs", str(path)]
     return [*line, "--remount-ro", "/", "--chdir", str(workspace), "--", *command]
 
 
-class Watch:
-    """Sees to it that a sandbox is empty in the end.
-
-    Bubblewrap itself is gone a moment before what runs in it; and killed in its first moments, it has not yet told
-    the kernel that the rest is to die with it.
-    """
-
-    def __init__(self) -> None:
-        self._read, self._write = os.pipe()
-        self._line: list[str] = []
-
-    @property
-    def passed(self) -> tuple[int, ...]:
-        return (self._write,)
-
-    def told(self, command: Sequence[str]) -> list[str]:
-        """The command line of `sandboxed`, such that it tells us which process holds the sandbox."""
-        self._line = [command[0], "--info-fd", str(self._write), *command[1:]]
-        return self._line
-
-    async def emptied(self) -> None:
-        """Called when bubblewrap has ended. The kernel ends all others in the sandbox before the holder is gone."""
-        import asyncio
-
-        os.set_blocking(self._read, False)
-        try:
-            holder = json.loads(os.read(self._read, 65_536))["child-pid"]
-        except (BlockingIOError, ValueError, KeyError):
-            return  # It did not come so far as to start anything.
-        pause = 0.001
-        while pause < 2 and self._runs(holder):
-            with suppress(OSError):
-                os.kill(holder, signal.SIGKILL)
-            await asyncio.sleep(pause)
-            pause *= 1.5
-
-    def _runs(self, pid: int) -> bool:
-        """Whether that is still ours: a zombie has no command line, and a number may be given out again."""
-        try:
-            return Path(f"/proc/{pid}/cmdline").read_bytes() == "\0".join([*self._line, ""]).encode()
-        except OSError:
-            return False
-
-    def __enter__(self) -> Watch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._read)
-        os.close(self._write)
-
-
 def _namespaces(flags: frozenset[str]) -> list[str]:
     line = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     line += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    if os.geteuid() == 0:
+        # New files still belong to root outside, but programs that behave differently for root do not.
+        line += ["--uid", _NOBODY, "--gid", _NOBODY]
     if "--disable-userns" in flags:
         line.append("--disable-userns")
     return line
@@ -142,10 +102,27 @@ def _system(flags: frozenset[str]) -> list[str]:
             line += ["--ro-bind-try", folder, folder]
     for name in _ETC:
         line += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    line += ["--proc", "/proc", "--dev", "/dev"]
-    if "--size" in flags:
-        line += ["--size", str(TMP_BYTES)]
-    return [*line, "--tmpfs", "/tmp"]  # noqa: S108
+    size = ["--size", str(TMP_BYTES)] if "--size" in flags else []
+    line += ["--proc", "/proc", *_proc(), "--dev", "/dev", *size, "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
+    return [*line, *size, "--tmpfs", "/tmp"]  # noqa: S108
+
+
+@functools.cache
+def _proc() -> tuple[str, ...]:
+    """Binds over the parts of `/proc` that belong to the machine: for root, whom a user namespace does not change, they
+    can be written. Those that only root can read are not there."""
+    line: list[str] = []
+    for entry in sorted(os.scandir("/proc"), key=lambda entry: entry.name):
+        if entry.name.isdigit() or entry.is_symlink():
+            continue
+        mode = entry.stat().st_mode
+        if stat.S_ISDIR(mode):
+            line += ["--ro-bind", entry.path, entry.path]
+        elif entry.name in _MASKED or not mode & stat.S_IROTH:
+            line += ["--ro-bind", "/dev/null", entry.path]
+        elif mode & 0o222:
+            line += ["--ro-bind", entry.path, entry.path]
+    return tuple(line)
 
 
 def _usable() -> tuple[str, frozenset[str]]:
@@ -165,8 +142,11 @@ def _probe(program: str | None) -> tuple[str, frozenset[str]]:
         raise OSError("bubblewrap is not installed")
     told = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     flags = frozenset(flag for flag in ("--disable-userns", "--size") if f" {flag} " in told.stdout)
-    line = [program, *_namespaces(flags), "--unshare-net", *_system(flags), "--", "/bin/sh", "-c", ":"]
+    line = [program, *_namespaces(flags), "--unshare-net", *_system(flags), "--", "/bin/sh", "-c", _TRIAL]
     tried = subprocess.run(line, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
     if tried.returncode:
         raise OSError(f"bubblewrap does not work: {tried.stderr.strip()[-300:]}")
+    if not Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").exists():
+        raise OSError("this kernel does not list the children of a process, so their number cannot be limited")
+    filter_program(network=False)
     return program, flags

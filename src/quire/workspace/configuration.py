@@ -23,6 +23,7 @@ from quire.workspace.settings import (
     OnUncertain,
     PipelineEntry,
     RunSettings,
+    SandboxSettings,
     Settings,
     SpawnSettings,
     ToolSettings,
@@ -43,6 +44,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     _settings(workspace, user, theirs, file, problems)
     if (table := own.get("tools")) and isinstance(table, dict) and "modules" in table:
         problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
+    if "sandbox" in theirs:
+        problems.append(f"{file}: [sandbox] is read from the quire.toml of your own space, not from a workspace")
     disabled: list[str] = []
     servers = read_servers(workspace.folder / MCP_FILE, problems, warnings, disabled)
     if problems:
@@ -67,6 +70,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         spawn=merged.spawn,
         pipelines=requests.pipelines,
         cluster=server_of_one_file(merged.cluster, theirs, requests.cluster, users.cluster),
+        sandbox=users.sandbox,
         servers=servers,
         disabled_servers=tuple(disabled),
         files=tuple(read),
@@ -142,6 +146,7 @@ def _settings(
         spawn=_safety(top.table("safety")),
         pipelines=_pipelines(top.table("pipelines")),
         cluster=read_cluster(top.table("cluster"), file.parent),
+        sandbox=_sandbox(top.table("sandbox")),
     )
     top.end()
     return settings
@@ -211,6 +216,17 @@ def _safety(table: Table) -> SpawnSettings:
         default.max_pipeline_fan_out_depth if depth is None else depth,
         default.max_pipeline_spawns if spawns is None else spawns,
     )
+
+
+def _sandbox(table: Table) -> SandboxSettings:
+    default = SandboxSettings()
+    settings = SandboxSettings(
+        table.count("memory") or default.memory,
+        table.count("processes") or default.processes,
+        table.count("file") or default.file,
+    )
+    table.end()
+    return settings
 
 
 def _pipelines(table: Table) -> dict[str, PipelineEntry]:

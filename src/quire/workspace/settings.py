@@ -60,6 +60,17 @@ class SpawnSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """How much a command in the sandbox may use; only the user's own file sets it."""
+
+    memory: int = 4096
+    """MB of all its processes together, and never more than half of the machine; one may reserve twice as much."""
+    processes: int = 2048
+    file: int = 4096
+    """MB of one file that it writes."""
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineEntry:
     path: str
     description: str = ""
@@ -119,6 +130,7 @@ class Settings:
     spawn: SpawnSettings = SpawnSettings()
     pipelines: Mapping[str, PipelineEntry] = field(default_factory=dict)
     cluster: ClusterSettings = ClusterSettings()
+    sandbox: SandboxSettings = SandboxSettings()
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()

@@ -15,6 +15,7 @@ from quire.tools.threads import OutOfTime, in_thread
 from quire.trust.capabilities import Grants, canonical, capability
 from quire.values import Value
 from quire.workspace.grants import FETCH, reach_of
+from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from quire.tools.builtin.addresses import Hosts
@@ -38,6 +39,7 @@ class BuiltInConnection:
         private: Sequence[Path] = (),
         asking: Sequence[str] = (),
         closed: Sequence[str] = (),
+        sandbox: SandboxSettings | None = None,
     ) -> None:
         self._folder = folder
         self._grants = grants
@@ -46,6 +48,7 @@ class BuiltInConnection:
         self._private = tuple(private)
         self._asking = frozenset(asking)
         self._closed = frozenset(closed)
+        self._sandbox = sandbox or SandboxSettings()
         self._resolving = threading.Lock()
 
     def tool_id(self, tool: str) -> str:
@@ -156,6 +159,7 @@ class BuiltInConnection:
             private=self._private,
             network=self._reach.network,
             sandbox=not self._reach.unsandboxed,
+            limits=self._sandbox,
         )
 
 

@@ -6,16 +6,18 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.survey import Survey, put_aside
-from quire.tools.sandbox import Watch, sandboxed, scrubbed
+from quire.tools.sandbox import sandboxed, scrubbed
+from quire.tools.sandbox_watch import Watch
 from quire.tools.threads import in_thread
 from quire.values import InvalidValue, Value, decode, encode
+from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
     import asyncio
@@ -38,6 +40,7 @@ class Shell:
     network: bool = False
     sandbox: bool = True
     seconds: float = SECONDS
+    limits: SandboxSettings = field(default_factory=SandboxSettings)
 
     async def run(self, arguments: Mapping[str, Value], folder: str = "") -> Value:
         """`folder` is one of the workspace to run in. Raises `ToolFailed` or `Denied`."""
@@ -52,7 +55,7 @@ class Shell:
         before = await in_thread(lambda: Survey.of(root, self.protection))
         command = await in_thread(lambda: self._sandboxed(line, before))
         try:
-            with Watch() as watch:
+            with Watch(self.limits, network=self.network) as watch:
                 value = await self._output(watch.told(command), given, seconds, watch)
         except BaseException:
             put_aside(root, before.changes())
@@ -95,13 +98,16 @@ class Shell:
             raise
         except (OSError, ValueError) as error:
             raise ToolFailed(f"the command cannot be started: {error}", kind="exit") from None
+        releasing = asyncio.ensure_future(in_thread(lambda: watch.released(seconds))) if watch else None
         try:
             async with asyncio.timeout(seconds):
                 output, errors = await _talk(process, given)
         except TimeoutError:
             raise ToolFailed(f"the command took longer than {seconds:g} s and was ended", kind="timeout") from None
         finally:
-            await _end(process, watch)
+            await _end(process, watch, releasing)
+        if watch:
+            watch.check()
         if process.returncode:
             raise ToolFailed(_ended(process.returncode, errors or output[-_TAIL:]), kind="exit")
         return _value(output)
@@ -188,11 +194,19 @@ async def _exited(process: asyncio.subprocess.Process) -> None:
         pause = min(pause * 2, 0.05)
 
 
-async def _end(process: asyncio.subprocess.Process, watch: Watch | None) -> None:
+async def _end(
+    process: asyncio.subprocess.Process, watch: Watch | None, releasing: asyncio.Future[None] | None = None
+) -> None:
     """The whole group, whatever came before: nothing of a command outlives its call."""
+    import asyncio
+
     _kill(process.pid)
     await _exited(process)
     if watch is not None:
+        watch.end()
+        if releasing is None:
+            releasing = asyncio.ensure_future(in_thread(lambda: watch.released(0)))
+        await releasing
         await watch.emptied()
     # Closes our ends of the pipes, whoever holds the others.
     process._transport.close()  # type: ignore[attr-defined]

@@ -56,11 +56,11 @@ class Survey:
         return cls(root, learnt, places)
 
     def read_only(self) -> list[Path]:
-        """Places to bind read-only. A link is part of its folder; the place that it leads to is here by its own name."""
+        """Places to bind read-only. Not links, which are part of their folders: their targets are here by name."""
         return sorted(self.root / path for path, what in self.places.items() if not stat.S_ISLNK(_type(what)))
 
     def changes(self) -> list[str]:
-        """Places that were made or exchanged since. One that only moved along with a folder above it is still itself."""
+        """Places that were made or exchanged since. One that moved along with a folder above it is still itself."""
         known = set(self.places.values())
         now = _Walk(self.root, self.protection, learn=False).places()
         return [

@@ -1,0 +1,223 @@
+"""Limits for what runs in a sandbox, and its end: nothing of a command outlives its call.
+
+Bubblewrap waits before it starts the command, until the limits are set on the process that holds the sandbox. The
+kernel keeps those of a single process, and limits the number of processes: for root by a control group. A thread looks
+at the memory of all of them together, and at their number where there is no such group.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from quire.errors import ToolFailed
+from quire.tools.cgroup import ControlGroup
+from quire.tools.seccomp import filter_program
+from quire.tools.threads import in_thread
+from quire.workspace.settings import SandboxSettings
+
+MB = 1024 * 1024
+_PAUSE = 0.03
+_LONGEST_END = 30.0
+_COUNTED_PER_NAMESPACE = (5, 14)
+"""The Linux release since which `RLIMIT_NPROC` counts the processes of a user namespace, not all of the account."""
+
+
+class Watch:
+    """One sandbox from its start to its end. Use as a context; `told`, start the process, `released`, `emptied`."""
+
+    def __init__(self, limits: SandboxSettings, *, network: bool) -> None:
+        half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MB // 2
+        self._limits = replace(limits, memory=min(limits.memory, half))
+        self._info, self._tell = os.pipe()
+        self._wait, self._go = os.pipe()
+        self._filter, given = os.pipe()
+        os.write(given, filter_program(network=network))
+        os.close(given)
+        self._open = {self._info, self._tell, self._wait, self._go, self._filter}
+        self._line: list[str] = []
+        self._holder = 0
+        self._over = ""
+        self._ended = threading.Event()
+        self._group: ControlGroup | None = None
+
+    @property
+    def passed(self) -> tuple[int, ...]:
+        """The handles that bubblewrap gets. The last one keeps it waiting if we die before the limits are set."""
+        return self._tell, self._wait, self._filter, self._go
+
+    def told(self, command: Sequence[str]) -> list[str]:
+        """The command line of `sandboxed` with these handles."""
+        handles = {"--info-fd": self._tell, "--block-fd": self._wait, "--seccomp": self._filter}
+        self._line = [command[0], *(str(one) for pair in handles.items() for one in pair), *command[1:]]
+        return self._line
+
+    def released(self, seconds: float) -> None:
+        """Set the limits and let the command start; returns without it where bubblewrap has failed. Blocks shortly."""
+        self._close(self._tell, self._wait, self._filter)
+        self._holder = self._told_holder()
+        if not self._holder or self._ended.is_set():
+            return
+        try:
+            if os.geteuid() == 0:
+                self._join_group()
+            _set_limits(self._holder, self._limits, seconds)
+        except ProcessLookupError:
+            return
+        except OSError as error:
+            self._over = f"could not be limited ({error})"
+            self._kill()
+            return
+        threading.Thread(target=self._look, name="quire-sandbox", daemon=True).start()
+        os.write(self._go, b"x")
+
+    def end(self) -> None:
+        """Let `released` return, also where bubblewrap was killed before it told anything."""
+        self._ended.set()
+
+    def _told_holder(self) -> int:
+        told = bytearray()
+        while True:
+            readable, _, _ = select.select([self._info], [], [], 0 if self._ended.is_set() else _PAUSE)
+            if not readable and self._ended.is_set():
+                return 0
+            piece = os.read(self._info, 65_536) if readable else b""
+            told += piece
+            with suppress(ValueError, KeyError):
+                return int(json.loads(told)["child-pid"])
+            if readable and not piece:
+                return 0
+
+    def check(self) -> None:
+        """Raise `ToolFailed` where the sandbox was ended because of a limit."""
+        if self._over:
+            raise ToolFailed(f"the command {self._over} and was ended", kind="limit")
+
+    async def emptied(self) -> None:
+        """Called when bubblewrap has ended. The kernel ends all others in the sandbox before the holder is gone."""
+        import asyncio
+
+        until, pause = time.monotonic() + _LONGEST_END, 0.001
+        while self._holder and time.monotonic() < until and self._runs():
+            self._kill()
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, 0.05)
+        if self._group:
+            await in_thread(self._group.remove)
+
+    def _join_group(self) -> None:
+        group = ControlGroup.make(self._limits.processes)
+        if group is None:
+            return
+        try:
+            group.add(self._holder)
+        except OSError:
+            group.remove()
+        else:
+            self._group = group
+
+    def _look(self) -> None:
+        while not self._ended.wait(_PAUSE):
+            self._over = _excess(self._holder, self._limits)
+            if self._over:
+                if self._runs():
+                    self._kill()
+                return
+
+    def _kill(self) -> None:
+        with suppress(OSError):
+            os.kill(self._holder, signal.SIGKILL)
+
+    def _runs(self) -> bool:
+        """Whether that is still ours: a zombie has no command line, and a number may be given out again."""
+        try:
+            return Path(f"/proc/{self._holder}/cmdline").read_bytes() == "\0".join([*self._line, ""]).encode()
+        except OSError:
+            return False
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._close(*self._open)
+
+    def _close(self, *handles: int) -> None:
+        for handle in handles:
+            if handle in self._open:
+                self._open.discard(handle)
+                os.close(handle)
+
+
+def _set_limits(holder: int, limits: SandboxSettings, seconds: float) -> None:
+    import resource
+
+    wanted = {
+        # 1 and not 0: the kernel would still start the program that `core_pattern` pipes to, outside of the sandbox.
+        resource.RLIMIT_CORE: 1,
+        resource.RLIMIT_CPU: int(seconds * (os.cpu_count() or 1)) + 1,
+        resource.RLIMIT_DATA: 2 * limits.memory * MB,
+        resource.RLIMIT_FSIZE: limits.file * MB,
+    }
+    if _release() >= _COUNTED_PER_NAMESPACE:
+        wanted[resource.RLIMIT_NPROC] = limits.processes
+    for which, most in wanted.items():
+        _, hard = resource.prlimit(holder, which)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(holder, which, (most, most))
+    # Where memory runs out all the same, and in the struggle for the processor, the rest of the machine comes first.
+    Path(f"/proc/{holder}/oom_score_adj").write_text("1000")
+    os.setpriority(os.PRIO_PROCESS, holder, min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5))
+
+
+def _release() -> tuple[int, ...]:
+    numbers = os.uname().release.split("-")[0].split(".")[:2]
+    return tuple(int(one) for one in numbers if one.isdigit())
+
+
+def _excess(holder: int, limits: SandboxSettings) -> str:
+    """The limit that the processes of a sandbox exceed together, or nothing."""
+    found, pending = [], [holder]
+    while pending:
+        pid = pending.pop()
+        found.append(pid)
+        if len(found) > limits.processes:
+            return f"had more than {limits.processes:,} processes"
+        pending += _children(pid)
+    most = limits.memory * MB
+    # Pages that processes share are counted for each of them, unless their number is asked for, which takes longer.
+    if sum(map(_resident, found)) > most and sum(map(_proportional, found)) > most:
+        return f"used more than {limits.memory:,} MB of memory"
+    return ""
+
+
+def _children(pid: int) -> Iterator[int]:
+    with suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError):
+                yield from map(int, (thread / "children").read_text().split())
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    """Memory with shared pages divided among those that share them; files that are only read are not counted."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return _resident(pid)
+    sizes = (line.split() for line in lines if line.startswith(("Pss_Anon:", "Pss_Shmem:")))
+    return sum(int(size[1]) * 1024 for size in sizes)
