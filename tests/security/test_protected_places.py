@@ -291,7 +291,7 @@ async def test_a_place_in_a_folder_that_cannot_be_listed_is_found(
             raise PermissionError(13, "Permission denied")
         return real(folder)
 
-    monkeypatch.setattr(survey.os, "scandir", scandir)
+    monkeypatch.setattr(os, "scandir", scandir)
     with pytest.raises(Denied, match="put aside"):
         await shell(house, "mkdir -p shut/.git/hooks; chmod 311 shut")
     assert not (house.folder / "shut").exists()

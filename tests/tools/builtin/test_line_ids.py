@@ -66,12 +66,13 @@ def test_changes(changes: list[tuple[str, str, str]], result: str, count: int) -
         {"start_line_id": ids[first], "end_line_id": f"[LID:{ids[last]}]", "new_content": new}
         for first, last, new in changes
     ]
-    assert edited(TEXT, wanted, "f") == (result, count)
+    edit = edited(TEXT, wanted, "f")
+    assert (edit.text, edit.replaced) == (result, count)
 
 
 def test_the_line_ends_of_a_file_are_kept() -> None:
     text = "a\r\nb\r\n"
-    assert edited(text, [{"line_id": ids_of(text)["a"], "new_content": "x\ny"}], "f")[0] == "x\r\ny\r\nb\r\n"
+    assert edited(text, [{"line_id": ids_of(text)["a"], "new_content": "x\ny"}], "f").text == "x\r\ny\r\nb\r\n"
 
 
 @pytest.mark.parametrize(

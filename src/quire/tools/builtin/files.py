@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO, cast
 
 from quire.errors import ToolFailed
-from quire.tools.builtin.lines import difference, edited, line_ids, marked, split
+from quire.tools.builtin.lines import edited, line_ids, marked, split
 from quire.tools.builtin.places import Place, Places, open_file, require_regular
 from quire.tools.builtin.protected import Protection
 from quire.values import Value
@@ -94,15 +94,15 @@ class Files:
             with os.fdopen(open_file(place), "rb") as file:
                 before = os.fstat(file.fileno())
                 text = decoded(_capped(file, place.path), place.path)
-            after, replaced = edited(text, changes, place.path)
-            data = after.encode()
+            edit = edited(text, changes, place.path)
+            data = edit.text.encode()
             _check_size(len(data), place.path)
             _replace(place, data, before)
             return {
                 "path": place.path,
                 "changes_applied": len(changes),
-                "lines_changed": replaced,
-                "output": difference(text, after, place.path),
+                "lines_changed": edit.replaced,
+                "output": edit.difference,
             }
 
 

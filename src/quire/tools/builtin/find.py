@@ -7,13 +7,12 @@ import stat
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
-from typing import Protocol, cast
+from typing import cast
 
 from quire.errors import Denied, ToolFailed
+from quire.tools.builtin.expressions import Regex, compile_pattern
 from quire.tools.builtin.files import MAX_FILE
-from quire.tools.builtin.patterns import MAX_PATTERN, Pattern, States
+from quire.tools.builtin.patterns import Pattern, States
 from quire.tools.builtin.places import Place, Places, open_file, require_regular
 from quire.tools.builtin.protected import KEPT_OUT
 from quire.tools.builtin.protected_names import fold
@@ -23,10 +22,6 @@ MAX_FOUND = 10_000
 MAX_DEPTH = 100
 MAX_LINE = 500
 SECONDS = 30.0
-
-
-class Regex(Protocol):
-    def search(self, text: bytes) -> object | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +75,17 @@ class Finder:
         names = str(arguments.get("glob", arguments.get("include", "**")))
         pattern = Pattern(names if "/" in names else f"**/{names}")
         matches = _Matches([], cast("int", arguments.get("limit", 200)))
+        until = time.monotonic() + SECONDS
         with self._places.locate(str(arguments.get("path", "."))) as place:
             status = place.status()
             if status is None:
                 raise ToolFailed(f"{place.path}: no such file or directory", kind="file")
             if not stat.S_ISDIR(status.st_mode):
                 require_regular(status, place.path)
-                _search(place, regex, matches)
+                _search(place, regex, matches, until)
             else:
-                for file in self._files(place, pattern, time.monotonic() + SECONDS):
-                    _search(file, regex, matches)
+                for file in self._files(place, pattern, until):
+                    _search(file, regex, matches, until)
                     if matches.full:
                         break
         return {"matches": matches.found[: matches.limit], "truncated": matches.full}
@@ -106,8 +102,7 @@ class Finder:
             if depth > MAX_DEPTH:
                 raise ToolFailed(f"{'/'.join(parts[:3])}/… is nested too deep to be searched", kind="too_many")
             for entry in sorted(_entries(folder), key=lambda entry: entry.name):
-                if time.monotonic() > until:
-                    raise ToolFailed(f"the search took longer than {SECONDS:g} s; narrow it", kind="timeout")
+                _check_time(until)
                 after = pattern.step(states, entry.name)
                 if not after:
                     continue
@@ -129,24 +124,6 @@ class Finder:
             return None
 
 
-def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Regex:
-    """A regular expression on RE2, which takes linear time whatever the pattern. Raises `ToolFailed`."""
-    if find_spec("re2") is None:
-        raise ToolFailed("file__grep needs: pip install google-re2", kind="pattern")
-    if len(pattern) > MAX_PATTERN:
-        raise ToolFailed(f"a pattern has at most {MAX_PATTERN} characters", kind="pattern")
-    re2 = import_module("re2")
-    options = re2.Options()
-    options.log_errors = False
-    options.case_sensitive = not ignore_case
-    try:
-        return cast("Regex", re2.compile(pattern, options))
-    except re2.error as error:
-        said = error.args[0] if error.args else "?"
-        why = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
-        raise ToolFailed(f"the pattern is not one of RE2: {why}", kind="pattern") from None
-
-
 def _entries(folder: int) -> list[os.DirEntry[str]]:
     # The iterator works on a copy of the handle, and the entries on the handle itself: it stays open.
     with os.scandir(folder) as entries:
@@ -163,7 +140,12 @@ def _described(entry: os.DirEntry[str]) -> Value:
     return {"name": entry.name, "type": "file", "bytes": entry.stat(follow_symlinks=False).st_size}
 
 
-def _search(place: Place, regex: Regex, matches: _Matches) -> None:
+def _check_time(until: float) -> None:
+    if time.monotonic() > until:
+        raise ToolFailed(f"the search took longer than {SECONDS:g} s; narrow it", kind="timeout")
+
+
+def _search(place: Place, regex: Regex, matches: _Matches, until: float) -> None:
     """Adds the lines that match. What is no text, or too large, is left out."""
     try:
         with os.fdopen(open_file(place), "rb") as file:
@@ -173,6 +155,7 @@ def _search(place: Place, regex: Regex, matches: _Matches) -> None:
     if not data or len(data) > MAX_FILE or b"\0" in data:
         return
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
+        _check_time(until)
         if regex.search(line) is not None:
             text = line.removesuffix(b"\r").decode("utf-8", "replace")
             shown = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
