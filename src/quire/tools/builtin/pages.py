@@ -17,6 +17,7 @@ _BLOCKS = frozenset({
     "form", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "tr", "ul", *_HEADINGS,
 })
 # fmt: on
+_LONG_TAG = re.compile(r"<(\w{1,20})\s[^<>]{100000,}>")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`"}
 
 
@@ -34,6 +35,8 @@ def to_text(page: str, *, markdown: bool) -> str:
     from lxml import etree
 
     parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False, remove_comments=True, remove_pis=True)
+    # The parser compares each attribute with all before it.
+    page = _LONG_TAG.sub(r"<\1>", page)
     root = etree.fromstring(page.encode("utf-8", "replace") or b"<p/>", parser)
     if root is None:
         return ""
@@ -108,7 +111,8 @@ class _Writing:
             self._parts.append(text)
 
     def result(self) -> str:
-        text = re.sub(r"[ \t]+\n", "\n", "".join(self._parts))
+        # Not by a pattern, which would look at a run of blanks from each of them on.
+        text = "\n".join(line.rstrip(" \t") for line in "".join(self._parts).split("\n"))
         return re.sub(r"\n{3,}", "\n\n", text).strip()
 
     def _bullet(self) -> str:

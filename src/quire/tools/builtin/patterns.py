@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable
+from itertools import pairwise
 
 from quire.errors import ToolFailed
 
@@ -24,7 +25,8 @@ class Pattern:
             raise ToolFailed("a pattern must be relative and must not contain ..", kind="pattern")
         if not parts or len(text) > MAX_PATTERN:
             raise ToolFailed(f"a pattern has 1 to {MAX_PATTERN} characters", kind="pattern")
-        self._parts = parts
+        # Two in a row mean the same as one, and many of them would make many states.
+        self._parts = [part for above, part in pairwise(["", *parts]) if not part == above == "**"]
         self.start = self._closed([0])
 
     def step(self, states: States, name: str) -> States:
