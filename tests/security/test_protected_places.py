@@ -339,3 +339,24 @@ def test_links_in_a_circle_end(house: House) -> None:
     link(house, ".git", ".git")
     house.write("sub/.git", "gitdir: ../sub/.git\n")
     assert set(Survey.of(house.folder, Protection()).places) >= {"prompts", "pipelines", ".git", "sub/.git"}
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    "command",
+    [
+        "mkdir d; echo evil > d/Makefile; chmod 555 d",
+        f"mkdir d; echo evil > d/{'x' * 240}.playbook.md",
+    ],
+)
+async def test_a_place_that_resists_is_put_aside_all_the_same(house: House, command: str) -> None:
+    with pytest.raises(Denied, match="put aside as d/"):
+        await shell(house, command)
+    (left,) = (house.folder / "d").iterdir()
+    assert "refused-" in left.name
+
+
+async def test_a_message_is_fit_to_be_shown_and_copied(house: House) -> None:
+    said = await refused(house, "$(touch x)\x1b[2J\n/Makefile")
+    assert "--allow 'file__write=$(touch x)?[2J?/Makefile'" in said
+    assert "\x1b" not in said

@@ -5,7 +5,7 @@ may go. That is kept beside the capabilities, under `rye.reach`, and is always r
 document can ask for it.
 
     http__get=HOST[:PORT]    that host, also where its address is a private one; other hosts need `http__get`
-    file__write=FOLDER       `prompts`, `pipelines`, `.ai` or a folder in them, which are closed to tools otherwise
+    file__write=PLACE        a protected folder or file, or a folder around some; `.` for all that a grant can open
     shell=network            the shell may use the network (so may it with `rye/web/*`)
     shell=unsandboxed        the shell runs without a sandbox; only the user can say so, not a workspace
 """
@@ -110,7 +110,7 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
         yield _UNSANDBOXED if detail == "unsandboxed" else _NETWORK
     else:
         raise BadConfiguration(
-            f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get, the folder of file__write, "
+            f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get, the place of file__write, "
             "or unsandboxed or network for shell"
         )
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.protected import Protection, shown_path
 
 MAX_PATH = 4096
 MAX_LINKS = 40
@@ -184,7 +184,7 @@ def require_regular(found: os.stat_result, path: str) -> None:
 
 
 def _shown(path: str) -> str:
-    text = "".join(letter if letter.isprintable() else "?" for letter in path)
+    text = shown_path(path)
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 

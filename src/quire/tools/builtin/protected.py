@@ -8,6 +8,7 @@ the places of a workspace that only a look at its files tells.
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,14 +41,14 @@ class Protection:
 
     def require(self, parts: Sequence[str]) -> None:
         """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
-        path = "/".join(parts)
+        path = shown_path("/".join(parts))
         if self.is_closed(parts):
             via = next((self.led_to[one] for one in _prefixes(parts) if one in self.led_to), "")
             reason = f" ({via} leads to it)" if via else self._loaded_reason(parts)
             raise Denied(f"permission denied: {path} is protected{reason}; no tool may write it")
         place = self._asking(parts)
         if place and not self._may_sign(parts):
-            what = place if place == path else f"the folder {place}"
+            what = path if place == "/".join(parts) else f"the folder {shown_path(place)}"
             raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
 
     def is_closed(self, parts: Sequence[str]) -> bool:
@@ -65,7 +66,7 @@ class Protection:
         """The grant that opens a protected place; empty where there is none."""
         parts = path.split("/")
         place = "" if self.is_closed(parts) else self._asking(parts)
-        return f"--allow file__write={place}" if place else ""
+        return _grant(place) if place else ""
 
     def _closes(self, folded: Sequence[str]) -> bool:
         """Whether a place is the outermost that is closed."""
@@ -109,7 +110,7 @@ class Protection:
         return "/".join(parts[:end])
 
     def _advice(self, parts: Sequence[str], folder: str) -> str:
-        grant = f"--allow file__write={folder}"
+        grant = _grant(folder)
         if not self.declared:
             return f"grant it with {grant}, or under [tools] allow in the quire.toml of your space"
         directive = _directive(parts)
@@ -122,6 +123,16 @@ class Protection:
     def _may_sign(self, parts: Sequence[str]) -> bool:
         directive = _directive(parts)
         return bool(directive) and self.signs(directive)
+
+
+def shown_path(path: str) -> str:
+    """A path as a message may show it: its names may be chosen to deceive a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in path)
+
+
+def _grant(place: str) -> str:
+    """The option, quoted: it is shown to be copied into a shell."""
+    return f"--allow {shlex.quote(f'file__write={shown_path(place)}')}"
 
 
 def new_run_with(grant: str) -> str:

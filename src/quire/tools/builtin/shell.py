@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection
+from quire.tools.builtin.protected import Protection, shown_path
 from quire.tools.builtin.survey import Survey, put_aside
 from quire.tools.sandbox import sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
@@ -115,7 +115,7 @@ class Shell:
 
 def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
     """The places are bound read-only where they exist; new ones can only be found afterwards."""
-    shown = [ascii(path)[1:-1] for path in moved[:_SHOWN]]
+    shown = [shown_path(path) for path in moved[:_SHOWN]]
     listed = ", ".join([*shown, *(["…"] if len(moved) > _SHOWN else [])]) or "(it cannot be renamed)"
     grants = list(dict.fromkeys(filter(None, map(protection.grant_for, changes[:_SHOWN]))))
     advice = f"; {' '.join(grants)} opens the place" if grants else ""

@@ -12,6 +12,7 @@ import secrets
 import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -164,13 +165,21 @@ def put_aside(root: Path, paths: Iterable[str]) -> list[str]:
     """Rename what was made where nothing may be made. Not deleted: it may be the work of another process."""
     moved = []
     for path in paths:
-        aside = f"{path}.refused-{secrets.token_hex(4)}"
-        try:
-            root.joinpath(path).rename(root / aside)
-        except OSError:
-            continue
-        moved.append(aside)
+        place, mark = root / path, f"refused-{secrets.token_hex(4)}"
+        # The second name is for one that has no room for more letters.
+        for aside in (place.with_name(f"{place.name}.{mark}"), place.with_name(mark)):
+            with suppress(OSError):
+                _let_write(place.parent)
+                place.rename(aside)
+                moved.append(str(aside.relative_to(root)))
+                break
     return moved
+
+
+def _let_write(folder: Path) -> None:
+    """Undo a mode by which a command keeps its own folder from being changed."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
 
 
 def _status(path: Path) -> tuple[int, int]:
