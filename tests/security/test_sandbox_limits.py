@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import shutil
 import signal
 import socket
@@ -22,6 +23,7 @@ from quire.errors import BadConfiguration, Denied, ToolFailed
 from quire.tools import sandbox, seccomp
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell
+from quire.tools.cgroup import ControlGroup
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
@@ -80,7 +82,7 @@ async def test_inside_it_is_not_root_and_new_files_are_the_users(house: House) -
 async def test_a_fork_bomb_is_stopped(house: House) -> None:
     bomb = "b() { b 987.61 | b 987.61 & }; b 987.61; while :; do sleep 1; done"
     with pytest.raises(ToolFailed):
-        await run(house, f"({bomb}) 2>/dev/null", SandboxSettings(processes=100), seconds=3)
+        await run(house, f"({bomb}) 2>/dev/null", SandboxSettings(processes=100), seconds=1)
     await gone("987.61")
 
 
@@ -94,6 +96,21 @@ async def test_the_number_of_processes_is_limited(house: House) -> None:
     else:
         pytest.fail("200 processes were started")
     await gone("sleep\x00987.62")
+
+
+@needs_root
+async def test_without_a_control_group_the_processes_of_root_are_counted(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group allows more than the watch, so that a mistake here does not take the machine down."""
+    made = ControlGroup.make(400)
+    if made is None:
+        pytest.skip("there is no control group to make the attempt safe")
+    monkeypatch.setattr(ControlGroup, "make", lambda processes: made)
+    with pytest.raises(ToolFailed, match="had more than 50 processes and was ended") as failed:
+        await run(house, "for i in $(seq 200); do sleep 987.63 & done; wait", SandboxSettings(processes=50))
+    assert failed.value.kind == "limit"
+    await gone("sleep\x00987.63")
 
 
 @needs_python
@@ -198,27 +215,29 @@ async def test_nothing_outlives_its_call(house: House, command: str) -> None:
     await gone("987.71")
 
 
-DRIVER = """
-import asyncio, sys
-from pathlib import Path
-from quire.tools.builtin.protected import Protection
-from quire.tools.builtin.shell import Shell
-command = "(setsid nohup sleep 987.81 >/dev/null 2>&1 &); echo > ready; sleep 987.81"
-asyncio.run(Shell(Path(sys.argv[1]), Protection(), {}).run({"command": command}))
+KILLED = """# Waits
+
+## STEP 1: Wait
+
+@tool(quire, shell, {"command": "(setsid nohup sleep 987.81 >/dev/null 2>&1 &); echo > ready; sleep 987.81"})
 """
 
 
 def test_nothing_outlives_a_killed_quire(house: House) -> None:
+    house.write("waits.playbook.md", KILLED)
     os.mkfifo(house.folder / "ready")
-    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(house.folder)])
+    # Open for reading and writing: neither side ever waits for the other.
+    ready = os.open(house.folder / "ready", os.O_RDWR)
+    line = [sys.executable, "-P", "-m", "quire", "run", "waits.playbook.md", "--allow", "shell"]
+    quire = subprocess.Popen(line, cwd=house.folder, env={**os.environ, **house.environ}, stdin=subprocess.DEVNULL)
     try:
-        with (house.folder / "ready").open() as ready:
-            ready.read()
+        assert select.select([ready], [], [], 60)[0], "the command has not begun"
         assert alive("sleep\x00987.81")
     finally:
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-    asyncio.run(gone("987.81"))
+        quire.send_signal(signal.SIGKILL)
+        quire.wait()
+        os.close(ready)
+    asyncio.run(gone("sleep\x00987.81"))
 
 
 async def test_killed_before_it_has_begun_nothing_is_started(house: House) -> None:

@@ -69,7 +69,7 @@ class Watch:
         try:
             if os.geteuid() == 0:
                 self._join_group()
-            _set_limits(self._holder, self._limits, seconds)
+            _set_limits(self._holder, self._limits, seconds, counted=bool(self._group) or os.geteuid() != 0)
         except ProcessLookupError:
             return
         except OSError as error:
@@ -77,7 +77,8 @@ class Watch:
             self._kill()
             return
         threading.Thread(target=self._look, name="quire-sandbox", daemon=True).start()
-        os.write(self._go, b"x")
+        with suppress(BrokenPipeError):
+            os.write(self._go, b"x")
 
     def end(self) -> None:
         """Let `released` return, also where bubblewrap was killed before it told anything."""
@@ -157,7 +158,8 @@ class Watch:
                 os.close(handle)
 
 
-def _set_limits(holder: int, limits: SandboxSettings, seconds: float) -> None:
+def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted: bool) -> None:
+    """`counted` says whether the kernel limits the number of processes."""
     import resource
 
     wanted = {
@@ -175,7 +177,8 @@ def _set_limits(holder: int, limits: SandboxSettings, seconds: float) -> None:
         resource.prlimit(holder, which, (most, most))
     # Where memory runs out all the same, and in the struggle for the processor, the rest of the machine comes first.
     Path(f"/proc/{holder}/oom_score_adj").write_text("1000")
-    os.setpriority(os.PRIO_PROCESS, holder, min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5))
+    later = 5 if counted else 19
+    os.setpriority(os.PRIO_PROCESS, holder, min(19, os.getpriority(os.PRIO_PROCESS, 0) + later))
 
 
 def _release() -> tuple[int, ...]:
