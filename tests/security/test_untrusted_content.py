@@ -138,7 +138,8 @@ async def test_nor_who_was_told_by_a_child_that_has(stage: Stage, server: Server
 
 async def test_nor_by_a_playbook_that_it_wrote_itself(stage: Stage, server: Server) -> None:
     stage.directive("main", LAUNCHING + KNOWN)
-    fetch, allow = address(server)
+    fetch, hosts = address(server)
+    allow = (*hosts, "file__write=x.playbook.md")
     playbook = "# X\n\n## STEP 1: Launch\n\n@tool(quire, p, {})\n"
     written: Reply = [("rye_file_system_write", {"path": "x.playbook.md", "content": playbook})]
     run: Reply = [("rye_execute", {"item_type": "playbook", "item_id": "x"})]

@@ -85,9 +85,10 @@ class Watch:
         self._ended.set()
 
     def _told_holder(self) -> int:
-        told = bytearray()
+        told, poll = bytearray(), select.poll()
+        poll.register(self._info, select.POLLIN)
         while True:
-            readable, _, _ = select.select([self._info], [], [], 0 if self._ended.is_set() else _PAUSE)
+            readable = poll.poll(0 if self._ended.is_set() else int(_PAUSE * 1000))
             if not readable and self._ended.is_set():
                 return 0
             piece = os.read(self._info, 65_536) if readable else b""
