@@ -313,7 +313,7 @@ async def test_a_key_revoked_while_a_run_waits(stage: Stage) -> None:
     played = await stage.play("main", [LOOK])
     assert played.ended.status is Status.FAILED
     revoke(stage.settings, stage.key.key_id, {})
-    with pytest.raises(Refused, match="which is revoked.*the run pinned it so: it does not go on"):
+    with pytest.raises(Refused, match=r"which is revoked.*the run pinned it so: it does not go on"):
         await stage.resume(played.id, [fork("child")])
     with pytest.raises(Refused, match="revoked"):
         await stage.play("main")
