@@ -1,12 +1,47 @@
-"""What holds for all tests: a module of tools that one of them has written is not there for the next."""
+"""What holds for all tests: a module of tools that one of them has written is not there for the next, and the random
+documents of a test run begin at a seed that is drawn anew, and printed."""
 
 from __future__ import annotations
 
+import os
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+FRESH_SEED = "QUIRE_FRESH_SEED"
+"""The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
+
+_first_seed = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draws the first seed once: the processes of pytest-xdist get that of the process that started them."""
+    given: dict[str, Any] = getattr(config, "workerinput", {})
+    drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
+    config.stash[_first_seed] = int(drawn)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput[FRESH_SEED] = node.config.stash[_first_seed]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Also where all is well, and also with `-q`: a failure that comes later can be looked for there."""
+    reports = [one for found in terminalreporter.stats.values() for one in found]
+    if any("test_fresh_seeds" in getattr(one, "nodeid", "") for one in reports):
+        again = f"{FRESH_SEED}={config.stash[_first_seed]} python -m pytest tests/simulation/test_seeds.py"
+        terminalreporter.write_line(f"fresh seeds of the simulator from {config.stash[_first_seed]}; again: {again}")
+
+
+@pytest.fixture(scope="session")
+def first_seed(pytestconfig: pytest.Config) -> int:
+    """The first of the seeds that were drawn for this test run."""
+    return pytestconfig.stash[_first_seed]
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.simulation.documents import HOOK, directive, fork, run_pipeline, use, wait
+from tests.simulation.documents import HOOK, WAIT, directive, fork, run_pipeline, use, wait
 
-from quire.testing.simulator.case import simulate
+from quire.testing.simulator.case import Case, check, simulate
 from quire.testing.simulator.faults import Fault
 from quire.testing.simulator.scenario import Scenario
 
@@ -112,4 +112,35 @@ def test_a_run_that_stops_at_a_boundary_names_the_step_that_stopped(at: int) -> 
         directive("two", [use("sim_read", at=4)], [use("sim_read", at=5)]),
     )
     verdict = simulate(scenario, (Fault(0, "stop", at),), at % 7)
+    assert not verdict.problems, verdict.problems
+
+
+def look_after(operation: str, **more: object) -> dict[str, object]:
+    return use(WAIT, operation=operation, **more)
+
+
+LONG_AND_SHORT = [wait(), look_after("wait_threads", timeout=1)]
+STOPPED_AND_ASKED = [look_after("cancel_thread"), look_after("get_status"), look_after("list_active")]
+
+
+@pytest.mark.parametrize("turn", [LONG_AND_SHORT, STOPPED_AND_ASKED], ids=["waited for", "stopped"])
+def test_several_calls_of_one_turn_look_after_the_same_children(turn: list[dict[str, object]]) -> None:
+    """Which of them hears last of a child is a matter of timing, and does not decide whether it is stopped in the end.
+    (A tool that changes the world has a while to finish when its thread is stopped.)"""
+    names = ("one", "two", "left")
+    children = [directive(name, *([[use("sim_write", at=at, of=name)] for at in range(3)])) for name in names]
+    forks = [fork("one", aside=True), fork("two", aside=True)]
+    for order in (turn, turn[::-1]):
+        scenario = top(directive("top", forks, order, [fork("left", aside=True)]), *children, exact=False)
+        for pace in range(4):
+            verdict = simulate(scenario, (Fault(0, "crash", 40),), pace)
+            assert not verdict.problems, (pace, verdict.problems)
+
+
+@pytest.mark.parametrize(
+    ("format", "seed"), [("", 4882), ("directive", 101_410), ("directive", 102_807)], ids=lambda it: str(it)
+)
+def test_seeds_that_found_something(format: str, seed: int) -> None:
+    """Children that a directive leaves behind when it ends; two of the three without any fault."""
+    verdict = check(Case.of_seed(seed, format))
     assert not verdict.problems, verdict.problems

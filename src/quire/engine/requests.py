@@ -288,7 +288,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """Stops children, wherever they are. The answer is nothing; it is recorded, so that a replay stops them too."""
+    """Stops children, wherever they are. The answer lists their paths; it is recorded, and a replay stops them too."""
 
     path: str
     label: str

@@ -139,8 +139,8 @@ class Walker:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Join():
                 return await self._finish(await self.children.join(request, branch))
-            case Halt():
-                return await self._finish(self._performer.settled(request, None))
+            case Halt(children=children):
+                return await self._finish(self._performer.settled(request, list(children)))
             case ToolRequest() if self._performer.changes_the_world(request):
                 again: tuple[str, ...] = ()
                 if record is not None and self._terms.on_uncertain != "rerun":

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import pytest
 from tests.engine.test_crashes import Died, Mortal
-from tests.engine.thread.crew import Crew, Reply, SlowClock, Table, calls, directive, fork, give, ls, orchestrate
+from tests.engine.thread.crew import Crew, Reply, SlowClock, Table, calls, directive, down, fork, give, ls, orchestrate
 
 from quire.engine.progress import Progress
 from quire.engine.records import Status
@@ -309,3 +309,24 @@ async def test_a_death_at_any_write_changes_nothing(tmp_path: Path, when: Litera
         assert max(crash.performed.values()) <= 2
         assert sum(count == 2 for count in crash.performed.values()) <= 4
         assert sum(count == 2 for count in crash.asked.values()) <= 3
+
+
+@pytest.mark.parametrize("more", [1, 2, 0])
+async def test_a_resumed_thread_may_leave_other_children_behind(hire: Hire, more: int) -> None:
+    """What it stopped when it failed is stopped anew when it ends, and the journal has what was stopped last."""
+    replies: dict[str, list[Reply]] = {"main": [calls(fork("child", **{"async": True})), down()], "child": []}
+    crew = await hire({"main": directive("main"), "child": directive("child")}, replies)
+    crew.table.gates["child"] = asyncio.Event()
+    assert (await crew.go()).status is Status.FAILED
+    assert "thread/end/halt" in await crew.paths()
+    waiting = calls(orchestrate("cancel_thread"))
+    again = [calls(fork("child", **{"async": True})) for _ in range(more)] if more else [waiting]
+    replies["main"][1:] = [*again, "done"]
+    ended = await crew.go()
+    assert ended.status is Status.COMPLETED, ended.failure
+    records = {one.path: one for one in await crew.store.effects(crew.run)}
+    halted = [f"thread/turn[{turn}]/tool[0]/thread" for turn in range(1, more + 2)]
+    assert ("thread/end/halt" in records) == bool(more)
+    assert not more or records["thread/end/halt"].value == halted
+    walked = replay(crew.walk({}, {}), records.values(), Progress({}), lambda boundary: False)
+    assert walked.finished and walked.failure is None

@@ -14,7 +14,7 @@ from quire.engine.call_document import Opened, call_document
 from quire.engine.confine import confined
 from quire.engine.pipeline.invoke import ASK, question
 from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, Steps, ToolRequest, ToolUse, Walk
-from quire.engine.thread.children import About, Children
+from quire.engine.thread.children import About, Children, in_order
 from quire.engine.thread.limits import Cost
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
 from quire.engine.thread.purse import Purse, SharedPurse
@@ -37,18 +37,26 @@ OUTSIDE = ("rye/web/", "mcp/")
 class Calls:
     """The calls of one thread. `offered` are the ids of the tools by the names that the model was told.
 
-    `spent` is what documents that it called have cost and that the loop has not counted yet; `launched` is true once a
-    run may send it a letter."""
+    `launched` is true once a run may send it a letter."""
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.offered: dict[str, str] = {}
         self.children = Children(setup)
         self.untrusted = setup.untrusted
-        self.spent = 0.0
+        self._spent: dict[str, float] = {}
         self.launched = False
         self._brought = False
         self._grants = Grants.of(setup.grants, setup.declared)
+
+    def uncounted(self) -> float:
+        """What the documents called in this turn have cost, added up in the order of the calls, whichever ended
+        first."""
+        total = 0.0
+        for path in in_order(self._spent):
+            total += self._spent[path]
+        self._spent.clear()
+        return total
 
     def own_tools(self) -> list[Offered]:
         """Those that no connection has: the engine itself answers for them."""
@@ -235,7 +243,7 @@ class Calls:
             yield from _settled(purse, path)
             return output
         finally:
-            self.spent += purse.spent
+            self._spent[path] = purse.spent
             self._brought = self._brought or self._brings(opened)
 
 

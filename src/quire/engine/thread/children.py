@@ -6,7 +6,7 @@ capabilities, not its limits, not its money, which is set aside for it before it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -29,7 +29,10 @@ LONGEST_WAIT = 10**9
 
 @dataclass(slots=True)
 class Child:
-    """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too."""
+    """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too.
+
+    `running` turns false once and for all: of several calls of one turn that look after a child, a replay may hear
+    in another order."""
 
     path: str
     purse: Purse
@@ -47,19 +50,30 @@ class About:
 
 
 class Children:
-    """`started` counts all of them, waited for or not; `unpaid` are the costs of those that were just seen to end.
-
-    `outside` is true once one of these has read content from outside."""
+    """`started` counts all of them, waited for or not; `outside` is true once one of these has read content from
+    outside."""
 
     def __init__(self, setup: Setup) -> None:
         self.started = 0
-        self.unpaid: list[Mapping[str, Value]] = []
         self.outside = False
         self._setup = setup
         self._beside: dict[str, Child] = {}
+        self._seen_to_end: dict[str, list[tuple[Child, Mapping[str, Value]]]] = {}
 
     def running(self) -> list[str]:
         return [name for name, child in self._beside.items() if child.running]
+
+    def unpaid(self) -> list[Mapping[str, Value]]:
+        """The costs of those that the calls of this turn saw to end, in the order of the calls: sums of floats must
+        not depend on which call was answered first."""
+        costs = []
+        for path in in_order(self._seen_to_end):
+            for child, cost in self._seen_to_end[path]:
+                if not child.counted:
+                    child.counted = True
+                    costs.append(cost)
+        self._seen_to_end.clear()
+        return costs
 
     def fork(
         self,
@@ -158,14 +172,17 @@ class Children:
                 asked = arguments.get("timeout")
                 seconds = float(min(asked, LONGEST_WAIT)) if isinstance(asked, int | float) else WAIT_SECONDS
                 found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
-                return self._results(names, found)
+                return self._results(path, names, found)
             case "get_status" | "aggregate_results":
                 found = yield Join(f"{path}/join", label, paths, 0.0)
-                return self._results(names, found)
+                return self._results(path, names, found)
             case "list_active":
                 found = yield Join(f"{path}/join", label, paths, 0.0)
-                self._results(names, found)
-                return {"success": True, "threads": [name for name in names if self._beside[name].running]}
+                self._results(path, names, found)
+                active: list[Value] = [
+                    name for name, one in zip(names, found, strict=True) if one["state"] == "running"
+                ]
+                return {"success": True, "threads": active}
             case "cancel_thread" | "kill_thread":
                 yield from self.halt(f"{path}/halt", label, names)
                 return {"success": True, "cancelled": list(names)}
@@ -217,26 +234,29 @@ class Children:
             raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {known})", kind="arguments")
         return list(dict.fromkeys(names))
 
-    def _results(self, names: list[str], found: list[Mapping[str, Value]]) -> dict[str, Value]:
+    def _results(self, path: str, names: list[str], found: list[Mapping[str, Value]]) -> dict[str, Value]:
         results: dict[str, Value] = {}
         for name, state in zip(names, found, strict=True):
             child = self._beside[name]
-            child.running = state["state"] == "running"
-            results[name] = self._result(child, state)
+            child.running = child.running and state["state"] == "running"
+            results[name] = self._result(path, child, state)
         success = all(cast("Mapping[str, Value]", one).get("success") is True for one in results.values())
         return {"success": success, "results": results}
 
-    def _result(self, child: Child, state: Mapping[str, Value]) -> Value:
+    def _result(self, path: str, child: Child, state: Mapping[str, Value]) -> Value:
         match state["state"]:
             case "done":
                 told = cast("Mapping[str, Any]", state["value"])
                 self.outside = self.outside or told["outside"]
-                if not child.counted:
-                    child.counted = True
-                    self.unpaid.append(told["cost"])
+                self._seen_to_end.setdefault(path, []).append((child, told["cost"]))
                 return cast("Value", told["ended"])
             case "failed":
                 return {"success": False, "status": "error", "error": state["message"]}
             case "stopped":
                 return {"success": False, "status": "cancelled"}
         return {"status": "running"}
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """The paths of the calls of one turn in the order of the calls: `tool[9]` before `tool[10]`."""
+    return sorted(paths, key=lambda path: (len(path), path))

@@ -93,7 +93,9 @@ class _Following:
                 yield from self._one_turn()
         except _Ended as ended:
             ending = ended.ending
-        yield from self._stop_children()
+        if (yield from self._stop_children()):
+            # Who resumes the thread may have other children to stop in the end.
+            ending = replace(ending, blame=(*ending.blame, self._halting))
         closing = self.composed.success if ending.success else self.composed.failure
         ending = replace(ending, closing=closing or None, cost=self.account.cost, outside=self.calls.untrusted)
         context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
@@ -236,13 +238,11 @@ class _Following:
         meters: list[Meter] = yield Metering(tuple(told["paths"]))
         for meter in meters:
             self.account.pay(meter)
-        for cost in (told["cost"], *self.calls.children.unpaid):
+        for cost in (told["cost"], *self.calls.children.unpaid()):
             if cost is not None:
                 self.account.count_child(cost)
-        self.calls.children.unpaid.clear()
         self.calls.hear(told["outside"])
-        self.account.count_documents(self.calls.spent)
-        self.calls.spent = 0.0
+        self.account.count_documents(self.calls.uncounted())
         self.messages.append(Message("tool", told["content"], answers=use.id))
         said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
         yield Emit("tool_told", path, self._label, said, kept=False)
@@ -347,10 +347,16 @@ class _Following:
         self.calls.hear(told["outside"])
         return told["ended"]
 
+    @property
+    def _halting(self) -> str:
+        return f"{self.setup.path}/end/halt"
+
     def _stop_children(self) -> Steps:
+        """Stops those that nobody has waited for or stopped; whether there were any."""
         running = self.calls.children.running()
         if running:
-            yield from self.calls.children.halt(f"{self.setup.path}/end/halt", "", running)
+            yield from self.calls.children.halt(self._halting, "", running)
+        return bool(running)
 
     def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
         """An ending that the model is to blame for: when the run is resumed, this turn is done anew."""

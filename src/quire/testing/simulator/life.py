@@ -250,7 +250,11 @@ class Life:
             row = await runtime.row(self.run)
             value: Value = None
             try:
-                value = (await runtime.view(self.run)).value
+                view = await runtime.view(self.run)
+                value = view.value
+                if row.status is Status.COMPLETED and not view.replay.finished:
+                    asked = ", ".join(request.path for request in view.replay.open)
+                    self.witness.blame(f"the run is completed, and its journal ends before its end: at {asked}")
             except QuireError as error:
                 self.witness.blame(f"the run cannot be looked at: {error}")
             records, events = await inner.effects(self.run), await inner.events(self.run)
