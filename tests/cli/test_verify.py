@@ -33,7 +33,7 @@ def test_what_must_be_signed_and_what_may(invoke: Invoke, project: Path) -> None
 
 
 def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
-    assert invoke(sign, ".").exit_code == 0
+    assert invoke(sign, ".", "--yes").exit_code == 0
     fine = invoke(command, ".")
     assert (fine.exit_code, fine.stdout.split()[::2]) == (0, ["ok"] * 4)
     assert "4 of 4 verified" in fine.stderr
@@ -57,7 +57,7 @@ def test_signed_changed_moved(invoke: Invoke, project: Path) -> None:
 
 
 def test_a_revoked_key_counts_for_nothing(invoke: Invoke, project: Path) -> None:
-    invoke(sign, ".")
+    invoke(sign, ".", "--yes")
     invoke(keys, "revoke", "default")
     done = invoke(command, ".")
     assert (done.exit_code, set(done.stdout.split()[::2])) == (6, {"revoked"})
@@ -76,7 +76,7 @@ def test_verifying_changes_nothing(invoke: Invoke, project: Path) -> None:
 def test_a_signed_document_still_runs(invoke: Invoke, project: Path) -> None:
     from quire.documents import load
 
-    invoke(sign, ".")
+    invoke(sign, ".", "--yes")
     for name in ("page.playbook.md", "pipelines/p.yaml"):
         assert load(project / name).runnable()
 

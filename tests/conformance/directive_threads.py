@@ -191,7 +191,7 @@ class StubActions(ItemsConnection):
 
 
 def stub_gate(settings: Settings, results: Mapping[str, Any], dispatched: list[str]) -> Gate:
-    def scoped(grants: Grants) -> dict[str, Connection]:
+    def scoped(grants: Grants, limits: object = None) -> dict[str, Connection]:
         return {
             BUILT_IN: StubBuiltIn(settings, grants, results, dispatched),
             ITEMS: StubActions(settings, grants, results, dispatched),

@@ -50,7 +50,7 @@ class Desk:
     def sign(self) -> None:
         """With a key that is made for it: everything below the workspace."""
         self.fine("keys", "new")
-        self.fine("sign", ".")
+        self.fine("sign", ".", "--yes")
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name

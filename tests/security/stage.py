@@ -189,13 +189,14 @@ class Stage:
         return Played(ended, events, await runtime.store.effects(run), model, run)
 
     def print(self) -> dict[str, str]:
-        """Every file there is, but for the journal: to see that nothing was left behind."""
+        """Every file there is, but for the journal and the notes of what is signed: to see that nothing was left
+        behind."""
         found = {}
         for top in (self.work, self.space, self.outside):
             for file in sorted(top.rglob("*")):
                 if file.is_symlink():
                     found[str(file)] = f"-> {file.readlink()}"
-                elif file.is_file():
+                elif file.is_file() and file.parent != self.settings.user / "signed":
                     found[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest()
         return found
 

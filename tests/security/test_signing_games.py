@@ -91,6 +91,123 @@ async def test_what_it_wrote_runs_once_it_is_signed_within_its_own_capabilities(
     assert '"status":"signed"' in played.told[2] and f'"run":"{played.id}"' in played.told[2]
 
 
+LIMITS = '<limits turns="9" tokens="5000" spend="0.05" spawns="2" depth="3" duration_seconds="60" />'
+COST = (
+    "<cost><context><max_tokens>5000</max_tokens><turns>{turns}</turns></context><duration>60</duration>{spend}</cost>"
+)
+
+
+def limited(**changed: str) -> str:
+    """The limits of the run, with some of them changed; one that is empty is left out, so that the default counts."""
+    own = {"turns": "9", "tokens": "5000", "spend": "0.05", "spawns": "2", "depth": "3", "duration_seconds": "60"}
+    given = {**own, **changed}
+    return "<limits " + " ".join(f'{name}="{value}"' for name, value in given.items() if value) + " />"
+
+
+@pytest.mark.parametrize(
+    ("meta", "excess"),
+    [
+        (limited(spend="9999"), "spend 9999 (at most 0.05)"),
+        (limited(spend="0.0501"), "spend 0.0501 (at most 0.05)"),
+        (limited(spend=""), "spend 1 (at most 0.05)"),
+        (limited(turns="10"), "turns 10 (at most 9)"),
+        (limited(turns=""), "turns 25 (at most 9)"),
+        (limited(turns="", max_turns="400"), "turns 400 (at most 9)"),
+        (limited(tokens="5001"), "tokens 5001 (at most 5000)"),
+        (limited(spawns="3"), "spawns 3 (at most 2)"),
+        (limited(depth="4"), "depth 4 (at most 3)"),
+        (limited(duration_seconds="61"), "duration_seconds 61 (at most 60)"),
+        ("", "turns 25 (at most 9), tokens 200000 (at most 5000), spend 1 (at most 0.05), spawns 50 (at most 2)"),
+        (COST.format(turns=9, spend='<spend currency="USD">7</spend>'), "spend 7 (at most 0.05)"),
+    ],
+)
+async def test_a_run_signs_nothing_that_may_use_more(stage: Stage, meta: str, excess: str) -> None:
+    """A run with five cents signed a directive with 9,999 dollars."""
+    stage.directive("main", SIGNING, meta=LIMITS)
+    richer = directive("evil", FILES, meta=meta)
+    for name in ("evil", "e*"):
+        played = await stage.play("main", [put("evil", richer)], [sign(name)], [fork("evil")])
+        assert excess in played.told[1], played.told
+        assert (stage.work / ".ai/directives/evil.md").read_text() == richer
+        assert played.kinds[2] == "denied" and "unsigned" in played.told[2]
+    played = await stage.play("main", [put("evil", directive("evil", FILES, meta=LIMITS))], [sign("evil")])
+    assert '"status":"signed"' in played.told[1], played.told
+
+
+async def test_a_child_thread_signs_within_its_own_limits(stage: Stage) -> None:
+    """Not within those of the outermost thread of the run."""
+    stage.directive("main", SIGNING)
+    stage.directive("author", SIGNING, "AS A CHILD", meta=LIMITS)
+    richer = directive("evil", FILES, meta=limited(depth="2", spend="0.5"))
+    played = await stage.play(
+        "main", [fork("author")], children={"AS A CHILD": [[put("evil", richer)], [sign("evil")]]}
+    )
+    assert "spend 0.5 (at most 0.05)" in "".join(played.told), played.told
+    assert (stage.work / ".ai/directives/evil.md").read_text() == richer
+
+
+async def test_a_run_acknowledges_no_risk_that_it_does_not_have(stage: Stage) -> None:
+    """Such an acknowledgement would count for whatever an ancestor is given later."""
+    stage.directive("main", SIGNING)
+    bold = directive("evil", f"{FILES}<acknowledge risk='unrestricted'>x</acknowledge>")
+    played = await stage.play("main", [put("evil", bold)], [sign("evil")])
+    assert played.kinds[1] == "denied" and "the acknowledged risk unrestricted" in played.told[1], played.told
+
+
+READ = "<execute><tool>rye.file-system.read</tool></execute>"
+NARROW = '<limits turns="5" spend="0.01" />'
+
+
+@pytest.mark.parametrize(
+    ("text", "excess"),
+    [
+        (directive("other", FILES, meta=NARROW), "rye.execute.tool.rye.file-system.*"),
+        (directive("other", READ, meta='<limits turns="6" spend="0.01" />'), "turns 6 (at most 5)"),
+        (directive("other", READ), "turns 25 (at most 5), spend 1 (at most 0.01)"),
+        (directive("other", None, extends="main", meta=NARROW), "(from main, which it extends)"),
+    ],
+)
+@pytest.mark.parametrize("how", ["written over", "line kept", "edited", "by another run", "by a server"])
+async def test_an_item_that_is_signed_is_not_signed_wider(stage: Stage, text: str, excess: str, how: str) -> None:
+    """The run could do all of it itself: but whoever runs the other directive knows it as the one that was signed."""
+    stage.directive("main", SIGNING)
+    file = stage.directive("other", READ, meta=NARROW)
+    line = file.read_text().partition("\n")[0]
+    if how == "written over":
+        played = await stage.play("main", [put("other", text)], [sign("other")])
+    elif how == "line kept":
+        played = await stage.play("main", [put("other", f"{line}\n{text}")], [sign("other")])
+    elif how == "edited":
+        old = file.read_text()
+        edit: Call = ("rye_file_system_edit", {"path": ".ai/directives/other.md", "old": old, "new": text})
+        played = await stage.play("main", [edit], [sign("other")])
+    elif how == "by another run":
+        await stage.play("main", [put("other", text)])
+        played = await stage.play("main", [sign("**")], [sign("other")])
+    else:
+        await stage.play("main")
+        file.write_text(text)
+        played = await stage.play("main", [sign("other")])
+    assert "more than when it was signed" in played.told[-1] and excess in played.told[-1], played.told
+    with pytest.raises(Refused, match=r"unsigned|modified"):
+        await stage.play("other")
+
+
+async def test_an_item_that_is_signed_can_be_narrowed_and_changed(stage: Stage) -> None:
+    """Else the others prove nothing. And what a person signs by hand may be as wide as they like."""
+    stage.directive("main", SIGNING)
+    stage.directive("other", READ, meta=NARROW)
+    narrower = directive("other", READ, "In other words.", meta='<limits turns="4" spend="0.01" />')
+    played = await stage.play("main", [put("other", narrower)], [sign("other")])
+    assert '"status":"signed"' in played.told[1], played.told
+    back = directive("other", READ, meta=NARROW)
+    played = await stage.play("main", [put("other", back)], [sign("other")])
+    assert "turns 5 (at most 4)" in played.told[1], played.told
+    stage.directive("other", FILES)
+    played = await stage.play("main", [put("other", back)], [sign("other")])
+    assert '"status":"signed"' in played.told[1], played.told
+
+
 async def test_the_running_directive_cannot_widen_itself(stage: Stage) -> None:
     file = stage.directive("main", SIGNING)
     signed = file.read_text()

@@ -91,10 +91,10 @@ def _show(rows: Sequence[RunRow]) -> None:
 def _agreed(count: int) -> bool:
     import asyncio
 
-    from quire.cli.trusting import agreed, somebody_is_here
+    from quire.cli.trusting import somebody_is_here, yes_or_no
 
     if not somebody_is_here():
         return False
     click.echo(_WARNING, err=True)
     whose = "Is this run yours" if count == 1 else f"Are these {count} runs all yours"
-    return asyncio.run(agreed(f"{whose}? Then Quire seals what it may do. yes or no [no]: "))
+    return asyncio.run(yes_or_no(f"{whose}? Then Quire seals what it may do. yes or no [no]: "))

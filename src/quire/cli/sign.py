@@ -14,27 +14,37 @@ from quire.render.visible import escaped, visible
 @click.command("sign")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option("--key", "key_name", metavar="NAME", help="Which of your keys signs, where you have several.")
+@click.option("--yes", is_flag=True, help="Sign what a folder or a glob holds without asking: you have looked at it.")
 @click.option("--json", "as_json", is_flag=True, help="For machines: signed, failed, total, issues.")
 @click.pass_context
-def command(context: click.Context, paths: tuple[str, ...], key_name: str | None, as_json: bool) -> None:
+def command(context: click.Context, paths: tuple[str, ...], key_name: str | None, yes: bool, as_json: bool) -> None:
     """Sign directives, knowledge, playbooks and pipelines with your key.
 
     A PATH is a file, a folder or a glob in quotes. Each file is validated first, and one with errors is left as it is.
     The signature becomes its first line, in place of an older one, and covers all the rest of the file.
 
+    A folder or a glob may hold files that somebody else has put there. Those that are not signed as they are now are
+    listed with what they may do, and signed when you say yes; where nobody can be asked, only with --yes.
+
     FREE, WRITES the files. Exit 0 when all are signed, 1 when one has issues, 2 when one cannot be read or you have no
-    key (see quire keys new), 6 when one is not yours to sign.
+    key (see quire keys new), 6 when one is not yours to sign, or nobody has agreed to what is new.
     """
+    from quire.cli.sign_consent import require_consent, survey
     from quire.cli.signables import find_signables
+    from quire.cli.trusting import somebody_is_here
     from quire.trust.own import own_key
     from quire.trust.sign_file import sign_file
-    from quire.trust.trusted import Home
+    from quire.trust.trusted import Home, TrustedKeys
     from quire.workspace.find import user_space
+    from quire.workspace.signed_authority import forget
 
     if not paths:
         raise click.UsageError("name a document, a folder or a glob", context)
-    key = own_key(Home(user_space()), key_name)
+    home = Home(user_space())
+    key = own_key(home, key_name)
     found, problems = find_signables(paths)
+    seen = survey(found, TrustedKeys.load(home))
+    require_consent(seen.fresh, yes=yes, ask=not as_json and somebody_is_here())
     signed: list[str] = []
     failed: dict[str, list[str]] = {}
     status = 2 if problems else 0
@@ -42,7 +52,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     for one in found:
         path = str(one.item.path)
         try:
-            issues = sign_file(one.item, key, now)
+            issues = sign_file(one.item, key, now, seen.digests.get(one.item.path, ""))
             worst = 1 if issues else 0
         except (Refused, CannotStart) as error:
             issues, worst = [str(error)], error.exit_code
@@ -50,6 +60,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
         if issues:
             failed[path] = issues
         else:
+            forget(home.user, one.item.path)
             signed.append(path)
     if as_json:
         total = len(signed) + len(failed)

@@ -15,10 +15,12 @@ from quire.workspace.find import find_workspace
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`named` is False for a file that a search came upon."""
+    """`named` is False for a file that a search of a folder came upon, `by_name` where a glob did as well: then nobody
+    has written its whole name."""
 
     item: Signable
     named: bool
+    by_name: bool = False
 
 
 def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
@@ -32,10 +34,12 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
             problems += [] if here else [f"{argument} holds nothing that can be signed"]
         else:
             wanted, wrong = collect([argument])
-            here, wrong_kind = _signables([one.path for one in wanted], named=True)
+            by_name = not set(argument) & set("*?[") or os.path.lexists(argument)
+            here, wrong_kind = _signables([one.path for one in wanted], named=True, by_name=by_name)
             problems += wrong + wrong_kind
         for one in here:
-            found.setdefault(one.item.path, one)
+            if one.by_name or one.item.path not in found:
+                found[one.item.path] = one
     return list(found.values()), problems
 
 
@@ -46,11 +50,11 @@ def _in_folder(folder: Path) -> list[Found]:
     return _signables(files, named=False)[0]
 
 
-def _signables(paths: Sequence[Path], *, named: bool) -> tuple[list[Found], list[str]]:
+def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[Found], list[str]]:
     found, problems = [], []
     for path in paths:
         try:
-            found.append(Found(signable(path, find_workspace(path).folder), named))
+            found.append(Found(signable(path, find_workspace(path).folder), named, by_name))
         except CannotStart as error:
             problems.append(str(error))
     return found, problems

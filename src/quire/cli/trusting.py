@@ -62,10 +62,10 @@ def _allowed(refused: Ungranted) -> bool:
     for tier in dict.fromkeys(refused.missing.values()):
         if reason := refused.reasons.get(tier.value, "").strip():
             click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
-    return asyncio.run(agreed("Allow that, for this run? yes or no [no]: "))
+    return asyncio.run(yes_or_no("Allow that, for this run? yes or no [no]: "))
 
 
-async def agreed(prompt: str) -> bool:
+async def yes_or_no(prompt: str) -> bool:
     """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
     import asyncio
 

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from quire.engine.requests import Bounds, Fan, Meter, Metering, ModelRequest, Request, Spawn, ToolRequest, Walk
+from quire.engine.thread.limits import Limits
 from quire.engine.thread.purse import Purse
 from quire.errors import StepFailed
 from quire.values import Value
 
 
-def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
+def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
     """The same walk, held to what its caller may do. A thread in it has bounds of its own, and keeps them."""
     answer: Any = None
     error: StepFailed | None = None
@@ -21,7 +22,7 @@ def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
             counted = isinstance(request, ModelRequest) and request.bounds is None
             answer = error = None
             try:
-                answer = yield _held(request, grants, purse)
+                answer = yield _held(request, grants, purse, limits)
             except StepFailed as failed:
                 error = failed
             if counted and isinstance(request, ModelRequest):
@@ -35,14 +36,14 @@ def confined(walk: Walk, grants: tuple[str, ...], purse: Purse) -> Walk:
         walk.close()
 
 
-def _held(request: Request, grants: tuple[str, ...], purse: Purse) -> Request:
+def _held(request: Request, grants: tuple[str, ...], purse: Purse, limits: Limits | None) -> Request:
     match request:
         case ToolRequest(grants=None):
-            return replace(request, grants=grants)
+            return replace(request, grants=grants, limits=limits)
         case ModelRequest(bounds=None):
             return replace(request, bounds=Bounds(money=purse))
         case Fan():
-            return replace(request, children=(confined(child, grants, purse) for child in request.children))
+            return replace(request, children=(confined(child, grants, purse, limits) for child in request.children))
         case Spawn():
-            return replace(request, child=confined(request.child, grants, purse))
+            return replace(request, child=confined(request.child, grants, purse, limits))
     return request

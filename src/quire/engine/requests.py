@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from quire.errors import Refused, StepFailed
 from quire.values import Value, clean, fingerprint_of_checked
+
+if TYPE_CHECKING:
+    from quire.engine.thread.limits import Limits
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""
@@ -131,8 +134,9 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may, and
-    `declared` is where they are written down; they are looked at anew on each drive, so they are not hashed.
+    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may,
+    `declared` is where they are written down, and `limits` are those that the thread was started with; they are looked
+    at anew on each drive, so they are not hashed.
     """
 
     path: str
@@ -143,6 +147,7 @@ class ToolRequest:
     stdin: str | None = None
     grants: tuple[str, ...] | None = None
     declared: str = ""
+    limits: Limits | None = None
 
     def content(self) -> Value:
         content: dict[str, Value] = {

@@ -29,6 +29,7 @@ from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
 
 if TYPE_CHECKING:
+    from quire.engine.thread.limits import Limits
     from quire.workspace.settings import Settings
 
 MAX_RESULT_BYTES = 1_000_000
@@ -40,7 +41,7 @@ NOTHING = Grants()
 class Gate:
     """The `Tools` port. Close it when the run is over: it holds sessions with servers.
 
-    `scoped` makes the connections that look at grants themselves, for those of a thread that has less than the run.
+    `scoped` makes the connections that look at grants and limits themselves, for a thread that has less than the run.
     `denied` are tools that nobody may use, whatever is granted.
     """
 
@@ -51,7 +52,7 @@ class Gate:
         redactor: Redactor,
         *,
         max_result: int = MAX_RESULT_BYTES,
-        scoped: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
+        scoped: Callable[[Grants, Limits | None], Mapping[str, Connection]] = lambda grants, limits: {},
         denied: Grants = NOTHING,
     ) -> None:
         self._registry = registry
@@ -62,7 +63,7 @@ class Gate:
         self._names = Names(registry, grants)
         self._scoped = scoped
         self._denied = denied
-        self._views: dict[tuple[str, frozenset[str]], Gate] = {}
+        self._views: dict[tuple[str, frozenset[str], Limits | None], Gate] = {}
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
         target = (request.connection, request.tool) if request.connection else self._names.known(request.tool)
@@ -71,7 +72,8 @@ class Gate:
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
         try:
-            return await self._under(request.grants, request.declared)._call(request, effect_id)
+            view = self._under(request.grants, request.declared, request.limits)
+            return await view._call(request, effect_id)
         except ToolFailed as error:
             raise ToolFailed(_cut(self._redactor.text(error.message)), kind=error.kind, path=request.path) from None
 
@@ -137,7 +139,7 @@ class Gate:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _under(self, patterns: tuple[str, ...] | None, declared: str = "") -> Gate:
+    def _under(self, patterns: tuple[str, ...] | None, declared: str = "", limits: Limits | None = None) -> Gate:
         """The gate as a thread sees it: never wider than this one. How far tools reach is the user's word alone."""
         if patterns is None:
             return self
@@ -146,10 +148,10 @@ class Gate:
         if declared and narrow.patterns != wanted.patterns:
             declared += ", within what the run was allowed (--allow),"
         grants = Grants(narrow.patterns | reaching(self._grants), declared)
-        key = (declared, grants.patterns)
+        key = (declared, grants.patterns, limits)
         view = self._views.get(key)
         if view is None:
-            registry = self._registry.with_others(self._scoped(grants))
+            registry = self._registry.with_others(self._scoped(grants, limits))
             view = Gate(registry, grants, self._redactor, max_result=self._max_result, denied=self._denied)
             self._views[key] = view
         return view
@@ -288,7 +290,8 @@ def open_gate(
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
 
-    def scoped(grants: Grants) -> dict[str, Connection]:
+    def scoped(grants: Grants, limits: Limits | None = None) -> dict[str, Connection]:
+        items = ItemsConnection(settings, grants, limits=limits, run_id=run)
         built_in = BuiltInConnection(
             folder,
             grants,
@@ -296,8 +299,13 @@ def open_gate(
             private=[settings.user],
             asking=_documents(settings),
             sandbox=settings.sandbox,
+            replacing=items.replacing,
         )
-        return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
+        return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
+
+    if grants.has_any("sign"):
+        # A tool of a server can write over a directive as well, and nothing of ours sees it.
+        ItemsConnection(settings, grants).note_signed()
 
     named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
     keys = [name for name in named if name]

@@ -12,13 +12,15 @@ from quire.errors import Refused, Unreadable
 from quire.source import MAX_DOCUMENT_BYTES, normalise, read_source
 from quire.trust.keys import SigningKey
 from quire.trust.signable import Signable, refuse_system
+from quire.trust.signature_line import digest_of
 from quire.trust.signing import sign_text
 from quire.trust.trusted import TrustedKey, TrustedKeys
 from quire.trust.validators import issues
 
 
-def sign_file(item: Signable, key: SigningKey, now: datetime) -> list[str]:
-    """What keeps the file from being signed; empty when it is signed now.
+def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") -> list[str]:
+    """What keeps the file from being signed; empty when it is signed now. `digest` is that of the text that was agreed
+    to; empty where the file itself was.
 
     Raises `Refused` for a file that is not the user's to sign, `Unreadable` for one that cannot be read or written.
     """
@@ -30,6 +32,8 @@ def sign_file(item: Signable, key: SigningKey, now: datetime) -> list[str]:
     before, text = _identity(path), _bytes(path).decode("utf-8")
     if normalise(text) != source.text:
         raise Unreadable(path, "was changed by somebody while it was read")
+    if digest and digest_of(source.text) != digest:
+        return ["it was changed after it was looked at; look at it again"]
     if found := issues(item, source):
         return found
     signed = sign_text(text, item.kind, item.id, key, now, syntax=item.syntax)

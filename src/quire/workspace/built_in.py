@@ -15,8 +15,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "space"
 
 HASHES: Mapping[str, str] = {
     "directives/rye/agent/core/base.md": "b6c47cfbe405cf826903bb6bce9b1306cb55b78a6c2f754ad086935e2812a68c",
-    "directives/rye/core/create_directive.md": "63e56790f08353821ee93724b29eeb9e1d81b4f6056688ef96047f16fa83109c",
-    "directives/rye/core/create_threaded_directive.md": "43318f76698857a6eeb86a952e037e3246bfcbe2f98e6870e73ac8b7edaefe55",  # noqa: E501
+    "directives/rye/core/create_directive.md": "30829c00175cff33eb0d3075b9cd16e680f94d28959d445ca93c90f3ba3f2568",
+    "directives/rye/core/create_threaded_directive.md": "a2376ebf406db876b65921d7a7def73e7493807a91a36db6ed51f9d19044ca8c",  # noqa: E501
     "knowledge/rye/agent/core/Behavior.md": "b1f31ba46ae2f44cd79dda529e431e28db2410fd869ba283766a7ab81de04452",
     "knowledge/rye/agent/core/Identity.md": "2df8d4844b3b1094db6090829d70b58843ae63c37a64a04a142e81b439f9dfe2",
 }

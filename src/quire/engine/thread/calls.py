@@ -181,10 +181,11 @@ class Calls:
             action = ACTIONS.get(tool)
             place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
             held = self.setup
-            request = ToolRequest(
-                f"{path}/tool", label, place, name, arguments, grants=held.grants, declared=held.declared
+            return (
+                yield ToolRequest(
+                    f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
+                )
             )
-            return (yield request)
 
         return guarded(tool, call(), [f"{path}/tool"])
 
@@ -234,7 +235,9 @@ class Calls:
         )
         setting = replace(opened.setting, above=above)
         try:
-            walk = confined(call_document(opened.name, given, f"{path}/", path, setting), held.grants, purse)
+            walk = confined(
+                call_document(opened.name, given, f"{path}/", path, setting), held.grants, purse, held.limits
+            )
             try:
                 output = yield from walk
             except StepFailed:

@@ -110,13 +110,13 @@ class Hooking:
         return _decided(result) if isinstance(result, Mapping) else None
 
     def _dispatch(self, action: HookAction, item_id: str, filled: dict[str, Value], path: str, label: str) -> Steps:
-        grants = self.setup.grants
+        grants, held = self.setup.grants, (self.setup.grants, self.setup.declared, self.setup.limits)
         if action.item_type == "tool" and action.primary == "execute":
-            yield ToolRequest(f"{path}/tool", label, "", canonical(item_id), filled, None, grants, self.setup.declared)
+            yield ToolRequest(f"{path}/tool", label, "", canonical(item_id), filled, None, *held)
             return None
         try:
-            held = Grants.of(grants, self.setup.declared)
-            held.require(cast("Primary", action.primary), action.item_type, item_id)
+            allowed = Grants.of(grants, self.setup.declared)
+            allowed.require(cast("Primary", action.primary), action.item_type, item_id)
         except Denied as error:
             raise StepFailed(str(error), kind="denied") from None
         if action.item_type == "directive" and action.primary == "execute":
@@ -129,7 +129,7 @@ class Hooking:
             self.notes.append(text)
             return None
         arguments = {"item_type": action.item_type, "item_id": item_id, **filled}
-        yield ToolRequest(f"{path}/tool", label, "rye", action.primary, arguments, None, grants, self.setup.declared)
+        yield ToolRequest(f"{path}/tool", label, "rye", action.primary, arguments, None, *held)
         return None
 
 

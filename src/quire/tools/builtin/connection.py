@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 class BuiltInConnection:
     """`private` are folders that no tool sees, `asking` places that tools write only by an explicit grant, `closed`
-    files and folders that confirmed servers and tool modules load."""
+    files and folders that confirmed servers and tool modules load. `replacing` is told the id of a directive before it
+    is written over."""
 
     def __init__(
         self,
@@ -40,6 +41,7 @@ class BuiltInConnection:
         asking: Sequence[str] = (),
         closed: Sequence[str] = (),
         sandbox: SandboxSettings | None = None,
+        replacing: Callable[[str], None] = lambda directive: None,
     ) -> None:
         self._folder = folder
         self._grants = grants
@@ -50,6 +52,7 @@ class BuiltInConnection:
         self._closed = frozenset(closed)
         self._sandbox = sandbox or SandboxSettings()
         self._resolving = threading.Lock()
+        self._replacing = replacing
 
     def tool_id(self, tool: str) -> str:
         return canonical(tool)
@@ -114,7 +117,9 @@ class BuiltInConnection:
         def signs(directive: str) -> bool:
             return self._grants.allows("sign", "directive", directive)
 
-        return Protection(self._reach.folders, self._asking, signs, self._grants.place, self._closed)
+        return Protection(
+            self._reach.folders, self._asking, signs, self._grants.place, self._closed, replacing=self._replacing
+        )
 
     @cached_property
     def _places(self) -> Places:

@@ -38,6 +38,8 @@ class Protection:
     ones: Python looks there for whatever these import."""
     led_to: Mapping[str, str] = field(default_factory=dict)
     """Closed places by the protected name that leads to them."""
+    replacing: Callable[[str], None] = lambda directive: None
+    """Told the id of a directive of the project that is about to be written."""
 
     def require(self, parts: Sequence[str]) -> None:
         """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
@@ -50,6 +52,8 @@ class Protection:
         if place and not self._may_sign(parts):
             what = path if place == "/".join(parts) else f"the folder {shown_path(place)}"
             raise Denied(f"permission denied: writing {path} needs a grant for {what}; " + self._advice(parts, place))
+        if directive := _directive(parts):
+            self.replacing(directive)
 
     def is_closed(self, parts: Sequence[str]) -> bool:
         folded = [fold(part) for part in parts]

@@ -17,6 +17,7 @@ from quire.workspace.items import SpaceName
 from quire.workspace.settings import Settings
 
 if TYPE_CHECKING:
+    from quire.engine.thread.limits import Limits
     from quire.tools.builtin.files import Files
     from quire.workspace.verified import VerifiedItems
 
@@ -35,7 +36,8 @@ def built_in_tools() -> list[ToolSpec]:
 
 
 class ItemsConnection:
-    """`tools` are those that `fetch` can describe; `run_id` is what the answer of `sign` names.
+    """`tools` are those that `fetch` can describe; `run_id` is what the answer of `sign` names. `limits` are those of
+    the thread that asks.
 
     What cannot be done is answered, not raised: `{status: error, error: …}`. A missing capability is `Denied`.
     """
@@ -45,12 +47,14 @@ class ItemsConnection:
         settings: Settings,
         grants: Grants,
         *,
+        limits: Limits | None = None,
         run_id: str = "",
         tools: Callable[[], list[ToolSpec]] = built_in_tools,
         now: Callable[[], datetime] = _now,
     ) -> None:
         self._settings = settings
         self._grants = grants
+        self._limits = limits
         self._run_id = run_id
         self._tools = tools
         self._now = now
@@ -105,7 +109,20 @@ class ItemsConnection:
             return Execute(self.items, self._grants, self._described).run(arguments)
         from quire.tools.items.sign import Sign
 
-        return Sign(self.items, self._grants, self._to_sign, self._now, self._run_id).run(arguments, effect_id)
+        sign = Sign(self.items, self._grants, self._limits, self._to_sign, self._now, self._run_id)
+        return sign.run(arguments, effect_id)
+
+    def replacing(self, directive: str) -> None:
+        """Notes what a directive of the project may do, before a tool writes over it."""
+        from quire.workspace.signed_authority import SignedAuthority
+
+        SignedAuthority(self.items).note_directive(directive)
+
+    def note_signed(self) -> None:
+        """Notes what all directives may do that are signed now."""
+        from quire.workspace.signed_authority import SignedAuthority
+
+        SignedAuthority(self.items).note_all()
 
     def _described(self, tool: str) -> ToolSpec | None:
         wanted = canonical(tool)
@@ -141,5 +158,5 @@ class ItemsConnection:
         if space == "user":
             self._settings.user.mkdir(parents=True, exist_ok=True)
             return Files(Places(self._settings.user), Protection(folders))
-        protection = Protection(folders, signs=signs, declared=self._grants.place)
+        protection = Protection(folders, signs=signs, declared=self._grants.place, replacing=self.replacing)
         return Files(Places(self._settings.workspace.folder, [self._settings.user]), protection)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from quire.engine.thread.compose import read_chain
+from quire.engine.thread.limits import Limits
 from quire.errors import Denied, QuireError, ToolFailed
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.tools.builtin.files import Files
@@ -17,11 +17,14 @@ from quire.tools.builtin.patterns import Pattern
 from quire.tools.items.answers import error, item_type_of, missing, path_in_home, shown_path, space_of, unknown_type
 from quire.trust.capabilities import Grants
 from quire.trust.own import own_key
+from quire.trust.risk import project_risk
 from quire.trust.signing import sign_text
 from quire.trust.validators import issues
 from quire.values import Value
+from quire.workspace.authority import authority_of, authority_of_run
 from quire.workspace.items import FOLDERS, Entry, Item, ItemType, SpaceName
 from quire.workspace.library import Library, read_thread
+from quire.workspace.signed_authority import SignedAuthority
 from quire.workspace.spaces import plural
 from quire.workspace.verified import VerifiedItems, as_signable
 
@@ -30,10 +33,12 @@ MAX_BATCH = 1000
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """`run_id` is the run that asks; `writer` gives the files of a space, with what no tool may write closed."""
+    """`limits` are those of the thread that asks, `run_id` is its run; `writer` gives the files of a space, with what
+    no tool may write closed."""
 
     items: VerifiedItems
     grants: Grants
+    limits: Limits | None
     writer: Callable[[SpaceName], Files]
     now: Callable[[], datetime]
     run_id: str = ""
@@ -118,20 +123,20 @@ class Sign:
         }
 
     def _require_less(self, item: Item, path: str) -> None:
-        """Raises `Denied` for a directive that may do what this run may not, by permissions of its own or inherited."""
-        thread, whose = read_thread(item), ""
-        if not thread.permissions and thread.extends.strip():
-            for ancestor_id, ancestor in read_chain(thread.extends.strip(), Library(self.items)):
-                if ancestor.permissions:
-                    thread, whose = ancestor, f" (from {ancestor_id}, which it extends)"
-                    break
-        wanted = Grants.of(one.capability for one in thread.permissions)
-        excess = sorted(wanted.patterns - wanted.narrow(self.grants).patterns)
-        if excess:
-            raise Denied(
-                f"permission denied: signing {item.id} is refused, because it may do what this run may not: "
-                f"{', '.join(excess)}{whose}; take that out, or sign it by hand: quire sign {path}"
-            )
+        """Raises `Denied` for a directive that may do or use more than this run, or more than when it was signed."""
+        settings = self.items.spaces.settings
+        wanted = authority_of(read_thread(item), Library(self.items))
+        held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
+        before = SignedAuthority(self.items).find(item)
+        for why, bound in (
+            ("it may do what this run may not", held),
+            ("it may do more than when it was signed", before),
+        ):
+            if bound is not None and (excess := wanted.excess(bound)):
+                raise Denied(
+                    f"permission denied: signing {item.id} is refused, because {why}: {', '.join(excess)}; "
+                    f"take that out, or sign it by hand: quire sign {path}"
+                )
 
 
 def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:

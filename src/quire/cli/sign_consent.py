@@ -1,0 +1,139 @@
+"""What `quire sign` of a folder would sign for the first time: shown with what it may do, and agreed to.
+
+A folder may hold files that somebody else has put there. A file that is named is meant; one that a search comes upon
+need not be, and a signature would be all that it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from quire.cli.signables import Found
+from quire.errors import CannotStart, QuireError, Refused
+from quire.render.text import one_line
+from quire.source import Source, read_source
+from quire.trust.signable import Signable
+from quire.trust.signature_line import digest_of
+from quire.trust.signing import Outcome
+from quire.trust.trusted import TrustedKeys
+
+MOST_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """A file that is not signed as it is now; `lines` say what it may do."""
+
+    item: Signable
+    outcome: Outcome
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`fresh` are the files that are not signed, as they are, by a key that is trusted. `digests` are those of all
+    texts that were looked at: nothing else may be signed in their place later."""
+
+    fresh: Sequence[Fresh]
+    digests: Mapping[Path, str]
+
+
+def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
+    """Looks at the files that nobody has named."""
+    fresh, digests = [], {}
+    for one in found:
+        if one.by_name:
+            continue
+        try:
+            source = read_source(one.item.path)
+        except CannotStart:
+            continue  # It is told of when it is to be signed.
+        digests[one.item.path] = digest_of(source.text)
+        outcome = one.item.verify(source.text, trusted).outcome
+        if outcome is not Outcome.OK:
+            fresh.append(Fresh(one.item, outcome, tuple(_authority(one.item, source))))
+    return Survey(fresh, digests)
+
+
+def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
+    """Raises `Refused` unless there is nothing new, or the user agrees: on a terminal, else with `--yes`."""
+    if not fresh or yes:
+        return
+    counted = "1 document" if len(fresh) == 1 else f"{len(fresh)} documents"
+    if not ask:
+        raise Refused(
+            f"{counted} here would be signed for the first time, or changed since: {_names(fresh)}; nothing is signed. "
+            "Look at them, then name the files, or say --yes"
+        )
+    _show(fresh)
+    import asyncio
+
+    from quire.cli.trusting import yes_or_no
+
+    if not asyncio.run(yes_or_no(f"Sign {counted}? yes or no [no]: ")):
+        raise Refused("nothing is signed")
+
+
+def _show(fresh: Sequence[Fresh]) -> None:
+    for one in fresh[:MOST_SHOWN]:
+        state = "changed since it was signed" if one.outcome is Outcome.MODIFIED else one.outcome.value
+        click.echo(f"{one_line(str(one.item.path))}: {one.item.kind}, {state.replace('_', ' ')}", err=True)
+        for line in one.lines:
+            click.echo(f"  {one_line(line)}", err=True)
+    if len(fresh) > MOST_SHOWN:
+        click.echo(f"and {len(fresh) - MOST_SHOWN} more", err=True)
+
+
+def _names(fresh: Sequence[Fresh]) -> str:
+    names = [one_line(str(one.item.path)) for one in fresh[:3]]
+    return ", ".join(names) + (", …" if len(fresh) > 3 else "")
+
+
+def _authority(item: Signable, source: Source) -> Iterator[str]:
+    """What a document may do, by its own words; nothing for one that cannot be read, which is not signed either."""
+    try:
+        if item.kind == "directive":
+            yield from _of_directive(source)
+        elif item.kind in ("playbook", "pipeline"):
+            yield from _of_document(source)
+    except QuireError:
+        return
+
+
+def _of_directive(source: Source) -> Iterator[str]:
+    from quire.engine.thread.limits import resolve_limits
+    from quire.formats.directive.lower import thread
+    from quire.formats.directive.parse import parse
+    from quire.workspace.authority import NUMBERS
+
+    read = parse(source).directive
+    if read is None:
+        return
+    meant = thread(read)
+    if meant.permissions:
+        yield f"may: {', '.join(one.capability for one in meant.permissions)}"
+    elif meant.extends.strip():
+        yield f"may: what {meant.extends.strip()} may, which it extends"
+    for one in meant.acknowledged:
+        yield f"acknowledges the risk {one.risk}"
+    limits = resolve_limits(meant.limits, {}, None)
+    told = ((name, getattr(limits, name)) for name in NUMBERS)
+    yield f"limits: {', '.join(f'{name} {value:g}' if value is not None else f'{name} none' for name, value in told)}"
+
+
+def _of_document(source: Source) -> Iterator[str]:
+    from quire.documents import read
+    from quire.plan.uses import has_agents, tool_calls
+
+    plan = read(source).plan
+    if plan is None:
+        return
+    tools = dict.fromkeys(f"{place}/{tool}" if place else tool for place, tool in tool_calls([plan]))
+    if tools:
+        yield f"calls: {', '.join(tools)}"
+    if has_agents([plan]):
+        yield "has agents, which choose among the tools that they are given"
