@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
+from quire.formats import invisible
 from quire.formats.playbook.lower import lower
 from quire.plan.nodes import Plan
 from quire.source import Source, read_source
@@ -57,6 +58,11 @@ def load(path: str | Path) -> Document:
 
 
 def read(source: Source) -> Document:
+    document = _read(source)
+    return replace(document, diagnostics=invisible.added(source, document.diagnostics))
+
+
+def _read(source: Source) -> Document:
     name = formats.format_of(source)
     if name == "pipeline":
         from quire.formats.pipeline import lower as pipeline

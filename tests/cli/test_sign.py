@@ -196,3 +196,14 @@ def test_what_is_changed_while_somebody_looks_at_it(
     done = invoke(command, ".ai")
     assert done.exit_code == 1 and "was changed after it was looked at" in done.stderr
     assert (project / PLANTED).read_text() == WIDE
+
+
+def test_letters_that_are_not_seen_are_told_of(invoke: Invoke, project: Path, key_id: str) -> None:
+    page = project / "page.playbook.md"
+    page.write_text(page.read_text().replace("\nx\n", "\nx\U000e0073\U000e0065\n"))
+    done = invoke(command, "page.playbook.md")
+    assert done.exit_code == 0
+    assert (
+        "quire: warning: page.playbook.md: line 6: TX101 2 letters that are not seen: U+E0073 TAG LATIN SMALL LETTER S, "
+        "U+E0065 TAG LATIN SMALL LETTER E\n"
+    ) in done.stderr

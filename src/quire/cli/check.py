@@ -82,14 +82,16 @@ class _Checks:
     def of(self, source: Source) -> tuple[Diagnostic, ...]:
         match formats.format_of(source):
             case "directive":
-                return self._item_check().directive(source)
+                found = self._item_check().directive(source)
             case "knowledge":
-                return self._item_check().knowledge(source)
+                found = self._item_check().knowledge(source)
             case "pipeline":
-                return self._documents().pipeline(source)
+                found = self._documents().pipeline(source)
             case "playbook" if _CALL.search(source.text):
-                return self._documents().playbook(source)
-        return formats.check(source)
+                found = self._documents().playbook(source)
+            case _:
+                return formats.check(source)
+        return formats.invisible.added(source, found)
 
     def conflicts(self) -> list[str]:
         return list(self._calling.conflicts) if self._calling else []

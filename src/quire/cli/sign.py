@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 
@@ -32,9 +33,11 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     from quire.cli.sign_consent import require_consent, survey
     from quire.cli.signables import find_signables
     from quire.cli.trusting import somebody_is_here
+    from quire.source import read_source
     from quire.trust.own import own_key
     from quire.trust.sign_file import sign_file
     from quire.trust.trusted import Home, TrustedKeys
+    from quire.trust.validators import warnings
     from quire.workspace.find import user_space
     from quire.workspace.signed_authority import forget
 
@@ -69,6 +72,8 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     else:
         for path in signed:
             click.echo(visible(path))
+            for warning in warnings(read_source(Path(path))):
+                click.echo(f"quire: warning: {visible(f'{path}: {warning}')}", err=True)
         for path, issues in failed.items():
             for issue in issues:
                 told = issue if issue.startswith(path) else f"{path}: {issue}"

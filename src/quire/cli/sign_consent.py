@@ -20,6 +20,7 @@ from quire.trust.signable import Signable
 from quire.trust.signature_line import digest_of
 from quire.trust.signing import Outcome
 from quire.trust.trusted import TrustedKeys
+from quire.trust.validators import warnings
 
 MOST_SHOWN = 200
 
@@ -55,7 +56,8 @@ def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
         digests[one.item.path] = digest_of(source.text)
         outcome = one.item.verify(source.text, trusted).outcome
         if outcome is not Outcome.OK:
-            fresh.append(Fresh(one.item, outcome, tuple(_authority(one.item, source))))
+            told = (*_authority(one.item, source), *(f"warning: {one}" for one in warnings(source)))
+            fresh.append(Fresh(one.item, outcome, told))
     return Survey(fresh, digests)
 
 

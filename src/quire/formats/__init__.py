@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import CannotStart
+from quire.formats import invisible
 from quire.source import Source
 
 if TYPE_CHECKING:
@@ -94,14 +95,15 @@ def read(source: Source) -> Reading:
 
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
-    """Everything there is to say about a document: what its reader says, and the lints."""
-    return _module(format_of(source)).check(source)
+    """Everything there is to say about a document: what its reader says, the lints, and letters that are not seen."""
+    return invisible.added(source, _module(format_of(source)).check(source))
 
 
 def all_codes() -> tuple[Code, ...]:
     """The codes of every format, in the order of their ids."""
     modules = [_module(name) for name in FORMATS]
-    return tuple(sorted((code for module in modules for code in module.codes()), key=lambda code: code.id))
+    found = (*invisible.codes(), *(code for module in modules for code in module.codes()))
+    return tuple(sorted(found, key=lambda code: code.id))
 
 
 def format_of(source: Source) -> str:

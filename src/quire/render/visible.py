@@ -6,8 +6,12 @@ import codecs
 import re
 import unicodedata
 
-# C0 and C1 controls, lone surrogates, line separators, and the marks that reverse the order of what is read.
-_HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+# C0 and C1 controls, lone surrogates, line separators, the marks that reverse the order of what is read, and letters
+# that only hide something: tag characters, word joiners and invisible operators, annotations.
+_HIDDEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f]"
+)
 
 # JSON has escapes for C0 controls already, apart from the line ends between its values.
 _HIDDEN_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
@@ -56,7 +60,7 @@ def _shown(match: re.Match[str]) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _columns(character: str) -> int:

@@ -20,6 +20,13 @@ def issues(item: Signable, source: Source) -> list[str]:
     return _errors(item, source)
 
 
+def warnings(source: Source) -> list[str]:
+    """What whoever signs a file cannot see in it, a line each. It may be signed all the same."""
+    from quire.formats.invisible import invisible
+
+    return [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
+
+
 def _errors(item: Signable, source: Source) -> list[str]:
     from quire import formats
 

@@ -19,7 +19,7 @@ from quire.trust.capabilities import Grants
 from quire.trust.own import own_key
 from quire.trust.risk import project_risk
 from quire.trust.signing import sign_text
-from quire.trust.validators import issues
+from quire.trust.validators import issues, warnings
 from quire.values import Value
 from quire.workspace.authority import authority_of, authority_of_run
 from quire.workspace.items import FOLDERS, Entry, Item, ItemType, SpaceName
@@ -101,7 +101,8 @@ class Sign:
         if in_home is None:
             return error(f"{item.id} does not lie in the {item.space}'s own folder; sign it by hand: quire sign PATH")
         file = as_signable(item, settings.workspace.folder)
-        if found := issues(file, Source.of(item.stored, str(item.path))):
+        source = Source.of(item.stored, str(item.path))
+        if found := issues(file, source):
             return error("validation failed", item_id=item.id, issues=list(found), path=path)
         if item.type == "directive":
             self._require_less(item, path)
@@ -111,6 +112,7 @@ class Sign:
             return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
         # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
         self.writer(item.space).swap(in_home, item.stored, text)
+        hidden: list[Value] = list(warnings(source))
         return {
             "status": "signed",
             "item_type": item.type,
@@ -120,6 +122,7 @@ class Sign:
             "key_id": key.key_id,
             "run": self.run_id,
             "effect": effect_id,
+            **({"warnings": hidden} if hidden else {}),
         }
 
     def _require_less(self, item: Item, path: str) -> None:

@@ -1,0 +1,83 @@
+"""Letters that a reader of a document does not see and a model does: reported wherever documents are checked.
+
+Instructions can be hidden in tag characters, in zero width letters and in variation selectors, and bidirectional
+controls show a text in another order than it has. What a script or an emoji needs is left alone: joiners in Persian, in
+the scripts of India and in emoji, marks of direction in lines of Arabic or Hebrew, one variation selector after a
+character that has variants. A byte order mark at the start of a file is gone before this looks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from quire.diagnostics import Code, Diagnostic, Severity
+from quire.formats.code_pages import make
+from quire.source import Source, Span
+
+INVISIBLE = make(
+    Severity.WARNING,
+    "TX101",
+    "invisible-letter",
+    "The text holds letters that are not seen: tag characters, zero width letters, bidirectional controls, variation\n"
+    "selectors without a character that has variants, soft hyphens, control characters and the like.",
+    "Whoever reads or signs the document does not see them, and a model reads them like any other text, so they can\n"
+    "hide instructions or show a text in another order. What a language or an emoji needs is not reported.",
+    "Summarise the notes.\\u{E0073}\\u{E0065}\\u{E006E}\\u{E0064}",
+    "Summarise the notes.",
+)
+MOST = 20
+"""Places of one document that are reported one by one."""
+
+NAMED = 3
+"""Letters of one place that are named."""
+
+_CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
+_IGNORED = (
+    "\x80-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+
+
+def codes() -> tuple[Code, ...]:
+    return (INVISIBLE,)
+
+
+def added(source: Source, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings about a document, in the order of its text, with those about letters that are not seen."""
+    hidden = list(invisible(source))
+    return tuple(sorted((*found, *hidden), key=lambda one: one.span.start)) if hidden else tuple(found)
+
+
+def invisible(source: Source) -> Iterator[Diagnostic]:
+    """A finding for each place; after many of them one that counts the rest."""
+    text = source.text
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return
+    # Compiled when it is first needed: most documents are plain.
+    pattern = re.compile(f"[{_CONTROL}{_IGNORED}]+")
+    hidden = [found.span() for found in pattern.finditer(text) if not _is_needed(text, *found.span())]
+    for start, end in hidden[:MOST]:
+        yield _finding(text[start:end], Span(start, end))
+    if len(hidden) > MOST:
+        start, end = hidden[MOST]
+        message = f"there are letters that are not seen in {len(hidden) - MOST:,} more places"
+        yield Diagnostic(INVISIBLE, message, Span(start, end), "the next of them")
+
+
+def _is_needed(text: str, start: int, end: int) -> bool:
+    from quire.formats.needed_letters import is_needed
+
+    return is_needed(text, start, end)
+
+
+def _finding(letters: str, span: Span) -> Diagnostic:
+    import unicodedata
+
+    names = [f"U+{ord(one):04X} {unicodedata.name(one, 'a control character')}" for one in dict.fromkeys(letters)]
+    shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+    counted = "a letter that is not seen" if len(letters) == 1 else f"{len(letters):,} letters that are not seen"
+    spelled = "".join(chr(ord(one) - 0xE0000) for one in letters if 0xE0020 <= ord(one) <= 0xE007E)
+    label = f"spells: {spelled[:80]}" if spelled else "here"
+    help = "a person who reads the document does not see this, and a model does: take it out"
+    return Diagnostic(INVISIBLE, f"{counted}: {shown}", span, label, help)
