@@ -87,7 +87,7 @@ def counts_events_from_nothing(patch: pytest.MonkeyPatch) -> None:
 
 PLANTED: list[tuple[Plant, str, str, str]] = [
     (forgets_a_result, "crash", "pipeline", "performed again although its result"),
-    (loses_a_record, "crash", "playbook", "too many"),
+    (loses_a_record, "crash", "playbook", "its journal ends before its end"),
     (makes_ids_anew, "crash", "pipeline", "under two effect ids"),
     (ignores_the_limit, "crash", "pipeline", "are allowed"),
     (never_fences, "takeover", "directive", "after it had been taken over"),
