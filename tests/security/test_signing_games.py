@@ -193,6 +193,21 @@ async def test_an_item_that_is_signed_is_not_signed_wider(stage: Stage, text: st
         await stage.play("other")
 
 
+@pytest.mark.parametrize("space", ["user", "system"])
+async def test_no_directive_of_another_space_is_hidden_by_a_wider_one(stage: Stage, space: str) -> None:
+    """All that extends it would have the permissions of the new one."""
+    stage.directive("main", SIGNING)
+    item_id, category, name = ("rye/agent/core/base", "rye/agent/core", "base") if space == "system" else ("b", "", "b")
+    if space == "user":
+        file = stage.space / ".ai/directives/b.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(sign_text(directive("b", READ), "directive", "b", stage.key, NOW))
+    wider = directive(name, f"{FILES}<sign>*</sign>", category=category)
+    played = await stage.play("main", [put(item_id, wider)], [sign(item_id)])
+    assert f"of that id in the {space}'s space, which it would hide" in played.told[1], played.told
+    assert (stage.work / f".ai/directives/{item_id}.md").read_text() == wider
+
+
 async def test_an_item_that_is_signed_can_be_narrowed_and_changed(stage: Stage) -> None:
     """Else the others prove nothing. And what a person signs by hand may be as wide as they like."""
     stage.directive("main", SIGNING)

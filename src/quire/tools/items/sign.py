@@ -5,7 +5,7 @@ A directive that a run wrote and signed could otherwise be the way around all of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from quire.trust.risk import project_risk
 from quire.trust.signing import sign_text
 from quire.trust.validators import issues, warnings
 from quire.values import Value
-from quire.workspace.authority import authority_of, authority_of_run
+from quire.workspace.authority import Authority, authority_of, authority_of_run
 from quire.workspace.items import FOLDERS, Entry, Item, ItemType, SpaceName
 from quire.workspace.library import Library, read_thread
 from quire.workspace.signed_authority import SignedAuthority
@@ -130,16 +130,25 @@ class Sign:
         settings = self.items.spaces.settings
         wanted = authority_of(read_thread(item), Library(self.items))
         held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
-        before = SignedAuthority(self.items).find(item)
-        for why, bound in (
-            ("it may do what this run may not", held),
-            ("it may do more than when it was signed", before),
-        ):
-            if bound is not None and (excess := wanted.excess(bound)):
+        bounds = [("it may do what this run may not", held)]
+        if before := SignedAuthority(self.items).find(item):
+            bounds.append(("it may do more than when it was signed", before))
+        bounds += self._hidden_by(item)
+        for why, bound in bounds:
+            if excess := wanted.excess(bound):
                 raise Denied(
                     f"permission denied: signing {item.id} is refused, because {why}: {', '.join(excess)}; "
                     f"take that out, or sign it by hand: quire sign {path}"
                 )
+
+    def _hidden_by(self, item: Item) -> Iterator[tuple[str, Authority]]:
+        """The directives of the same id that a new one of the project takes the place of, for all that extend them."""
+        spaces: tuple[SpaceName, ...] = ("user", "system") if item.space == "project" else ("system",)
+        for space in spaces:
+            hidden = self.items.spaces.find("directive", item.id, space)
+            if hidden is not None and hidden.id == item.id and self.items.verdict(hidden).ok:
+                why = f"it may do more than the one of that id in the {space}'s space, which it would hide"
+                yield why, authority_of(read_thread(hidden), Library(self.items))
 
 
 def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
