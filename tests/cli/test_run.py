@@ -383,8 +383,8 @@ def test_detach_leaves_the_run_to_another_process(
     monkeypatch.setattr(subprocess, "Popen", lambda command, **rest: started.append(command))
     assert main(["run", page(workspace, ONE), "--detach", "--budget", "2", "--script", script("later")]) == 0
     run = capsys.readouterr().out.strip()
-    assert started == [[sys.executable, "-m", "quire", "resume", run, "--quiet"]]
-    assert main(started[0][3:]) == 0
+    assert started == [[sys.executable, "-P", "-m", "quire", "resume", run, "--quiet"]]
+    assert main(started[0][4:]) == 0
     assert capsys.readouterr().out == "later\n"
 
 

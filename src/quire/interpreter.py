@@ -1,0 +1,86 @@
+"""Start Python for Quire's own work: the one place of the product that does.
+
+Python puts the current folder, or what an empty entry of `PYTHONPATH` stands for, before its own libraries. The current
+folder is usually a workspace, and a workspace is data: a `click.py` in it must not be taken for the library. Installs
+in the user's site-packages go on working, which is why this is not `-I`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subprocess import CompletedProcess, Popen
+
+_FOLDERS = ("PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLIBDIR")
+"""Variables that name a folder to load code from: a relative one would be a folder of the workspace."""
+
+
+def start_module(module: str, *arguments: str) -> Popen[bytes]:
+    """Starts `python -m MODULE` in the current folder, in a session of its own, with nothing to read or write."""
+    import subprocess
+
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(  # noqa: S603  # our own interpreter
+        _command(module, arguments),
+        env=clean_environ(os.environ),
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        start_new_session=True,
+    )
+
+
+def run_module(module: str, *arguments: str, folder: Path) -> CompletedProcess[str]:
+    """Runs `python -m MODULE` to its end in a folder that holds nothing of others, and keeps what it prints."""
+    import subprocess
+
+    return subprocess.run(  # noqa: S603  # our own interpreter
+        _command(module, arguments),
+        env=clean_environ(os.environ),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment without the ways in which Python would look into the current folder."""
+    kept = dict(environ)
+    for name in _FOLDERS:
+        if name in kept and not Path(kept[name]).is_absolute():
+            del kept[name]
+    entries = [entry for entry in kept.pop("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
+    if entries:
+        kept["PYTHONPATH"] = os.pathsep.join(entries)
+    # Safe also in what that process starts.
+    return kept | {"PYTHONSAFEPATH": "1"}
+
+
+def leave_current_folder(path: list[str] = sys.path, environ: Mapping[str, str] = os.environ) -> None:
+    """Takes off the module path what stands for the current folder: the first entry under `python -m`, and the empty
+    entries of `PYTHONPATH`, which a shell makes of `PYTHONPATH=$PYTHONPATH:/more`."""
+    try:
+        here = os.getcwd()  # noqa: PTH109
+    except OSError:
+        return
+    stray = any(entry in ("", ".") for entry in environ.get("PYTHONPATH", "-").split(os.pathsep))
+    unsafe = not sys.flags.safe_path and _is_module_start()
+    if stray or unsafe or "" in path:
+        path[:] = [entry for entry in path if entry and entry != here]
+
+
+def _is_module_start() -> bool:
+    """Whether this process is `python -m quire`."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return spec is not None and spec.name == "quire.__main__"
+
+
+def _command(module: str, arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-P", "-m", module, *arguments]
