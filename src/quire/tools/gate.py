@@ -282,13 +282,14 @@ def open_gate(
     from quire.tools.mcp import McpConnection
     from quire.tools.python import PythonConnection
 
-    require_trusted(settings)
+    code = require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
     connections: dict[str, Connection] = {
-        name: McpConnection(server, folder, environ, notice) for name, server in settings.servers.items()
+        name: McpConnection(server, folder, environ, notice, code.servers[name].files if server.command else None)
+        for name, server in settings.servers.items()
     }
-    connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
+    connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
 
     def scoped(grants: Grants, limits: Limits | None = None) -> dict[str, Connection]:
         items = ItemsConnection(settings, grants, limits=limits, run_id=run)

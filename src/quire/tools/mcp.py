@@ -18,6 +18,7 @@ from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import mcp_tool
 from quire.values import Value
 from quire.workspace.mcp_config import McpServer
+from quire.workspace.server_code import ServerCode, server_code
 
 if TYPE_CHECKING:
     import asyncio
@@ -41,9 +42,12 @@ class McpConnection:
         folder: Path,
         environ: Mapping[str, str],
         notice: Callable[[str], None] = lambda line: None,
+        confirmed: Mapping[str, str] | None = None,
     ) -> None:
-        """`notice` gets a line when the server takes long to start."""
+        """`notice` gets a line when the server takes long to start. `confirmed` are the files of the workspace that it
+        may load, with their hashes; None for those that are there when it starts."""
         self._notice = notice
+        self._confirmed = confirmed
         self._server = server
         self._folder = folder
         self._environ = environ
@@ -166,9 +170,10 @@ class McpConnection:
         if missing := self._server.missing(self._environ):
             raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
         server = self._server.expanded(self._environ)
+        code = self._code(server)
         # Some servers end when the first message is not the handshake they know: then a second try, the old way.
         for mode in ("auto", "legacy"):
-            session = Session(server, self._folder)
+            session = Session(server, self._folder, code)
             try:
                 await session.open(mode)
                 return session
@@ -179,6 +184,21 @@ class McpConnection:
                 raise ToolFailed(self._said(session, f"{does}: {error}"), kind="server") from None
         raise ToolFailed(self._said(session, "stopped while starting"), kind="server")
 
+    def _code(self, server: McpServer) -> ServerCode:
+        """How the server is started. A file that was changed since the user agreed is not started."""
+        if server.url:
+            return ServerCode(())
+        code = server_code(server, self._folder)
+        if self._confirmed is not None and code.files != self._confirmed:
+            names = {*code.files, *self._confirmed}
+            changed = sorted(name for name in names if code.files.get(name) != self._confirmed.get(name))
+            raise ToolFailed(
+                f"MCP server {server.name} is not started: {', '.join(changed[:5])} changed since you agreed to it; "
+                "look at it, then run: quire trust workspace",
+                kind="server",
+            )
+        return code
+
     async def _discard(self, session: Session) -> None:
         if self._session is session:
             self._session = None
@@ -186,7 +206,10 @@ class McpConnection:
 
     def _said(self, session: Session, what: str) -> str:
         last = session.stderr()
-        return f"MCP server {self._server.name} {what}" + (f"; its last words:\n{last}" if last else "")
+        said = f"MCP server {self._server.name} {what}" + (f"; its last words:\n{last}" if last else "")
+        if self._server.url or self._server.cwd or session.opened:
+            return said
+        return f'{said}\nit was started in an empty folder: "cwd": "." in .mcp.json starts it in the workspace'
 
 
 def _meta(effect_id: str) -> RequestParamsMeta:

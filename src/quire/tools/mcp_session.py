@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quire import __version__
-from quire.tools import groups
+from quire.tools import confirmed_imports, groups
 from quire.tools.stderr import Tail
 from quire.workspace.mcp_config import McpServer
+from quire.workspace.server_code import ServerCode
 
 if TYPE_CHECKING:
     import asyncio
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import ClientRequestContext
     from mcp.client._transport import TransportStreams
+    from mcp.client.stdio import StdioServerParameters
     from mcp.types import ElicitRequestParams, ElicitResult
 
 START_SECONDS: Final = 60.0
@@ -38,13 +41,16 @@ class Session:
 
     client: Client
 
-    def __init__(self, server: McpServer, folder: Path) -> None:
+    def __init__(self, server: McpServer, folder: Path, code: ServerCode) -> None:
+        """`code` is how a server over stdio is started, as it was confirmed."""
         self._server = server
         self._folder = folder
+        self._code = code
         self._tail: Tail | None = None
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Event | None = None
         self._group = 0
+        self.opened = False
 
     def stderr(self) -> str:
         return self._tail.text() if self._tail else ""
@@ -61,6 +67,7 @@ class Session:
         try:
             async with asyncio.timeout(START_SECONDS):
                 self.client = await asyncio.shield(ready)
+                self.opened = True
         except TimeoutError:
             await self._kill()
             raise CannotOpen(f"no answer within {START_SECONDS:g} s") from None
@@ -130,22 +137,48 @@ class Session:
             ):
                 yield streams
             return
-        from mcp.client.stdio import StdioServerParameters, stdio_client
+        from mcp.client.stdio import stdio_client
 
         self._tail = tail = Tail()
-        parameters = StdioServerParameters(
-            command=server.command, args=list(server.args), env=dict(server.env), cwd=self._folder / server.cwd
-        )
-        client = stdio_client(parameters, errlog=tail.stream)
-        try:
-            async with client as streams:
+        with _start_folder(self._code) as start:
+            client = stdio_client(_parameters(self._code, self._folder, start), errlog=tail.stream)
+            try:
+                async with client as streams:
+                    tail.started()
+                    self._group = _group_of(client)
+                    groups.remember(self._group)
+                    yield streams
+            finally:
                 tail.started()
-                self._group = _group_of(client)
-                groups.remember(self._group)
-                yield streams
-        finally:
-            tail.started()
-            groups.forget(self._group)
+                groups.forget(self._group)
+
+
+@contextmanager
+def _start_folder(code: ServerCode) -> Iterator[Path]:
+    """The folder that is confirmed for a server, else an empty one. Not among the temporary files of all accounts:
+    programs also look for code and settings in the folders above."""
+    if code.folder is not None:
+        yield code.folder
+        return
+    import tempfile
+
+    import platformdirs
+
+    above = platformdirs.user_cache_path("quire", appauthor=False) / "servers"
+    above.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=above, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _parameters(code: ServerCode, workspace: Path, start: Path) -> StdioServerParameters:
+    """How a server is started: the one place that says so."""
+    from mcp.client.stdio import StdioServerParameters
+
+    command, *arguments = code.command(confirmed_imports.__file__)
+    env = dict(code.env)
+    if order := code.order(workspace):
+        env[confirmed_imports.VARIABLE] = json.dumps(order)
+    return StdioServerParameters(command=command, args=arguments, env=env, cwd=start)
 
 
 def _group_of(client: object) -> int:

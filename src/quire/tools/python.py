@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.machinery
-import importlib.util
 import inspect
 import os
 import sys
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
+from quire.tools.confirmed_imports import ConfirmedImports
 from quire.tools.registry import ToolSpec
 from quire.tools.signature import EFFECT_ID, input_schema
 from quire.tools.threads import OutOfTime, in_thread, within
@@ -96,7 +96,16 @@ def _declare(added: PythonTool) -> None:
 class PythonConnection:
     """The functions that are declared once the modules are imported; with `installed`, those of packages too."""
 
-    def __init__(self, modules: Sequence[str], folder: Path, *, installed: bool = False) -> None:
+    def __init__(
+        self,
+        modules: Sequence[str],
+        folder: Path,
+        *,
+        installed: bool = False,
+        files: Mapping[str, str] | None = None,
+    ) -> None:
+        """`files` are those of the folder that may be loaded, with their hashes; None for those that are there now."""
+        self._files = files
         self._modules = tuple(modules)
         self._folder = folder
         self._installed = installed
@@ -144,8 +153,7 @@ class PythonConnection:
         if self._specs is None:
             # What a module prints while it is loaded is no part of anybody's output.
             with redirect_stdout(sys.stderr):
-                for module in self._modules:
-                    _import(module, self._folder)
+                self._import_all()
                 if self._installed:
                     _load_installed()
             try:
@@ -153,6 +161,17 @@ class PythonConnection:
             except TypeError as error:
                 raise ToolFailed(f"a Python tool cannot be used: {error}") from None
         return self._specs
+
+    def _import_all(self) -> None:
+        files = self._files
+        if files is None:
+            from quire.workspace.loaded import read_modules
+
+            modules, _ = read_modules(self._folder, self._modules)
+            files = {name: digest for loaded in modules.values() for name, digest in loaded.items()}
+        with _confirmed(self._folder, files, self._modules):
+            for module in self._modules:
+                _import(module, self._folder)
 
 
 def _spec(declared: PythonTool) -> ToolSpec:
@@ -201,24 +220,9 @@ def _import(name: str, folder: Path) -> None:
     if own is not None and loaded is not None and _place(own) != _place(loaded.__spec__):
         raise ToolFailed(f"the module {name} cannot be loaded: {loaded!r} already has its name")
     try:
-        with _from(folder):
-            if own is not None and loaded is None:
-                _execute(own)
-            importlib.import_module(name)
+        importlib.import_module(name)
     except (Exception, SystemExit) as error:
         raise ToolFailed(f"the module {name} cannot be loaded: {type(error).__name__}: {error}") from None
-
-
-def _execute(spec: importlib.machinery.ModuleSpec) -> None:
-    """Loads exactly the file that was found (and hashed for trust), whatever else is on the path."""
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    try:
-        if spec.loader is not None:
-            spec.loader.exec_module(module)
-    except BaseException:
-        sys.modules.pop(spec.name, None)
-        raise
 
 
 def _place(spec: importlib.machinery.ModuleSpec | None) -> tuple[str | None, tuple[str, ...]]:
@@ -226,17 +230,26 @@ def _place(spec: importlib.machinery.ModuleSpec | None) -> tuple[str | None, tup
 
 
 @contextmanager
-def _from(folder: Path) -> Iterator[None]:
-    """The folder comes last on the path, so that no file of it stands in for the standard library.
+def _confirmed(folder: Path, files: Mapping[str, str], modules: Sequence[str]) -> Iterator[None]:
+    """While this lasts, the confirmed files of a folder can be imported, and no others of it.
 
-    Compiled files beside the sources are neither read nor written: they are not what was confirmed.
-    """
-    path, prefix, dont_write = list(sys.path), sys.pycache_prefix, sys.dont_write_bytecode
-    sys.path.append(str(folder))
-    sys.pycache_prefix, sys.dont_write_bytecode = os.devnull, True
+    Afterwards only submodules of packages that were loaded: a library of ours that is imported later, and is not there,
+    must not be found in the workspace."""
+    tops = [name.partition(".")[0] for name in modules]
+    own = [top for top in tops if importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None]
+    path, finder = list(sys.path), ConfirmedImports(str(folder), _folders(folder), files, own)
+    sys.meta_path.insert(0, finder)
     importlib.invalidate_caches()
     try:
         yield
     finally:
+        finder.active = False
+        if not finder.is_used:
+            sys.meta_path.remove(finder)
         sys.path[:] = path
-        sys.pycache_prefix, sys.dont_write_bytecode = prefix, dont_write
+
+
+def _folders(folder: Path) -> list[str]:
+    """Where top-level modules may lie: the workspace, and what this interpreter imports from below it."""
+    below = [entry for entry in sys.path if entry.startswith(f"{folder}{os.sep}")]
+    return [str(folder), *below]

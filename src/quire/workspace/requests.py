@@ -15,11 +15,12 @@ from quire.errors import Untrusted
 from quire.source import read_bytes
 from quire.trust.workspaces import ConfirmedWorkspaces
 from quire.values import Value, fingerprint
+from quire.workspace.code import is_hash
+from quire.workspace.loaded import LoadedCode, read_code
 from quire.workspace.mcp_config import McpServer
 from quire.workspace.settings import Settings
 
 HOOKS = ".ai/config/agent/hooks.yaml"
-_CODE = (".py", ".pyc", ".so", ".pyd")
 
 
 def requests(settings: Settings) -> tuple[str, ...]:
@@ -27,9 +28,9 @@ def requests(settings: Settings) -> tuple[str, ...]:
     return tuple(line for line, _ in _requests(settings))
 
 
-def is_trusted(settings: Settings) -> bool:
+def is_trusted(settings: Settings, code: LoadedCode | None = None) -> bool:
     """Whether all that is asked for was confirmed, just as it is now. Nothing asked for needs nothing."""
-    wanted = list(_requests(settings))
+    wanted = list(_requests(settings, code))
     return not wanted or _confirmed(settings).has(settings.workspace.folder, _hash(wanted))
 
 
@@ -43,11 +44,12 @@ def revoke(settings: Settings) -> bool:
     return _confirmed(settings).remove(settings.workspace.folder)
 
 
-def require_trusted(settings: Settings) -> None:
-    """Raises `Untrusted` with the list of what is asked for."""
-    if is_trusted(settings):
-        return
-    lines = "\n".join(f"  {line}" for line in requests(settings))
+def require_trusted(settings: Settings) -> LoadedCode:
+    """The code that was confirmed, as it was looked at. Raises `Untrusted` with the list of what is asked for."""
+    code = read_code(settings)
+    if is_trusted(settings, code):
+        return code
+    lines = "\n".join(f"  {line}" for line, _ in _requests(settings, code))
     raise Untrusted(
         f"{settings.workspace.folder} asks for things that nobody has confirmed:\n{lines}\n"
         "look at them, then run: quire trust workspace"
@@ -62,16 +64,17 @@ def _hash(wanted: list[tuple[str, Value]]) -> str:
     return fingerprint([value for _, value in wanted])
 
 
-def _requests(settings: Settings) -> Iterator[tuple[str, Value]]:
+def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tuple[str, Value]]:
     """The lines, each with the exact value that it stands for."""
+    code = code or read_code(settings)
     for name, server in sorted(settings.servers.items()):
-        yield _server(name, server)
+        yield _server(name, server, code.servers[name].files if server.command else {})
     if settings.tools.allow:
         yield f"use the tools {', '.join(sorted(settings.tools.allow))}", ["allow", *sorted(settings.tools.allow)]
     for module in sorted(settings.tools.modules):
-        files = _module_files(settings.workspace.folder, module)
-        where = f"{len(files)} file{'s' * (len(files) != 1)}" if files else "not in this folder"
-        yield f"import the Python module {_shown(module)} ({where})", ["module", module, files]
+        files = code.modules[module]
+        where = _counted(files) if files else "not in this folder"
+        yield f"import the Python module {_shown(module)} ({where})", ["module", module, dict(files)]
     yield from _tables(settings)
     yield from _hooks(settings.workspace.folder)
     for kind, folders in (("prompts", settings.prompt_folders), ("knowledge", settings.knowledge_folders)):
@@ -116,8 +119,8 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
             yield f"set [{table}] {shown}", [table, fields]
 
 
-def _server(name: str, server: McpServer) -> tuple[str, Value]:
-    value: Value = {
+def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str, Value]:
+    value: dict[str, Value] = {
         "name": name,
         "command": [server.command, *server.args],
         "env": dict(server.env),
@@ -125,28 +128,22 @@ def _server(name: str, server: McpServer) -> tuple[str, Value]:
         "url": server.url,
         "headers": dict(server.headers),
     }
+    if files:
+        value["files"] = dict(files)
     if server.url:
         does = f"connect to {server.url}"
     else:
         does = f"start {' '.join([server.command, *server.args])}" + (f" in {server.cwd}" if server.cwd else "")
     given = sorted({*server.env, *server.headers, *server.variables()})
     handed = f", given {', '.join(given)}" if given else ""
+    handed += f", loading {_counted(files)} of this folder" if files else ""
     return f"{_shown(does)} as the MCP server {_shown(name)}{_shown(handed)}", ["server", value]
 
 
-def _module_files(folder: Path, module: str) -> dict[str, Value]:
-    """The hashes of all that an import of the module may run: its file, or the files of its top package.
-
-    `__pycache__` is left out: the import does not look there. What the module imports from elsewhere in the
-    workspace is its author's word, not covered.
-    """
-    top = module.partition(".")[0]
-    found = [*folder.glob(f"{top}.*"), *(folder / top).rglob("*")]
-    hashes: dict[str, Value] = {}
-    for file in sorted(found):
-        if file.suffix in _CODE and "__pycache__" not in file.parts and file.is_file():
-            hashes[file.relative_to(folder).as_posix()] = hashlib.sha256(file.read_bytes()).hexdigest()
-    return hashes
+def _counted(files: Mapping[str, str]) -> str:
+    """How many files are loaded, and which of them cannot be."""
+    refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
+    return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
 
 
 def _inside(path: Path, folder: Path) -> bool:

@@ -1,0 +1,283 @@
+"""How a stdio server is started, and which files of the workspace it loads.
+
+A server starts in an empty folder unless its entry has a `cwd`, and with `PYTHONSAFEPATH`: no file that appears in the
+workspace later is code for it. Paths of the workspace in its command are made absolute, so that they go on working. A
+Python script or module of the workspace is started through `quire.tools.confirmed_imports`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.workspace.code import Code, read_hashed
+from quire.workspace.mcp_config import McpServer
+
+SAFE = {"PYTHONSAFEPATH": "1"}
+
+_PYTHON = re.compile(r"(python|pypy)w?[\d.]*(\.exe)?", re.IGNORECASE)
+_RUNNERS = ("uv", "poetry", "pipenv", "pdm", "hatch", "rye")
+_ELSEWHERE = ("docker", "podman", "nerdctl", "ssh", "kubectl", "wsl", "wsl.exe")
+"""Commands whose arguments name files of another machine."""
+
+_DATA = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".log", ".txt", ".md")
+"""A server writes such files itself: they are not code, and must not ask again with each change."""
+
+_MENTIONED = re.compile(rb"[\w@./-]*\.(?:py|js|mjs|cjs|ts|mts|cts|tsx|json|sh|rb|pl|php|lua)\b|\.{1,2}/[\w@./-]+")
+_GUESSED = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/package.json")
+_PATHS = ("PYTHONPATH", "NODE_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCode:
+    """`env` is what the process gets besides the usual; `folder` is where it starts, None for an empty one.
+
+    `files` are those of the workspace that are loaded, with their hashes; `closed` are folders that more is loaded
+    from. `module` and `script` are set where the start goes through `confirmed_imports`, which looks into `imports`.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+    folder: Path | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    closed: frozenset[str] = frozenset()
+    script: str = ""
+    module: str = ""
+    imports: tuple[Path, ...] = ()
+    python: _Python | None = None
+
+    def command(self, runner: str) -> list[str]:
+        """The command line. `runner` is the program that runs confirmed Python."""
+        argv = list(self.argv)
+        if self.python is None or not (self.script or self.module):
+            return argv
+        return [*argv[: self.python.at], runner, *argv[self.python.rest if self.module else self.python.at :]]
+
+    def order(self, workspace: Path) -> dict[str, object]:
+        """What that program is told; empty where it is not needed."""
+        if not (self.script or self.module):
+            return {}
+        folders = [str(folder) for folder in self.imports]
+        named = {"script": self.script, "module": self.module}
+        return {"root": str(workspace), "folders": folders, "files": self.files, **named}
+
+
+@dataclass(frozen=True, slots=True)
+class _Python:
+    """A Python in a command: `at` is the index of the script or of the option `-m`."""
+
+    at: int
+    script: str = ""
+    module: str = ""
+    rest: int = 0
+
+
+def server_code(server: McpServer, workspace: Path) -> ServerCode:
+    """For a server whose references to the environment are filled in."""
+    base = workspace / server.cwd
+    given = [server.command, *server.args]
+    argv = given if server.cwd else _absolute(given, workspace)
+    env = {**SAFE, **_absolute_env(server.env, base)}
+    code, closed = Code(workspace), set()
+    argv = _unshebanged(argv, base)
+    python = _python(argv)
+    paths = [Path(entry) for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    inside = [path for path in paths if path.is_relative_to(workspace)]
+    for folder in inside:
+        code.add_folder(folder, inside)
+    script = module = ""
+    imports: tuple[Path, ...] = ()
+    if python is not None and python.module:
+        folders = tuple(dict.fromkeys([*inside, base, workspace / "src"]))
+        folders = tuple(folder for folder in folders if folder.is_relative_to(workspace))
+        if code.add_import(python.module, folders):
+            module, imports = python.module, folders
+    elif python is not None and (found := _script(base / python.script, workspace)):
+        imports = tuple(dict.fromkeys([*_upward(found.parent, workspace), *inside]))
+        code.add_file(found, imports)
+        script = str(found)
+    for file in _named(argv, base, workspace):
+        if str(file) == script:
+            continue
+        _add_mentioned(code, file, workspace)
+        closed |= _loads_from(file, workspace)
+        if file.suffix == ".py" and not script:
+            # Started by something else than Python itself, which puts the folder of the script on the path.
+            env = {name: value for name, value in env.items() if name not in SAFE or name in server.env}
+            code.add_folder(file.parent, _upward(file.parent, workspace), deep=file.parent != workspace)
+            closed |= {file.parent.relative_to(workspace).as_posix()} - {"."}
+    return ServerCode(
+        tuple(argv),
+        env,
+        base if server.cwd else None,
+        code.files,
+        frozenset(closed),
+        script,
+        module,
+        imports,
+        python,
+    )
+
+
+def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
+    """Paths that mean a file of the workspace, which until now was the current folder."""
+    elsewhere = Path(argv[0]).name in _ELSEWHERE
+    found = [_path(argv[0], workspace, bare=False)]
+    for argument in argv[1:]:
+        option, equals, value = argument.partition("=")
+        if equals and option.startswith("-") and value:
+            found.append(f"{option}={_path(value, workspace, bare=not elsewhere)}")
+        else:
+            found.append(_path(argument, workspace, bare=not elsewhere))
+    return found
+
+
+def _path(text: str, workspace: Path, *, bare: bool) -> str:
+    """A bare name is a path only where it is that of a file: a folder may well be called like a subcommand."""
+    if text in (".", "..") or text.startswith(("./", "../")):
+        return os.path.normpath(workspace / text)
+    if not text or text.startswith(("-", "/", "@")) or "://" in text or "\0" in text:
+        return text
+    try:
+        is_path = (workspace / text).is_file() if bare else "/" in text and (workspace / text).exists()
+        is_path = is_path or (bare and "/" in text and (workspace / text).exists())
+    except OSError:
+        return text
+    return str(workspace / text) if is_path else text
+
+
+def _absolute_env(env: Mapping[str, str], base: Path) -> dict[str, str]:
+    found = dict(env)
+    for name in _PATHS:
+        if name in found:
+            entries = [entry for entry in found[name].split(os.pathsep) if entry]
+            found[name] = os.pathsep.join(os.path.normpath(base / entry) for entry in entries)
+    return found
+
+
+def _unshebanged(argv: list[str], base: Path) -> list[str]:
+    """A Python script that is started by its own first line, as Python and the script."""
+    if "/" not in argv[0]:
+        return argv
+    try:
+        with (base / argv[0]).open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return argv
+    if not first.startswith(b"#!"):
+        return argv
+    try:
+        words = shlex.split(first[2:].decode())
+    except ValueError:
+        return argv
+    if words and Path(words[0]).name == "env":
+        words = words[2:] if words[1:2] == ["-S"] else words[1:]
+    if not words or not _PYTHON.fullmatch(Path(words[0]).name):
+        return argv
+    return [*words, *argv]
+
+
+def _python(argv: Sequence[str]) -> _Python | None:
+    start = 0
+    if Path(argv[0]).name == "env":
+        start = 1
+    elif Path(argv[0]).name in _RUNNERS and list(argv[1:2]) == ["run"]:
+        start = 2
+    if start >= len(argv) or not _PYTHON.fullmatch(Path(argv[start]).name):
+        return None
+    at = start + 1
+    while at < len(argv):
+        word = argv[at]
+        if not word.startswith("-") or word == "-":
+            return _Python(at, script=word, rest=at + 1) if word != "-" else None
+        letters = word[1:] if not word.startswith("--") else ""
+        taking = next((index for index, letter in enumerate(letters) if letter in "cmWX"), None)
+        if taking is None:
+            at += 2 if word == "--check-hash-based-pycs" else 1
+            continue
+        value = letters[taking + 1 :]
+        if letters[taking] == "c":
+            return None
+        if letters[taking] == "m":
+            name = value or next(iter(argv[at + 1 : at + 2]), "")
+            return _Python(at, module=name, rest=at + (1 if value else 2)) if name else None
+        at += 1 if value else 2
+    return None
+
+
+def _script(path: Path, workspace: Path) -> Path | None:
+    """The file of the workspace that `python PATH` runs."""
+    file = Path(os.path.normpath(path))
+    try:
+        if file.is_dir():
+            file /= "__main__.py"
+        return file if file.is_file() and file.is_relative_to(workspace) else None
+    except OSError:
+        return None
+
+
+def _named(argv: Sequence[str], base: Path, workspace: Path) -> Iterator[Path]:
+    """The files of the workspace that a command names, and those that a folder in it is started by."""
+    for text in argv:
+        option, equals, value = text.partition("=")
+        path = Path(os.path.normpath(base / (value if equals and option.startswith("-") else text)))
+        try:
+            if not path.is_relative_to(workspace) or "\0" in text:
+                continue
+            if path.is_dir():
+                starts = (path / name for name in ("__main__.py", "package.json", "index.js"))
+                yield from (file for file in starts if file.is_file() and path != workspace)
+            elif path.is_file() and path.suffix.lower() not in _DATA:
+                yield path
+        except OSError:
+            continue
+
+
+def _add_mentioned(code: Code, file: Path, workspace: Path) -> None:
+    """Adds a file and the files that its text names, however it loads them."""
+    pending = [file]
+    while pending:
+        path = pending.pop()
+        name = path.relative_to(workspace).as_posix()
+        if name in code.files:
+            continue
+        if path.suffix == ".py":
+            code.add_file(path, _upward(path.parent, workspace))
+            continue
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(workspace)):
+            code.files[name] = f"a link to {os.path.realpath(path)}"
+            continue
+        code.files[name], text = read_hashed(path)
+        for mention in {found[0].decode("utf-8", "replace") for found in _MENTIONED.finditer(text[:1_000_000])}:
+            pending += _mentioned(mention, path.parent, workspace)
+
+
+def _mentioned(mention: str, folder: Path, workspace: Path) -> list[Path]:
+    found = []
+    for ending in _GUESSED if mention.startswith(".") else ("",):
+        path = Path(os.path.normpath(folder / (mention + ending)))
+        try:
+            if path.is_relative_to(workspace) and path.is_file() and path.suffix.lower() not in _DATA:
+                found.append(path)
+        except OSError:
+            continue
+    return found
+
+
+def _loads_from(file: Path, workspace: Path) -> set[str]:
+    """Folders that a program loads more from: its virtual environment, and the packages of Node."""
+    folders = set()
+    if file.parent.name in ("bin", "Scripts") and (file.parent.parent / "pyvenv.cfg").is_file():
+        folders.add(file.parent.parent)
+    folders |= {above / "node_modules" for above in _upward(file.parent, workspace) if file.suffix not in (".py", "")}
+    below = {folder.relative_to(workspace).as_posix() for folder in folders if folder.is_relative_to(workspace)}
+    return below - {"."}
+
+
+def _upward(folder: Path, workspace: Path) -> tuple[Path, ...]:
+    above = (folder, *folder.parents)
+    return tuple(one for one in above if one.is_relative_to(workspace))
