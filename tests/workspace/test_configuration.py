@@ -8,6 +8,7 @@ from quire.errors import BadConfiguration
 from quire.models.settings import ProviderSettings
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
+from quire.workspace.requests import confirm
 from quire.workspace.settings import AgentSettings, ClusterSettings, PipelineEntry, RunSettings, Settings, SpawnSettings
 
 EVERYTHING = """
@@ -78,6 +79,8 @@ def test_everything_has_a_default(tmp_path: Path) -> None:
 
 
 def test_every_key(tmp_path: Path) -> None:
+    """Some of them hold only once the user has agreed."""
+    confirm(load(tmp_path, EVERYTHING))
     settings = load(tmp_path, EVERYTHING)
     assert settings.models.default == "anthropic:some"
     assert settings.models.tiers == {"low": "openai:small"}

@@ -32,6 +32,8 @@ class Models:
             choice = choose_model(asked, None, self.settings.models, self.environ)
         if asked is None and choice.spec.startswith(("http://", "https://")):
             require_trusted(self.settings)
+        if asked is None or asked in self.settings.models.tiers:
+            self._check_excess(choice.spec)
         self._check_provider(choice.spec)
         return choice
 
@@ -40,6 +42,8 @@ class Models:
         if self.given is not None:
             return self.given
         self._check_provider(spec)
+        if spec in self.settings.models.tiers:
+            self._check_excess(self.settings.models.tiers[spec])
         return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
 
     def context_budget(self, spec: str) -> int | None:
@@ -51,6 +55,11 @@ class Models:
         """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
         if name in self.settings.models.providers:
+            require_trusted(self.settings)
+
+    def _check_excess(self, spec: str) -> None:
+        """A model that stands in for the user's own, or a file of weights: a workspace may only ask for it."""
+        if any(one.kind == "model" and one.value == spec for one in self.settings.excess):
             require_trusted(self.settings)
 
 

@@ -110,7 +110,7 @@ class Runtime:
     ) -> Runtime:
         """The runtime of the workspace around `start` (the current folder). Opens nothing yet."""
         environ = os.environ if environ is None else environ
-        workspace = find_workspace(start or current_folder())
+        workspace = find_workspace(start or current_folder(), environ)
         settings = load_settings(workspace, environ)
         if settings.store_url and "store" in settings.requested:
             require_trusted(settings)

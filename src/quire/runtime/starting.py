@@ -35,6 +35,8 @@ async def prepare(
     """The pins of the new run, and the texts that they name by their hash. Raises `CannotStart` and `Refused`."""
     plan, settings = document.runnable(), runtime.settings
     _require_json(inputs)
+    if any(one.kind == "limit" for one in settings.excess):
+        require_trusted(settings)
     require_signed(settings, document.source, document.format)
     one_model = runtime.models.given is not None or options.model is not None
     callees = runtime.callees(one_model=one_model, allow=options.allow).reachable(plan)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreLocked
+from quire.store.folder import prepare_folder, require_folder
 from quire.store.reading import only_writing_fails, read_anyway
 from quire.store.schema import migrate
 
@@ -77,6 +78,7 @@ class Database:
 
     def exists(self) -> bool:
         try:
+            require_folder(self.path.parent)
             return self._connection is not None or self.path.exists()
         except OSError as error:
             # A folder that nobody may look into.
@@ -146,7 +148,7 @@ class Database:
                 connection.close()
 
     def _open(self) -> sqlite3.Connection:
-        _prepare_folder(self.path.parent)
+        prepare_folder(self.path)
         connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -175,13 +177,3 @@ class Database:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
-
-
-def _prepare_folder(folder: Path) -> None:
-    """Makes the folder; what we keep in a folder of our own is not for version control."""
-    made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if (made or folder.name == ".quire") and not ignore.exists():
-        with contextlib.suppress(OSError):
-            ignore.write_text("*\n", encoding="utf-8")

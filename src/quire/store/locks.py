@@ -70,10 +70,10 @@ class OwnerLocks:
         """False when somebody holds it, be it this very process."""
         if run in self._files:
             return False
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(run)
         for _ in range(_TRIES):
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
             if _try_lock(file):
                 if _leads_to(path, file):
                     self._files[run] = file

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from quire.errors import BadConfiguration
 from quire.models.settings import TIMEOUT, ModelSettings, ProviderSettings
 from quire.source import read_bytes
 from quire.workspace.cluster_table import read_cluster, server_of_one_file
+from quire.workspace.excess import find_excess, without_excess
 from quire.workspace.find import Workspace, has_table, user_space
 from quire.workspace.mcp_config import FILE as MCP_FILE
 from quire.workspace.mcp_config import read_servers
+from quire.workspace.owner import KEY as SAFE_FOLDERS
 from quire.workspace.settings import (
     AgentSettings,
     Durability,
@@ -46,6 +49,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
     if "sandbox" in theirs:
         problems.append(f"{file}: [sandbox] is read from the quire.toml of your own space, not from a workspace")
+    if (table := theirs.get("trust")) and isinstance(table, dict) and SAFE_FOLDERS in table:
+        problems.append(f"{file}: [trust] {SAFE_FOLDERS} is read from the quire.toml of your own space, not from here")
     disabled: list[str] = []
     servers = read_servers(workspace.folder / MCP_FILE, problems, warnings, disabled)
     if problems:
@@ -54,7 +59,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     users = _settings(workspace, user, own, own_file, [])
     requests = _settings(workspace, user, theirs, file, [])
     read = [path for path in (own_file, file, workspace.folder / MCP_FILE) if path.is_file()]
-    return Settings(
+    prompts, knowledge = (_folders(workspace.folder, theirs, name) for name in ("prompts", "knowledge"))
+    settings = Settings(
         workspace=workspace,
         user=user,
         models=merged.models,
@@ -62,8 +68,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         granted=users.tools.allow,
         denied=(*users.tools.deny, *requests.tools.deny),
         runs=merged.runs,
-        prompt_folders=_folders(workspace.folder, theirs, "prompts") + _folders(user, own, "prompts"),
-        knowledge_folders=_folders(workspace.folder, theirs, "knowledge") + _folders(user, own, "knowledge"),
+        prompt_folders=prompts + _folders(user, own, "prompts"),
+        knowledge_folders=knowledge + _folders(user, own, "knowledge"),
         trust=merged.trust,
         store_url=merged.store_url,
         agents=merged.agents,
@@ -76,7 +82,20 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         files=tuple(read),
         warnings=tuple(warnings),
         requested=theirs,
+        outside=tuple(one for one in (*prompts, *knowledge) if not one.is_relative_to(workspace.folder)),
     )
+    excess = find_excess(settings, users, replace(requests, requested=theirs), own, theirs)
+    return _until_confirmed(replace(settings, excess=excess), users)
+
+
+def _until_confirmed(settings: Settings, own: Settings) -> Settings:
+    """What goes beyond the user's own settings does not hold before the user agrees to it."""
+    held = without_excess(settings, own)
+    if held == settings:
+        return settings
+    from quire.workspace.requests import is_trusted
+
+    return settings if is_trusted(settings) else held
 
 
 def _settings_file(workspace: Workspace) -> Path:
@@ -191,6 +210,7 @@ def _runs(table: Table) -> RunSettings:
 def _trust(table: Table) -> TrustSettings:
     mode: TrustMode | None = table.choice("mode", ("require", "warn"))
     settings = TrustSettings(mode or "require", table.flag("documents", False))
+    table.texts(SAFE_FOLDERS)
     table.end()
     return settings
 

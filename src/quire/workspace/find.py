@@ -25,10 +25,11 @@ class Workspace:
     marker: Path | None = None
 
 
-def find_workspace(start: Path) -> Workspace:
+def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Workspace:
     """The nearest folder upward that has a marker, else the start itself. A file stands for its folder.
 
-    Raises `CannotStart` for a start that is not there: a store would be made in it.
+    Raises `CannotStart` for a start that is not there, because a store would be made in it, and `Refused` for a
+    workspace of another account.
     """
     try:
         start = start.resolve(strict=True)
@@ -43,8 +44,20 @@ def find_workspace(start: Path) -> Workspace:
     for folder in (start, *start.parents):
         for name in MARKERS:
             if _marks(folder / name):
-                return Workspace(folder, folder / name)
-    return Workspace(start)
+                return _owned(Workspace(folder, folder / name), environ)
+    return _owned(Workspace(start), environ)
+
+
+def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace:
+    """A folder without a marker sets nothing, so it may be of anybody; the store in it may not."""
+    from quire.workspace.owner import require_own
+
+    folder = workspace.folder
+    paths = [folder / ".quire"]
+    if workspace.marker is not None:
+        paths = [workspace.marker, folder, *(folder / name for name in MARKERS), *paths]
+    require_own(folder, paths, lambda: user_space(environ), os.environ if environ is None else environ)
+    return workspace
 
 
 def current_folder() -> Path:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from quire.workspace.code import Code
+from quire.workspace.excess import model_file
 from quire.workspace.server_code import ServerCode, server_code
 from quire.workspace.settings import Settings
 
@@ -52,13 +53,23 @@ def read_modules(folder: Path, names: tuple[str, ...]) -> tuple[dict[str, dict[s
 
 def loaded_files(settings: Settings) -> frozenset[str]:
     """Paths relative to the workspace, with `/`, that no tool may write: the files that tool modules and servers load,
-    files and folders that they would load if they were there, and folders that a server loads more from."""
+    files and folders that they would load if they were there, folders that a server loads more from, and files of
+    weights that the settings name."""
     folder = settings.workspace.folder
     code = read_code(settings)
     names = {*code.module_files, *(name for server in code.servers.values() for name in server.files)}
     paths = names | {real for name in names if (real := _real(folder, name))}
+    paths |= {name for file in _model_files(settings) if (name := _real(folder, os.path.relpath(file, folder)))}
     paths |= {spelling for name in code.missing for spelling in (f"{name}.py", name)}
     return frozenset(paths.union(*(server.closed for server in code.servers.values())))
+
+
+def _model_files(settings: Settings) -> Iterator[Path]:
+    models = settings.models
+    agents = (agent.model for agent in settings.agents.values())
+    for spec in (models.default, *models.tiers.values(), *agents):
+        if spec and (file := model_file(spec, settings.workspace.folder)):
+            yield file
 
 
 def _real(folder: Path, name: str) -> str:

@@ -77,10 +77,14 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
         yield f"import the Python module {_shown(module)} ({where})", ["module", module, dict(files)]
     yield from _tables(settings)
     yield from _hooks(settings.workspace.folder)
-    for kind, folders in (("prompts", settings.prompt_folders), ("knowledge", settings.knowledge_folders)):
-        for folder in folders:
-            if not _inside(folder, settings.workspace.folder) and not _inside(folder, settings.user.resolve()):
+    for kind in ("prompts", "knowledge"):
+        named = _table(settings.requested, kind).get("folders")
+        for name in named if isinstance(named, list) else ():
+            folder = (settings.workspace.folder / str(name)).resolve()
+            if not folder.is_relative_to(settings.workspace.folder):
                 yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
+    for one in settings.excess:
+        yield _shown(one.line), ["excess", one.key, one.value]
 
 
 def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
@@ -144,10 +148,6 @@ def _counted(files: Mapping[str, str]) -> str:
     """How many files are loaded, and which of them cannot be."""
     refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
     return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
-
-
-def _inside(path: Path, folder: Path) -> bool:
-    return path.is_relative_to(folder)
 
 
 def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:

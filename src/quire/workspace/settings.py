@@ -110,6 +110,17 @@ class ClusterSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Excess:
+    """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as it is asked for."""
+
+    kind: Literal["limit", "model"]
+    key: str
+    value: str
+    line: str
+    """What the user is asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """`granted` are the `[tools] allow` of the user's space, `denied` the `[tools] deny` of both files.
 
@@ -137,3 +148,6 @@ class Settings:
     warnings: tuple[str, ...] = ()
     requested: Mapping[str, object] = field(default_factory=dict)
     """The tables of the workspace's own file, as written: what `quire.workspace.requests` asks the user about."""
+    excess: tuple[Excess, ...] = ()
+    outside: tuple[Path, ...] = ()
+    """Folders of prompts and knowledge outside of the workspace that its file names."""

@@ -1,0 +1,81 @@
+"""Refuse a workspace that belongs to another account, as git does (`safe.directory`).
+
+On a machine with several people anybody can put a `quire.toml` into `/tmp` or a shared folder: its commands would be
+those of everybody who works below. The user can name folders of others that are safe, in the user's own space.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from quire.errors import Refused
+from quire.source import read_bytes
+
+KEY = "safe_folders"
+EVERY = "*"
+
+
+def require_own(
+    folder: Path, paths: Iterable[Path], user_space: Callable[[], Path], environ: Mapping[str, str]
+) -> None:
+    """Raises `Refused` if one of the paths belongs to another account and the folder is not named as safe."""
+    if not hasattr(os, "geteuid"):
+        return
+    mine = _own_accounts(environ)
+    for path in paths:
+        try:
+            owner = os.lstat(path).st_uid
+        except OSError:
+            continue
+        if owner in mine:
+            continue
+        user = user_space()
+        if folder in _safe_folders(user):
+            return
+        raise Refused(
+            f"{path} belongs to {_account(owner)}, not to you: what is set there would act in your name\n"
+            f"if you trust that account, write this into {user / 'quire.toml'}:\n"
+            f'[trust]\n{KEY} = ["{folder}"]'
+        )
+
+
+def _own_accounts(environ: Mapping[str, str]) -> set[int]:
+    """Under sudo also the account that called it: its folders are those that one works in then."""
+    account = os.geteuid()
+    caller = environ.get("SUDO_UID", "")
+    return {account, int(caller)} if account == 0 and caller.isdecimal() and len(caller) < 11 else {account}
+
+
+class _Everywhere:
+    def __contains__(self, folder: object) -> bool:
+        return True
+
+
+def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
+    """A file that cannot be read names none: whoever reads the settings next says what is wrong with it."""
+    import tomllib
+
+    try:
+        table = tomllib.loads(read_bytes(user / "quire.toml").decode()).get("trust", {})
+        listed = [str(name) for name in table.get(KEY, [])]
+    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
+        return frozenset()
+    if EVERY in listed:
+        return _Everywhere()
+    found = set()
+    for name in listed:
+        path = Path(name).expanduser()
+        if path.is_absolute():
+            found.add(Path(os.path.realpath(path)))
+    return frozenset(found)
+
+
+def _account(owner: int) -> str:
+    try:
+        import pwd
+
+        return f"the account {pwd.getpwuid(owner).pw_name}"
+    except (ImportError, KeyError):
+        return f"the account with the number {owner}"
