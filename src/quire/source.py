@@ -148,6 +148,12 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     return Source(str(path), normalise(text), len(data))
 
 
+def real_path(path: Path) -> Path:
+    """Where links lead, as far as they can be followed: unlike `resolve` not an error for a circle of them, which
+    whoever opens the path then reports."""
+    return Path(os.path.realpath(path))
+
+
 def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
     """What is in a file that is no document. Raises `OSError`, also for what could make us wait for ever.
 

@@ -123,3 +123,40 @@ def test_the_command_itself_imports_no_library_from_the_clone(clone: Path, gaine
     for line in ([str(command)], [sys.executable, "-m", "quire"]):
         done = subprocess.run([*line, "check", "hello.playbook.md"], capture_output=True, text=True, check=False)
         assert (done.returncode, gained.exists()) == (0, False), done.stderr
+
+
+LOOPS = {
+    "pipelines/x.yaml": "pipelines/x.yaml",
+    "pipelines": "pipelines",
+    "playbooks": "playbooks",
+    ".ai": ".ai",
+    ".ai/directives": ".ai/directives",
+    ".ai/config/agent/hooks.yaml": ".ai/config/agent/hooks.yaml",
+    "named in the settings": "loop",
+}
+NAMED = """
+[pipelines.entries.x]
+path = "loop/x.yaml"
+[prompts]
+folders = ["loop"]
+[knowledge]
+folders = ["loop/a"]
+[tools]
+modules = ["loop"]
+"""
+
+
+@pytest.mark.parametrize("place", LOOPS)
+def test_a_circle_of_links_is_a_line_not_a_traceback(
+    clone: Path, place: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    link = clone / LOOPS[place]
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(link.name)
+    if place.startswith("named"):
+        (clone / "quire.toml").write_text(NAMED)
+    run = ["run", "nothing-here", "-q", "--script", "script.yaml"]
+    for verb in (["check", "hello.playbook.md"], run, ["doctor"], ["trust", "workspace", "--show"], ["verify", "."]):
+        assert main(verb) in (0, 1, 2, 6)
+    if place == "pipelines/x.yaml":
+        assert "Too many levels of symbolic links" in "".join(capsys.readouterr())

@@ -15,7 +15,7 @@ from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
-from quire.source import Source
+from quire.source import Source, real_path
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace, find_workspace
@@ -76,14 +76,16 @@ class WorkspaceResolver:
 
     def conflicts(self, path: Path) -> list[str]:
         """Names that this file and another one declare: neither is loaded then."""
-        return [problem for problem in self._problems if "is declared by" in problem and str(path.resolve()) in problem]
+        return [
+            problem for problem in self._problems if "is declared by" in problem and str(real_path(path)) in problem
+        ]
 
     def is_registered(self, path: Path) -> bool:
         """Whether a file may hold several pipelines: one that nobody registers is only ever run by itself."""
         folder = self._settings.workspace.folder
-        named = {(folder / entry.path).resolve() for entry in self._settings.pipelines.values()}
-        at = path.resolve()
-        return at in named or (at.parent == (folder / FOLDER).resolve() and at.suffix == ".yaml")
+        named = {real_path(folder / entry.path) for entry in self._settings.pipelines.values()}
+        at = real_path(path)
+        return at in named or (at.parent == real_path(folder / FOLDER) and at.suffix == ".yaml")
 
 
 class PlaybookResolver:

@@ -18,6 +18,7 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.source import real_path
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
@@ -321,5 +322,5 @@ def _documents(settings: Settings) -> list[str]:
     An entry by its name and by its real place: a command could exchange a link."""
     folder = settings.workspace.folder.resolve()
     named = [Path(os.path.normpath(folder / entry.path)) for entry in settings.pipelines.values()]
-    real = [place.resolve() for place in (*settings.prompt_folders, *settings.knowledge_folders, *named)]
+    real = [real_path(place) for place in (*settings.prompt_folders, *settings.knowledge_folders, *named)]
     return [place.relative_to(folder).as_posix() for place in (*named, *real) if folder in place.parents]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from quire.errors import BadConfiguration
 from quire.models.settings import TIMEOUT, ModelSettings, ProviderSettings
-from quire.source import read_bytes
+from quire.source import read_bytes, real_path
 from quire.workspace.cluster_table import read_cluster, server_of_one_file
 from quire.workspace.excess import find_excess, without_excess
 from quire.workspace.find import Workspace, has_table, user_space
@@ -140,7 +140,7 @@ def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int =
 
 
 def _folders(base: Path, data: Mapping[str, object], key: str) -> tuple[Path, ...]:
-    return tuple((base / folder).resolve() for folder in Table("", "", data, []).table(key).texts("folders"))
+    return tuple(real_path(base / folder) for folder in Table("", "", data, []).table(key).texts("folders"))
 
 
 def _settings(

@@ -16,7 +16,7 @@ from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
 from quire.plan.nodes import Plan
-from quire.source import Source, read_source
+from quire.source import Source, read_source, real_path
 from quire.workspace.settings import Settings
 
 FOLDER = "pipelines"
@@ -103,10 +103,10 @@ def _files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
     seen: set[Path] = set()
     for key, entry in settings.pipelines.items():
         path = folder / entry.path
-        seen.add(path.resolve())
+        seen.add(real_path(path))
         if entry.enabled:
             yield key, path, entry.description
     if (folder / FOLDER).is_dir():
         for path in sorted((folder / FOLDER).glob("*.yaml")):
-            if path.resolve() not in seen:
+            if real_path(path) not in seen:
                 yield path.stem, path, ""

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from quire.errors import Untrusted
-from quire.source import read_bytes
+from quire.source import read_bytes, real_path
 from quire.trust.workspaces import ConfirmedWorkspaces
 from quire.values import Value, fingerprint
 from quire.workspace.code import is_hash
 from quire.workspace.loaded import LoadedCode, read_code
+from quire.workspace.masking import masked, masked_command, masked_value
 from quire.workspace.mcp_config import McpServer
 from quire.workspace.settings import Settings
 
@@ -80,7 +81,7 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
     for kind in ("prompts", "knowledge"):
         named = _table(settings.requested, kind).get("folders")
         for name in named if isinstance(named, list) else ():
-            folder = (settings.workspace.folder / str(name)).resolve()
+            folder = real_path(settings.workspace.folder / str(name))
             if not folder.is_relative_to(settings.workspace.folder):
                 yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
     for one in settings.excess:
@@ -108,18 +109,18 @@ def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
     for name, provider in sorted(_table(_table(own, "models"), "providers").items()):
         fields = _texts(provider)
         key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
-        does = f"send prompts of the provider {name} to {fields.get('base_url')}, {key}"
+        does = f"send prompts of the provider {name} to {masked(fields.get('base_url', ''))}, {key}"
         yield _shown(does), ["provider", name, fields]
     models = _table(own, "models")
     named = {"default": models.get("default"), **_table(models, "tiers")}
     for name, spec in sorted(named.items()):
         if isinstance(spec, str) and spec.startswith(("http://", "https://")):
-            yield f"send prompts to {_shown(spec)}, as the model {_shown(name)}", ["model", name, spec]
+            yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
     for name, agent in sorted(_table(own, "agents").items()):
-        yield f"define the agent {_shown(name)}: {_shown(str(agent))}", ["agent", name, str(agent)]
+        yield f"define the agent {_shown(name)}: {_shown(masked(str(agent)))}", ["agent", name, str(agent)]
     for table in ("trust", "store", "cluster"):
         if fields := _texts(_table(own, table)):
-            shown = ", ".join(f"{key} = {_shown(value)}" for key, value in sorted(fields.items()))
+            shown = ", ".join(f"{key} = {_shown(masked(value))}" for key, value in sorted(fields.items()))
             yield f"set [{table}] {shown}", [table, fields]
 
 
@@ -135,10 +136,13 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
     if files:
         value["files"] = dict(files)
     if server.url:
-        does = f"connect to {server.url}"
+        does = f"connect to {masked(server.url)}"
     else:
-        does = f"start {' '.join([server.command, *server.args])}" + (f" in {server.cwd}" if server.cwd else "")
-    given = sorted({*server.env, *server.headers, *server.variables()})
+        command = masked_command([server.command, *server.args])
+        does = f"start {' '.join(command)}" + (f" in {server.cwd}" if server.cwd else "")
+    handed_over = {**server.env, **server.headers}
+    given = sorted(f"{name}={masked_value(name, value)}" for name, value in handed_over.items())
+    given += sorted({*server.variables()} - {*handed_over})
     handed = f", given {', '.join(given)}" if given else ""
     handed += f", loading {_counted(files)} of this folder" if files else ""
     return f"{_shown(does)} as the MCP server {_shown(name)}{_shown(handed)}", ["server", value]

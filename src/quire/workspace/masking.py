@@ -1,0 +1,72 @@
+"""Show what a workspace asks for without its secrets: in lists, in JSON and on terminals that others may see.
+
+A value that changes what a program does (`LD_PRELOAD`, `PYTHONPATH`) has to be seen to be agreed to; one that only lets
+it in somewhere has not. References (`${VAR}`) are shown as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+MASK = "***"
+
+_NAME = re.compile(
+    r"(?:^|_)(?:api_?)?(?:keys?|tokens?|secrets?|passw(?:or)?d|pass|passphrase|pwd|creds?|credentials?|auth|"
+    r"authorization|cookies?|pat|dsn|webhook|pem|signature|bearer)(?:_|\d|$)",
+    re.IGNORECASE,
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_REFERENCE = re.compile(r"(\$\{[A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_USER = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/?#\s@]*@", re.IGNORECASE)
+_QUERY = re.compile(r"([?&;][^=&;#\s]*)=[^&;#\s]*")
+_SCHEME = re.compile(r"\s*(?:Bearer|Basic|Token|ApiKey)?\s*", re.IGNORECASE)
+_KEY = re.compile(
+    r"\b(?:sk|pk|rk|ghp|gho|ghs|github_pat|glpat|xox[a-z]|hf|npm|pypi)[-_][\w-]{8,}|\bAKIA[A-Z0-9]{12,}|\beyJ[\w-]{8,}[\w.-]*"
+)
+_RANDOM = re.compile(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9_+-]{28,}={0,2}(?![\w/.@-])")
+
+
+def masked(text: str) -> str:
+    """A text without the passwords and query values of addresses in it, and without what looks like a key."""
+    text = _USER.sub(rf"\1{MASK}@", text)
+    if "://" in text:
+        text = _QUERY.sub(rf"\1={MASK}", text)
+    return _RANDOM.sub(MASK, _KEY.sub(MASK, text))
+
+
+def masked_value(name: str, value: str) -> str:
+    """The value of a variable or a header; that of one which sounds like a secret only as far as it is a reference."""
+    if not _sounds_secret(name):
+        return masked(value)
+    shown, at = [], 0
+    for reference in _REFERENCE.finditer(value):
+        default = f":-{MASK}" if reference[2] else ""
+        shown += [_without(value[at : reference.start()]), f"{reference[1]}{default}}}"]
+        at = reference.end()
+    return "".join([*shown, _without(value[at:])])
+
+
+def masked_command(words: Sequence[str]) -> Iterator[str]:
+    """The words of a command line, without values that follow an option or a name which sounds like a secret."""
+    before = ""
+    for word in words:
+        name, equals, value = word.partition("=")
+        if before.startswith("-") and _sounds_secret(before.lstrip("-")):
+            yield masked_value("secret", word)
+        elif equals and "://" not in name and _sounds_secret(name.lstrip("-")):
+            yield f"{name}={masked_value('secret', value)}"
+        else:
+            yield masked(word)
+        before = word
+
+
+def _sounds_secret(name: str) -> bool:
+    return _NAME.search(_CAMEL.sub("_", name).replace("-", "_")) is not None
+
+
+def _without(text: str) -> str:
+    """The scheme of a header stays: it is not what is secret."""
+    scheme = _SCHEME.match(text)
+    start = scheme.end() if scheme else 0
+    return text[:start] + (MASK if text[start:] else "")
