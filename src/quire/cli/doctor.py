@@ -204,10 +204,10 @@ def _server(server: McpServer) -> Finding:
 def _trust(settings: Settings) -> Finding:
     from quire.workspace.requests import is_trusted, requests
 
-    asked = len(requests(settings))
-    if not asked:
-        return Finding("trust", "ok", "the workspace asks for nothing")
     try:
+        asked = len(requests(settings))
+        if not asked:
+            return Finding("trust", "ok", "the workspace asks for nothing")
         trusted = is_trusted(settings)
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))

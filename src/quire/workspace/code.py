@@ -6,7 +6,6 @@ So this may leave out a file that an import reaches in some unusual way (it does
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import importlib.util
@@ -16,8 +15,12 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.errors import BadConfiguration
+
+if TYPE_CHECKING:
+    import ast
 
 SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 MAX_SOURCE_BYTES = 5_000_000
@@ -129,6 +132,7 @@ def is_hash(text: str) -> bool:
 @functools.lru_cache(maxsize=512)
 def imported_names(source: bytes) -> frozenset[str]:
     """The top-level names that a source imports anywhere in it. One that is not Python imports nothing."""
+    import ast  # milliseconds that a workspace without modules does not need
     import warnings
 
     try:
@@ -140,6 +144,8 @@ def imported_names(source: bytes) -> frozenset[str]:
 
 
 def _named(node: ast.AST) -> Iterator[str]:
+    import ast
+
     match node:
         case ast.Import(names=names):
             yield from (alias.name for alias in names)

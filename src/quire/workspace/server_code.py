@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,6 +169,8 @@ def _unshebanged(argv: list[str], base: Path) -> list[str]:
         return argv
     if not first.startswith(b"#!"):
         return argv
+    import shlex
+
     try:
         words = shlex.split(first[2:].decode())
     except ValueError:
