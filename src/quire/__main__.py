@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from quire.interpreter import leave_current_folder
+from quire.python_process import leave_current_folder
 
 if __name__ == "__main__":
     # Before any library is imported: Python has put the current folder first on the path.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import quire.cli.detached
-from quire import interpreter
+from quire import python_process
 from quire.cli import main
 from quire.cli.mcp import _hand_over
 from quire.models import files
@@ -57,7 +57,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     found: Started = []
 
     def start(module: str, *arguments: str) -> subprocess.Popen[bytes]:
-        found.append(interpreter.start_module(module, *arguments))
+        found.append(python_process.start_module(module, *arguments))
         return found[-1]
 
     monkeypatch.setattr(quire.cli.detached, "start_module", start)

@@ -12,7 +12,7 @@ import pytest
 from tests.security.stage import Stage
 
 from quire.engine.requests import ToolRequest
-from quire.errors import ToolFailed, Untrusted
+from quire.errors import Denied, ToolFailed, Untrusted
 from quire.tools.gate import Gate, open_gate
 from quire.values import Value
 from quire.workspace.grants import default_grants
@@ -217,10 +217,12 @@ async def test_a_tool_loads_what_was_confirmed(tools: Stage) -> None:
     "planted", ["helpers.py", "package/part.py", "speedups.py", "speedups/__init__.py", "package/json.py"]
 )
 async def test_a_planted_module_asks_again_and_never_loads(tools: Stage, planted: str) -> None:
-    """Written while a run is under way, then found by the next."""
+    """No tool writes it. What others write while a run is under way does not load, and the next run asks."""
     marker, source = gain(tools)
     async with gate(tools) as opened:
-        await write(opened, planted, source)
+        with pytest.raises(Denied, match="protected"):
+            await write(opened, planted, source)
+        tools.write(planted, source)
         try:
             await call(opened, "python", tools.environ["TOOL"])
         except ToolFailed as failed:

@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"quire {__version__}")
         return 0
     if argv is None:
-        from quire.interpreter import leave_current_folder
+        from quire.python_process import leave_current_folder
 
         leave_current_folder()
     from quire.cli.door import enter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire.interpreter import start_module
+from quire.python_process import start_module
 
 
 def leave_to_itself(run: str) -> None:

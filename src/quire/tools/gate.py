@@ -26,6 +26,7 @@ from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
+from quire.workspace.loaded import loaded_files
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
 
@@ -291,6 +292,7 @@ def open_gate(
         for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
+    closed = sorted(loaded_files(settings, code))
 
     def scoped(grants: Grants, limits: Limits | None = None) -> dict[str, Connection]:
         items = ItemsConnection(settings, grants, limits=limits, run_id=run)
@@ -300,6 +302,7 @@ def open_gate(
             environ,
             private=[settings.user],
             asking=_documents(settings),
+            closed=closed,
             sandbox=settings.sandbox,
             replacing=items.replacing,
         )

@@ -51,12 +51,12 @@ def read_modules(folder: Path, names: tuple[str, ...]) -> tuple[dict[str, dict[s
     return modules, frozenset(missing)
 
 
-def loaded_files(settings: Settings) -> frozenset[str]:
+def loaded_files(settings: Settings, code: LoadedCode | None = None) -> frozenset[str]:
     """Paths relative to the workspace, with `/`, that no tool may write: the files that tool modules and servers load,
     files and folders that they would load if they were there, folders that a server loads more from, and files of
-    weights that the settings name."""
+    weights that the settings name. `code` is what was read of them already."""
     folder = settings.workspace.folder
-    code = read_code(settings)
+    code = read_code(settings) if code is None else code
     names = {*code.module_files, *(name for server in code.servers.values() for name in server.files)}
     paths = names | {real for name in names if (real := _real(folder, name))}
     paths |= {name for file in _model_files(settings) if (name := _real(folder, os.path.relpath(file, folder)))}

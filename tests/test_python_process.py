@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from quire.interpreter import clean_environ, leave_current_folder
+from quire.python_process import clean_environ, leave_current_folder
 
 
 @pytest.mark.parametrize(
