@@ -17,10 +17,11 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
-from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
+from quire.tools.registry import Connection, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
@@ -95,8 +96,7 @@ class Gate:
             specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
         except ToolFailed as error:
             raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
-        usable = (spec for spec in specs if not self._denies(spec.id))
-        return list(_apart(usable))
+        return list(_apart(filter(self._offerable, specs)))
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -159,7 +159,11 @@ class Gate:
         if request.stdin is not None and spec.id == SHELL:
             given = {**given, "stdin": request.stdin}
         arguments = _copied(spec.id, given)
-        if problems := self._arguments.problems(spec, arguments):
+        try:
+            problems = self._arguments.problems(spec, arguments)
+        except Unusable as error:
+            raise ToolFailed(f"{spec.id} cannot be used: {error}", kind="schema") from None
+        if problems:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
         return self._checked(spec.id, await connection.call(spec, arguments, effect_id))
@@ -188,14 +192,20 @@ class Gate:
             self._grants.require("execute", "tool", identity)
         if self._denies(identity):
             raise Denied(f"permission denied: {identity} is under [tools] deny in quire.toml, whatever else allows it")
-        return connection, await self._registry.spec(place, tool)
+        spec = await self._registry.spec(place, tool)
+        if problem := self._arguments.unusable(spec):
+            raise ToolFailed(f"{spec.id} cannot be used: {problem}", kind="schema")
+        return connection, spec
 
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
 
+    def _offerable(self, spec: ToolSpec) -> bool:
+        return not self._denies(spec.id) and not self._arguments.unusable(spec)
+
     async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
         if "*" in name:
-            return [found for found in await self._names.matching(name) if not self._denies(found[1].id)]
+            return [found for found in await self._names.matching(name) if self._offerable(found[1])]
         try:
             return [(name, (await self._granted("", name))[1])]
         except Denied:
@@ -282,8 +292,10 @@ def open_gate(
     require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    redactor = Redactor(find_secrets(environ, settings.servers.values(), [name for name in named if name]))
     connections: dict[str, Connection] = {
-        name: McpConnection(server, folder, environ, notice) for name, server in settings.servers.items()
+        name: McpConnection(server, folder, environ, notice, redactor.text) for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
 
@@ -291,9 +303,6 @@ def open_gate(
         built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
-    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
-    keys = [name for name in named if name]
-    redactor = Redactor(find_secrets(environ, settings.servers.values(), keys))
     registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 
