@@ -34,7 +34,9 @@ class Unusable(ValueError):
 class Arguments:
     """Compiles each schema once, when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, redact: Callable[[str], str] = lambda text: text) -> None:
+        """`redact` takes secrets out of problems before they are cut: those quote the value."""
+        self._redact = redact
         self._checks: dict[str, tuple[object, Check | str]] = {}
 
     def problems(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> list[str]:
@@ -42,7 +44,7 @@ class Arguments:
         check = self._check(spec)
         if isinstance(check, str):
             raise Unusable(check)
-        return check(arguments)
+        return [_short(self._redact(problem)) for problem in check(arguments)]
 
     def unusable(self, spec: ToolSpec) -> str:
         """Why nobody can use the tool; empty where they can."""
@@ -122,10 +124,14 @@ def _problem(error: ValueError) -> str:
     parts: list[object] = getattr(error, "instance_path", [])
     message = str(getattr(error, "message", error))
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    if len(message) > LONGEST_PROBLEM:
-        # The value stands first, what is wrong with it last.
-        message = f"{message[: LONGEST_PROBLEM // 2]} … {message[-LONGEST_PROBLEM // 2 :]}"
-    return f"{place.lstrip('.')[:LONGEST_PROBLEM] or 'arguments'}: {message}"
+    return f"{place.lstrip('.') or 'arguments'}: {message}"
+
+
+def _short(problem: str) -> str:
+    if len(problem) <= LONGEST_PROBLEM:
+        return problem
+    # The value stands first, what is wrong with it last.
+    return f"{problem[: LONGEST_PROBLEM // 2]} … {problem[-LONGEST_PROBLEM // 2 :]}"
 
 
 def _without_patterns(schema: Mapping[str, Value]) -> dict[str, Value]:

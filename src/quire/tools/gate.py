@@ -58,7 +58,7 @@ class Gate:
         self._grants = grants
         self._redactor = redactor
         self._max_result = max_result
-        self._arguments = Arguments()
+        self._arguments = Arguments(redactor.text)
         self._names = Names(registry, grants)
         self._scoped = scoped
         self._denied = denied
@@ -73,7 +73,7 @@ class Gate:
         try:
             return await self._under(request.grants, request.declared)._call(request, effect_id)
         except ToolFailed as error:
-            raise ToolFailed(_cut(self._redactor.text(error.message)), kind=error.kind, path=request.path) from None
+            raise ToolFailed(self._told(error), kind=error.kind, path=request.path) from None
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         """Those of the named tools that the run may use, under the names given; one with `*` stands for all that fit.
@@ -86,7 +86,7 @@ class Gate:
                 for called, spec in await self._offered(name):
                     offered.setdefault(called, Offered(called, spec.description, spec.schema))
         except ToolFailed as error:
-            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
+            raise ToolFailed(self._told(error), kind=error.kind) from None
         return list(offered.values())
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
@@ -95,7 +95,7 @@ class Gate:
         try:
             specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
         except ToolFailed as error:
-            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
+            raise ToolFailed(self._told(error), kind=error.kind) from None
         return list(_apart(filter(self._offerable, specs)))
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
@@ -125,7 +125,7 @@ class Gate:
             self._grants.require("fetch", "prompt", mcp_tool(server, name))
             return values.clean(self._redactor.text(await connection.prompt(name)))
         except ToolFailed as error:
-            raise StepFailed(self._redactor.text(error.message), kind="prompt") from None
+            raise StepFailed(self._told(error), kind="prompt") from None
 
     async def close(self) -> None:
         await self._registry.close()
@@ -197,6 +197,10 @@ class Gate:
             raise ToolFailed(f"{spec.id} cannot be used: {problem}", kind="schema")
         return connection, spec
 
+    def _told(self, error: StepFailed) -> str:
+        """What went wrong, as it is written down: redacted before it is cut, since half a secret would not be found."""
+        return _cut(self._redactor.text(error.message))
+
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
 
@@ -233,7 +237,7 @@ class Gate:
         try:
             await self._granted(name, tool)
         except ToolFailed as error:
-            return ToolFailed(self._redactor.text(error.message), kind=error.kind)
+            return ToolFailed(self._told(error), kind=error.kind)
         except Denied as error:
             return error
         return None
@@ -292,19 +296,27 @@ def open_gate(
     require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
-    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
-    redactor = Redactor(find_secrets(environ, settings.servers.values(), [name for name in named if name]))
+    redactor = redactor_of(settings, environ)
     connections: dict[str, Connection] = {
         name: McpConnection(server, folder, environ, notice, redactor.text) for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True)
 
     def scoped(grants: Grants) -> dict[str, Connection]:
-        built_in = BuiltInConnection(folder, grants, environ, private=[settings.user], asking=_documents(settings))
+        built_in = BuiltInConnection(
+            folder, grants, environ, private=[settings.user], asking=_documents(settings), redact=redactor.text
+        )
         return {BUILT_IN: built_in, ACTIONS: ItemsConnection(settings, grants, run_id=run), **others(grants)}
 
     registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None) -> Redactor:
+    """Takes out all that a workspace, its servers and its environment keep secret."""
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    environ = os.environ if environ is None else environ
+    return Redactor(find_secrets(environ, settings.servers.values(), [name for name in named if name]))
 
 
 def _documents(settings: Settings) -> list[str]:

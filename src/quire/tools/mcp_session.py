@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 START_SECONDS = 60.0
 CLOSE_SECONDS = 15.0
 KILLED_SECONDS: Final = 5.0
-LONGEST_REASON: Final = 2_000
 STREAM_BYTES: Final = 64_000_000
 """What one answer over HTTP may have in all, with the messages before it."""
 
@@ -182,8 +181,7 @@ def reason(error: BaseException) -> str:
     """One line about what lies at the bottom of an error of the client library."""
     leaf = _leaf(error)
     text = _violation(leaf) or " ".join(str(leaf).split())
-    said = f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
-    return said if len(said) <= LONGEST_REASON else f"{said[:LONGEST_REASON]} …"
+    return f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
 
 
 def _violation(error: BaseException) -> str:
@@ -194,7 +192,7 @@ def _violation(error: BaseException) -> str:
         return ""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"]))
-    return f"the server broke the protocol: {place[:200]}: {first['msg']}"
+    return f"the server broke the protocol: {place}: {first['msg']}"
 
 
 def _leaf(error: BaseException) -> BaseException:

@@ -149,20 +149,22 @@ class Pipes:
     def _message(self, line: bytes) -> SessionMessage | None:
         from mcp.shared.message import SessionMessage
         from mcp.types import jsonrpc_message_adapter
+        from pydantic import ValidationError
 
         if not line.strip():
             return None
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-        except ValueError as error:
-            said = str(error)
+        except ValidationError as error:
+            # Without what was sent: the library would cut that, and half a secret is not found.
+            said = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
         try:
             # More patient: bytes that are not UTF-8, and some more levels.
             data: object = json.loads(line.decode("utf-8", "replace"))
             return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
         except (ValueError, RecursionError):
             self._bad_lines += 1
-            self.unreadable = " ".join(said.split())[:200]
+            self.unreadable = said
         return self._failing(line)
 
     def _failing(self, line: bytes) -> SessionMessage | None:

@@ -35,7 +35,10 @@ class BuiltInConnection:
         *,
         private: Sequence[Path] = (),
         asking: Sequence[str] = (),
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
+        """`redact` takes secrets out of what a tool cuts: half of one would not be found afterwards."""
+        self._redact = redact
         self._folder = folder
         self._grants = grants
         self._reach = reach_of(grants)
@@ -118,13 +121,13 @@ class BuiltInConnection:
     def _files(self) -> Files:
         from quire.tools.builtin.files import Files
 
-        return Files(self._places, self._protection)
+        return Files(self._places, self._protection, self._redact)
 
     @cached_property
     def _finder(self) -> Finder:
         from quire.tools.builtin.find import Finder
 
-        return Finder(self._places)
+        return Finder(self._places, self._redact)
 
     @cached_property
     def _shell(self) -> Shell:
@@ -136,6 +139,7 @@ class BuiltInConnection:
             self._environ,
             private=self._private,
             network=self._reach.network,
+            redact=self._redact,
             sandbox=not self._reach.unsandboxed,
         )
 

@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, cast
 
 from quire.errors import ToolFailed
@@ -26,7 +26,10 @@ MAX_SEARCHED = 200_000_000
 class Files:
     """One writer at a time: two steps that edit the same file side by side must not lose one another's change."""
 
-    def __init__(self, places: Places, protection: Protection) -> None:
+    def __init__(
+        self, places: Places, protection: Protection, redact: Callable[[str], str] = lambda text: text
+    ) -> None:
+        self._redact = redact
         self._places = places
         self._protection = protection
         self._writing = threading.Lock()
@@ -102,7 +105,7 @@ class Files:
                 "path": place.path,
                 "changes_applied": len(changes),
                 "lines_changed": replaced,
-                "output": difference(text, after, place.path),
+                "output": difference(text, after, place.path, self._redact),
             }
 
 

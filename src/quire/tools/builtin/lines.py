@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 from quire.errors import ToolFailed
@@ -68,10 +68,11 @@ def edited(text: str, changes: Sequence[Mapping[str, Value]], path: str) -> tupl
     return "".join(lines), sum(last - first + 1 for first, last, _ in ranges)
 
 
-def difference(before: str, after: str, path: str) -> str:
-    """What changed, as people read it; cut where it grows long."""
+def difference(before: str, after: str, path: str, redact: Callable[[str], str] = lambda text: text) -> str:
+    """What changed, as people read it; cut where it grows long, after secrets are taken out."""
     lines = difflib.unified_diff(split(before), split(after), path, path, n=2)
     text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+    text = redact(text)
     return text if len(text) <= MAX_DIFF else f"{text[:MAX_DIFF]}…\n"
 
 
