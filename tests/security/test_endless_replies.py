@@ -70,7 +70,7 @@ ENDLESS = {
     "header-drops": (for_ever(b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.05), "no piece of the reply for 1.5 s"),
     "packed": (
         for_ever(JSON % (b"200 OK", b"Content-Encoding: gzip\r\n") + gzip.compress(b"0" * 50_000_000), b""),
-        "its answer is compressed (gzip)",
+        "it sent its answer compressed (gzip)",
     ),
 }
 

@@ -39,7 +39,7 @@ class Service:
 def failure_of(error: Exception, model: str, service: Service, seconds: float = TIMEOUT) -> ModelFailed:
     """`seconds` is how long the service was waited for."""
     if (limit := cause_of(error)) is not None:
-        return ModelFailed(f"{model}: the reply was broken off: {limit}", kind="bad_reply")
+        return ModelFailed(f"{model}: the reply was broken off: it {limit}", kind="bad_reply")
     secrets = service.secrets
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
     said = _said(error, secrets)

@@ -6,7 +6,7 @@ compressed bytes may stand for gigabytes: so nothing compressed is asked for, or
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class TooMuch(Exception):
-    """A service sent more than it may, or sent it compressed; the text says what."""
+    """A service sent more than it may, or sent it compressed; the text says what it did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,18 @@ class Limits:
     stream: int
 
 
-def limit_responses(client: httpx2.AsyncClient, limits: Limits) -> None:
-    """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies."""
+def limit_responses(
+    client: httpx2.AsyncClient, limits: Limits, report: Callable[[str], None] = lambda problem: None
+) -> None:
+    """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies.
+
+    `report` gets what the service did, for libraries that keep the exception to themselves.
+    """
     import httpx2
+
+    def too_much(problem: str) -> TooMuch:
+        report(problem)
+        return TooMuch(problem)
 
     class Counted(httpx2.AsyncByteStream):
         def __init__(self, stream: httpx2.AsyncByteStream, events: bool) -> None:
@@ -44,9 +53,9 @@ def limit_responses(client: httpx2.AsyncClient, limits: Limits) -> None:
                 end = chunk.rfind(b"\n")
                 line = line + len(chunk) if end < 0 else len(chunk) - end - 1
                 if self._events and line > limits.line:
-                    raise TooMuch(f"it sent a line of more than {limits.line:,} bytes")
+                    raise too_much(f"sent a line of more than {limits.line:,} bytes")
                 if total > most:
-                    raise TooMuch(f"it sent more than {most:,} bytes")
+                    raise too_much(f"sent more than {most:,} bytes")
                 yield chunk
 
         async def aclose(self) -> None:
@@ -59,7 +68,7 @@ def limit_responses(client: httpx2.AsyncClient, limits: Limits) -> None:
         encoding = response.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("", "identity"):
             await response.aclose()
-            raise TooMuch(f"its answer is compressed ({encoding[:40]}), though it was asked not to do that")
+            raise too_much(f"sent its answer compressed ({encoding[:40]}), though it was asked not to")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = Counted(response.stream, kind == "text/event-stream")

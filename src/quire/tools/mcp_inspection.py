@@ -40,6 +40,9 @@ class Inspection:
     def begin_listing(self) -> None:
         self.problems, self.schemas, self.outputs = {}, {}, {}
 
+    def stop(self, problem: str) -> None:
+        self.problem = problem
+
     def asked(self) -> bool:
         """Counts a request of the server; False where there are too many."""
         self._asked += 1

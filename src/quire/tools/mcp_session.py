@@ -156,7 +156,8 @@ class Session:
             # A server may hold the answer of a call open for as long as the call may take.
             limits = httpx2.Timeout(30.0, read=max(300.0, server.timeout))
             http = httpx2.AsyncClient(headers=dict(server.headers), timeout=limits)
-            limit_responses(http, Limits(line=MAX_MESSAGE_BYTES, body=MAX_MESSAGE_BYTES, stream=STREAM_BYTES))
+            sizes = Limits(line=MAX_MESSAGE_BYTES, body=MAX_MESSAGE_BYTES, stream=STREAM_BYTES)
+            limit_responses(http, sizes, self.inspection.stop)
             async with (
                 http,
                 streamable_http_client(server.url, http_client=http, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
