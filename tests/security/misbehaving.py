@@ -34,7 +34,7 @@ def answer(request: Message, result: object) -> None:
 
 
 def tool(name: object, schema: object = OBJECT, **more: object) -> Message:
-    return {"name": name, "description": "d", "inputSchema": schema, **more}
+    return {"name": name, "description": "d", "inputSchema": schema} | more
 
 
 def text(said: object) -> Message:
@@ -100,6 +100,9 @@ ODD_TOOLS: dict[str, list[Any]] = {
     "slow-pattern": [tool("odd", {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(a+)+$"}}})],
     "looking-pattern": [tool("odd", {"type": "object", "properties": {"x": {"type": "string", "pattern": "^(?!b)"}}})],
     "underscores": [tool("odd__name__x"), tool("__"), tool("quire__shell"), tool("file__write")],
+    "quoting": [
+        tool("odd", {"type": "object", "title": os.environ.get("LEAKED", "")}, description=os.environ.get("LEAKED"))
+    ],
     "many": [tool(f"t{n}") for n in range(20_000)],
 }
 
@@ -216,7 +219,7 @@ def call(request: Message) -> None:
 
 
 def prompt(request: Message) -> None:
-    said = "x" * 100_000_000 if MODE == "huge-prompt" else "hello"
+    said = "x" * {"huge-prompt": 100_000_000, "large-prompt": 2_000_000}.get(MODE, 10)
     answer(request, {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]})
 
 

@@ -49,8 +49,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def opened(tmp_path: Path) -> Open:
     @asynccontextmanager
-    async def start(mode: str, seconds: float = 30.0) -> AsyncIterator[Gate]:
-        entry = {"command": sys.executable, "args": ["-I", SCRIPT, mode, str(tmp_path)], "timeout": seconds}
+    async def start(mode: str, seconds: float = 30.0, **more: object) -> AsyncIterator[Gate]:
+        entry = {"command": sys.executable, "args": ["-I", SCRIPT, mode, str(tmp_path)], "timeout": seconds, **more}
         (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": {"bad": entry}}))
         environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home")}
         settings = load_settings(Workspace(tmp_path), environ)
@@ -255,6 +255,19 @@ async def test_a_prompt_without_measure(opened: Open) -> None:
     async with opened("huge-prompt") as gate:
         with pytest.raises(StepFailed, match="sent a message of more than 10,000,000 bytes"):
             await gate.prompt("bad", "p")
+
+
+async def test_a_prompt_that_is_large(opened: Open) -> None:
+    async with opened("large-prompt") as gate:
+        with pytest.raises(StepFailed, match="has 2,000,000 characters; 1,000,000 are allowed"):
+            await gate.prompt("bad", "p")
+
+
+async def test_what_a_tool_is_said_to_do_quotes_no_secret(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKED_TOKEN", "sk-0123456789abcdef")
+    async with opened("quoting", env={"LEAKED": "${LEAKED_TOKEN}"}) as gate:
+        for offers in (await gate.offers(["bad__*"]), await gate.offers_under(["rye.execute.tool.mcp.bad.*"])):
+            assert "[redacted:LEAKED_TOKEN]" in str(offers) and "sk-0123" not in str(offers)
 
 
 async def test_a_prompt_that_never_comes(opened: Open) -> None:

@@ -84,7 +84,7 @@ class Gate:
         try:
             for name in names:
                 for called, spec in await self._offered(name):
-                    offered.setdefault(called, Offered(called, spec.description, spec.schema))
+                    offered.setdefault(called, Offered(called, *self._shown(spec)))
         except ToolFailed as error:
             raise ToolFailed(self._told(error), kind=error.kind) from None
         return list(offered.values())
@@ -96,7 +96,7 @@ class Gate:
             specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
         except ToolFailed as error:
             raise ToolFailed(self._told(error), kind=error.kind) from None
-        return list(_apart(filter(self._offerable, specs)))
+        return [Offered(name, *self._shown(spec), spec.id) for name, spec in _apart(filter(self._offerable, specs))]
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -123,7 +123,10 @@ class Gate:
         try:
             connection = self._registry.connection(server)
             self._grants.require("fetch", "prompt", mcp_tool(server, name))
-            return values.clean(self._redactor.text(await connection.prompt(name)))
+            text = await connection.prompt(name)
+            if len(text) > self._max_result:
+                raise ToolFailed(f"the prompt has {len(text):,} characters; {self._max_result:,} are allowed")
+            return values.clean(self._redactor.text(text))
         except ToolFailed as error:
             raise StepFailed(self._told(error), kind="prompt") from None
 
@@ -204,6 +207,11 @@ class Gate:
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
 
+    def _shown(self, spec: ToolSpec) -> tuple[str, Mapping[str, Value]]:
+        """What a model is told of a tool, and what is recorded of that: servers write what they like there."""
+        schema = self._redactor.value(spec.schema)
+        return self._redactor.text(spec.description), schema if isinstance(schema, Mapping) else {}
+
     def _offerable(self, spec: ToolSpec) -> bool:
         return not self._denies(spec.id) and not self._arguments.unusable(spec)
 
@@ -250,13 +258,13 @@ def _cut(message: str) -> str:
     return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
 
 
-def _apart(specs: Iterable[ToolSpec]) -> Iterator[Offered]:
+def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
     """Under flat names that mean one tool each: of those that would share one, all get a mark of their id."""
     listed = list(specs)
     shared = Counter(_short(flat_name(spec.id)) for spec in listed)
     for spec in listed:
         name = _short(flat_name(spec.id))
-        yield Offered(name if shared[name] == 1 else _marked(spec.id), spec.description, spec.schema, spec.id)
+        yield name if shared[name] == 1 else _marked(spec.id), spec
 
 
 def _short(name: str) -> str:
