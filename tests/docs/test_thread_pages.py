@@ -11,9 +11,10 @@ from tests.docs.pages import blocks, text_of
 from tests.examples.command import calls, desk, give
 
 from quire.engine.ports import LONGEST_REPLY
+from quire.engine.requests import MOST_CALLS
 from quire.engine.thread.hooking import DECISIONS
 from quire.engine.thread.hooks import EVENTS, read_hooks_yaml
-from quire.engine.thread.loop import FAILURES_IN_A_ROW, MOST_CALLS, SAME_TURNS, SAME_TURNS_TOLD
+from quire.engine.thread.loop import FAILURES_IN_A_ROW, SAME_TURNS, SAME_TURNS_TOLD
 from quire.engine.thread.offers import FORKING, ORCHESTRATING
 from quire.engine.thread.told import LONGEST_RESULT
 from quire.formats.directive.parse import parse

@@ -145,7 +145,10 @@ BAD = {
         "know",
     ),
     "400": Bad(
-        lambda stub: stub.refuse(400, {"error": {"message": f"bad field, {SECRET}"}}), "refused", False, "bad field, …"
+        lambda stub: stub.refuse(400, {"error": {"message": f"bad field, {SECRET}"}}),
+        "refused",
+        False,
+        "bad field, [redacted:SOME_API_KEY]",
     ),
     "empty": Bad(lambda stub: stub.say(), "empty", False, "answered nothing"),
     "blank": Bad(lambda stub: stub.say(" ", "\n"), "empty", False, "answered nothing"),

@@ -7,7 +7,7 @@ import hashlib
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
-from quire.engine.ports import MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
+from quire.engine.ports import MAX_PROMPT_CHARACTERS, MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
 from quire.engine.records import EffectRecord, Question, Usage
 from quire.engine.requests import (
     KINDS,
@@ -109,6 +109,9 @@ class Performer:
 
     async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
         model, call = self._model_of(request), self._call(request)
+        if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
+            message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
+            raise ModelFailed(message, kind="too_long")
         reply = await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
         if not reply.text.strip() and not reply.uses:
             raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
@@ -235,3 +238,9 @@ class Performer:
 
     def _effect_id(self, path: str) -> str:
         return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]
+
+
+def _prompt_size(call: ModelCall) -> int:
+    """How many characters are sent, but for the arguments of earlier calls: those are limited by themselves."""
+    said = len(call.system) + sum(len(message.content) for message in call.messages)
+    return said + sum(len(tool.name) + len(tool.description) for tool in call.tools)

@@ -29,6 +29,9 @@ LONGEST_REPLY = 4096
 MAX_REPLY_CHARACTERS = 4_000_000
 """A reply beyond it is a server gone wrong."""
 
+MAX_PROMPT_CHARACTERS = 8_000_000
+"""About two million tokens: more than models read. A call beyond it is not made, so nothing is paid for it."""
+
 EffectClass = Literal["read", "idempotent", "write"]
 
 

@@ -24,6 +24,15 @@ Steps: TypeAlias = "Generator[Request, Any, Any]"
 """A part of one, for its own interpreter alone: whatever it returns is no value of the run."""
 
 
+MOST_CALLS = 200
+"""Calls of one turn that are made; a model that wants more of them at once is told so."""
+
+
+def too_many_calls(calls: int) -> StepFailed:
+    message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
+    return StepFailed(message, kind="too_many_calls")
+
+
 @dataclass(frozen=True, slots=True)
 class ToolUse:
     """A model's wish to call a tool; `id` ties the result to it."""

@@ -36,6 +36,9 @@ Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
 Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], Awaitable[Envelope]]
 Reopen: TypeAlias = Callable[[Runtime, str], Awaitable[Runtime]]
 
+MOST_RUNS = 32
+"""Runs of all clients that may be under way at once."""
+
 GRANTS = Grants.of(["rye.execute.pipeline.*"])
 """Launching is what the user granted by starting the server; what a run may do is not decided here."""
 
@@ -94,7 +97,7 @@ class Calls:
 
     async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
         """One of the four launch tools."""
-        if problem := _no_values(arguments):
+        if problem := self._too_many() or _no_values(arguments):
             return result_of(Envelope("error", {"error": problem}))
         if INLINE in tool:
             try:
@@ -118,7 +121,8 @@ class Calls:
     async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
         """The tool of one document."""
         missing = [name for name in offered.required if arguments.get(name) is None]
-        if problem := f"missing input: {', '.join(missing)}" if missing else _no_values(arguments):
+        said = f"missing input: {', '.join(missing)}" if missing else ""
+        if problem := said or self._too_many() or _no_values(arguments):
             return result_of(Envelope("error", {"error": problem}))
 
         def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
@@ -131,6 +135,8 @@ class Calls:
     async def go_on(self, caller: Caller, state: str, responses: types.InputResponses | None) -> Result:
         """A call that was made again, with what its run had asked for."""
         asked = Asked.of(state)
+        if problem := self._too_many():
+            return result_of(Envelope("error", {"run_id": asked.run, "error": problem}))
         try:
             row = await self._late.row(asked.run)
             if row.status is not Status.AWAITING_INPUT:
@@ -153,6 +159,12 @@ class Calls:
             return envelope_of(asked.run, ended)
 
         return await self._answered(caller, await self._attend(caller, work, asked.run), answers.declined)
+
+    def _too_many(self) -> str:
+        under_way = len(self._waited_for) + sum(not one.ended for one in self._detached.values())
+        if under_way < MOST_RUNS:
+            return ""
+        return f"{under_way} runs are under way, and no more than {MOST_RUNS} may be: try again when one has ended"
 
     def leave(self) -> None:
         """Tells every run to stop at its next boundary."""

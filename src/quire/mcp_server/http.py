@@ -7,26 +7,34 @@ must be the address that we serve (against names that are made to point here), a
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quire.errors import CannotStart
-from quire.mcp_server.server import Host
+from quire.mcp_server.server import MAX_SESSIONS, Host
 
 PATH = "/mcp"
 SECONDS_TO_END = 10
+IDLE_SECONDS = 15 * 60.0
+"""After which a session that no request came by is dropped; its client opens another one."""
+
+MAX_BODY = 4_000_000
+MAX_CONNECTIONS = 200
 
 
 class TokenRequired:
-    """Lets requests through that carry `Authorization: Bearer TOKEN`."""
+    """Lets requests through that carry `Authorization: Bearer TOKEN`. A client may leave in the middle of its own."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -38,7 +46,8 @@ class TokenRequired:
             return
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         if scope["type"] == "http" and len(given) == 1 and hmac.compare_digest(given[0], self._token):
-            await self._app(scope, receive, send)
+            with contextlib.suppress(ClientDisconnect):
+                await self._app(scope, receive, send)
         elif scope["type"] == "http":
             headers = {"WWW-Authenticate": "Bearer"}
             refused = PlainTextResponse("this server needs its token as a bearer token\n", 401, headers)
@@ -75,7 +84,13 @@ def application(host: Host, place: str, token: str) -> ASGIApp:
     port = place.rpartition(":")[2]
     places = [place, f"localhost:{port}"]
     security = TransportSecuritySettings(allowed_hosts=places, allowed_origins=[f"http://{one}" for one in places])
-    app = host.server.streamable_http_app(streamable_http_path=PATH, transport_security=security)
+    app = host.server.streamable_http_app(
+        streamable_http_path=PATH,
+        transport_security=security,
+        max_request_body_size=MAX_BODY,
+        session_idle_timeout=IDLE_SECONDS,
+        max_sessions=MAX_SESSIONS,
+    )
     return TokenRequired(app, token)
 
 
@@ -99,11 +114,14 @@ async def serve_http(host: Host, listener: socket.socket, token: str, ready: Cal
     `ready` gets the URL.
     """
     place = place_of(listener)
+    # Without a handler of its own the package prints a traceback for every client that leaves.
+    logging.getLogger("mcp").addHandler(logging.NullHandler())
     config = uvicorn.Config(
         application(host, place, token),
         log_level="warning",
         access_log=False,
         lifespan="on",
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=SECONDS_TO_END,
     )
     server = HttpServer(config, host.calls.leave)

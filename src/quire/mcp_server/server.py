@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server import Server
@@ -30,6 +30,8 @@ from quire.mcp_server.results import ENVELOPE, result_of
 from quire.runtime import RunOptions, Runtime
 from quire.runtime.launch import Envelope
 
+T = TypeVar("T")
+
 NAME = "quire"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
@@ -38,6 +40,7 @@ INSTRUCTIONS = (
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0
+MAX_SESSIONS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ class Host:
 
     async def _tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         if not Caller.of(context).modern:
-            self._sessions[connection_of(context)] = context.session
+            _remember(self._sessions, connection_of(context), context.session)
         listing = await asyncio.to_thread(self._catalogue.load)
         tools = [_tool(offered) for offered in listing.tools.values()]
         launchers = [launch_tool(name) for name in self.calls.launchers()]
@@ -201,8 +204,16 @@ class Host:
 
     async def _level(self, context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         """Our messages are of the level `info`: a client wants them or does not."""
-        self._wants_log[connection_of(context)] = params.level in ("debug", "info")
+        _remember(self._wants_log, connection_of(context), params.level in ("debug", "info"))
         return types.EmptyResult()
+
+
+def _remember(kept: dict[str, T], connection: str, value: T) -> None:
+    """Keeps what was said last by as many connections as there may be: none of them says when it is gone."""
+    kept.pop(connection, None)
+    kept[connection] = value
+    while len(kept) > MAX_SESSIONS:
+        del kept[next(iter(kept))]
 
 
 def secret(user: Path) -> bytes:

@@ -100,15 +100,18 @@ class Conversation:
         """`cut` says that the reply hit the token limit. Raises `BadArguments`."""
         meant = {way: name for name, way in self.known.items()}
         taken = {use.id for message in self.call.messages for use in message.uses}
+        numbers: dict[str, int] = {}
         uses: list[ToolUse] = []
         for part in response.parts:
             if not isinstance(part, ToolCallPart):
                 continue
             name = meant.get(part.tool_name, part.tool_name)
             # Some services count from 0 in each reply, and a result must find its one call.
-            id_, number = part.tool_call_id or "call", 2
+            id_ = given = part.tool_call_id or "call"
+            number = numbers.get(given, 2)
             while id_ in taken:
-                id_, number = f"{part.tool_call_id or 'call'}_{number}", number + 1
+                id_, number = f"{given}_{number}", number + 1
+            numbers[given] = number
             taken.add(id_)
             uses.append(ToolUse(id_, name, _arguments(name, part.args, cut=cut)))
         return tuple(uses)
@@ -145,12 +148,18 @@ def _plain(value: Mapping[str, Value]) -> dict[str, object]:
 
 def _names_on_the_way(names: Iterable[str]) -> dict[str, str]:
     known: dict[str, str] = {}
+    taken: set[str] = set()
+    numbers: dict[str, int] = {}
     # Names that can stay as they are come first: no other may take their place.
     for name in sorted(dict.fromkeys(names), key=lambda name: _fitting(name) != name):
-        way, number = _fitting(name), 2
-        while way in known.values():
+        way = fitting = _fitting(name)
+        # Counted on, not from the start: thousands of names may fit into one.
+        number = numbers.get(fitting, 2)
+        while way in taken:
             end = f"_{number}"
-            way, number = _fitting(name)[: _LONGEST_NAME - len(end)] + end, number + 1
+            way, number = fitting[: _LONGEST_NAME - len(end)] + end, number + 1
+        numbers[fitting] = number
+        taken.add(way)
         known[name] = way
     return known
 

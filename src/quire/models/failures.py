@@ -14,10 +14,13 @@ from urllib.parse import urlsplit
 from pydantic_ai import exceptions as pai
 
 from quire.errors import ModelFailed
+from quire.models.http_limits import cause_of
 from quire.models.retry import TransportFailed
 from quire.models.settings import TIMEOUT
+from quire.trust.secrets import SHORTEST, Redactor, secrets_of
 
-_SECRET_NAMES = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+SHOWN = 300
+"""Characters of somebody else's text that are shown, cut after secrets are taken out of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class Service:
 
 def failure_of(error: Exception, model: str, service: Service, seconds: float = TIMEOUT) -> ModelFailed:
     """`seconds` is how long the service was waited for."""
+    if (limit := cause_of(error)) is not None:
+        return ModelFailed(f"{model}: the reply was broken off: it {limit}", kind="bad_reply")
     secrets = service.secrets
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
     said = _said(error, secrets)
@@ -52,7 +57,7 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             waited = f"no answer in time: the timeout is {seconds:g} s ([models] timeout in quire.toml)"
             return TransportFailed(f"{model}: {waited}", kind="timeout")
         case pai.ModelConnectionError() | ConnectionError():
-            why = redacted(_reason(error), secrets)
+            why = redacted(_reason(error), secrets)[:SHOWN]
             return TransportFailed(
                 f"{model}: the connection failed{_at(service.url)}: {why}{service.absent}", kind="connection"
             )
@@ -102,9 +107,9 @@ def _reason(error: BaseException) -> str:
         if isinstance(one, ConnectionError) and one.errno:
             return os.strerror(one.errno)
         if isinstance(one, OSError) and one.strerror:
-            return " ".join(one.strerror.split())[:300]
+            return " ".join(one.strerror.split())
         if text := " ".join(str(one).split()):
-            return text[:300]
+            return text
     return type(error).__name__
 
 
@@ -117,14 +122,12 @@ def _said(error: Exception, secrets: Iterable[str]) -> str:
     if isinstance(error, pai.ModelHTTPError) and not isinstance(body, str):
         return ""
     text = body if isinstance(body, str) else str(getattr(error, "message", None) or error)
-    text = redacted(" ".join(text[:2000].split()), secrets)
-    return f": {text[:300]}" if text else ""
+    text = redacted(" ".join(text.split()), secrets)
+    return f": {text[:SHOWN]}" if text else ""
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
     """The text without the secrets, and without any value of the environment that is named like one."""
-    known = {value for name, value in os.environ.items() if name.upper().endswith(_SECRET_NAMES)}
-    for secret in sorted(known.union(secrets), key=len, reverse=True):
-        if len(secret) >= 6:
-            text = text.replace(secret, "…")
-    return text
+    for secret in sorted((one for one in secrets if len(one) >= SHORTEST), key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return Redactor(secrets_of(os.environ)).text(text)

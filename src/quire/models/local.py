@@ -219,6 +219,7 @@ def closes(text: str, schema: Mapping[str, Value]) -> bool:
     objects = list(json_objects(text))
     if not objects or text[objects[-1].end :].strip().strip("`").strip():
         return False
+    # The schema is ours, made of captures: it refers to nothing.
     return bool(jsonschema_rs.is_valid(dict(schema), objects[-1].value))
 
 

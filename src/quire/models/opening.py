@@ -13,6 +13,7 @@ A key goes only to the provider that it belongs to: a configured address gets th
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 from collections.abc import Mapping
@@ -142,7 +143,9 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
 
     def build(client: httpx2.AsyncClient) -> ProviderModel:
         def make(name: str) -> Provider[object]:
-            made: Provider[object] = known(http_client=client) if name in _OWN_CLIENT else infer_provider(name)  # type: ignore[call-arg]
+            if name not in _OWN_CLIENT and not _takes_client(known):
+                return infer_provider(name)
+            made: Provider[object] = known(http_client=client)  # type: ignore[call-arg]
             return made
 
         return infer_model(spec, make)
@@ -153,6 +156,12 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
         raise CannotStart(_missing_package(spec, error)) from None
     except UserError as error:
         raise CannotStart(_refused(spec, error.message)) from None
+
+
+def _takes_client(provider: type[object]) -> bool:
+    """Whether its library is the one of OpenAI, which our client with its limits fits into."""
+    client = inspect.signature(provider.__init__).parameters.get("http_client")
+    return client is not None and "_OpenAIHTTPClient" in str(client.annotation)
 
 
 def _missing_package(spec: str, error: ImportError) -> str:

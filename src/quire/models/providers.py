@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
+from types import TracebackType
 from typing import Literal, TypeAlias
 
 import httpx2
@@ -19,6 +20,7 @@ from pydantic_ai.messages import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ThinkingPartDelta,
     ToolCallPartDelta,
 )
 from pydantic_ai.models import Model as ProviderModel
@@ -31,12 +33,23 @@ from quire.engine.records import Usage
 from quire.errors import ModelFailed
 from quire.models.conversation import BadArguments, Conversation
 from quire.models.failures import Service, failure_of, refuses_request
+from quire.models.http_limits import Limits, limit_responses
 from quire.models.retry import TransportFailed
 from quire.models.settings import TIMEOUT
 from quire.models.shapes import forcible
 from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
+SILENCES = 5
+"""So many times the time-out a service may take for the next piece of a reply, while it sends signs of life."""
+
+REPLY_SECONDS = 3600.0
+EMPTY_PART = 100
+"""Characters that a part counts beside its text: a reply may be nothing but parts."""
+
+LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
+"""A token is one line of some hundred bytes; some services send the whole of a long call as one line."""
+
 CHARACTERS_A_TOKEN = 3
 
 Price = Literal["free", "listed", "unknown"]
@@ -147,16 +160,22 @@ class HostedModel:
         messages, parameters = conversation.messages(), conversation.parameters(schema)
         settings = self._settings(conversation.call)
         failure: ModelFailed
+        patience = _Patience(self._read_seconds * SILENCES)
         try:
-            async with model_request_stream(
-                model, messages, model_settings=settings, model_request_parameters=parameters
-            ) as stream:
+            async with (
+                patience,
+                model_request_stream(
+                    model, messages, model_settings=settings, model_request_parameters=parameters
+                ) as stream,
+            ):
                 async for event in stream:
+                    if _moves_on(event):
+                        patience.renew()
                     yield event
                 yield stream.get()
             return
         except Exception as error:
-            failure = failure_of(error, self._name, self._service, self._read_seconds)
+            failure = patience.failure(self._name) or failure_of(error, self._name, self._service, self._read_seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
         # Raised out here so that the library's exception, which holds the request, is not its context.
@@ -210,7 +229,54 @@ class HostedModel:
 
     def _built(self) -> ProviderModel:
         timeout = httpx2.Timeout(self._read_seconds, connect=min(CONNECT_SECONDS, self._read_seconds))
-        return self._build(create_async_httpx2_client(timeout=timeout))
+        client = create_async_httpx2_client(timeout=timeout)
+        limit_responses(client, LIMITS)
+        return self._build(client)
+
+
+class _Patience:
+    """A time limit for each piece of a reply, and one for all of it: keep-alives alone keep no call alive."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._limit = asyncio.timeout(None)
+        self._end = 0.0
+
+    async def __aenter__(self) -> _Patience:
+        self._end = asyncio.get_running_loop().time() + REPLY_SECONDS
+        await self._limit.__aenter__()
+        self.renew()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._limit.__aexit__(kind, error, trace)
+
+    def renew(self) -> None:
+        if self._limit.expired():
+            return  # it is ending already
+        self._limit.reschedule(min(asyncio.get_running_loop().time() + self._seconds, self._end))
+
+    def failure(self, model: str) -> ModelFailed | None:
+        """Where it was this limit that ended the call."""
+        if not self._limit.expired():
+            return None
+        if asyncio.get_running_loop().time() >= self._end:
+            return ModelFailed(f"{model}: the reply took longer than {REPLY_SECONDS:g} s", kind="timeout")
+        waited = f"no piece of the reply for {self._seconds:g} s, though the connection was kept open"
+        return TransportFailed(f"{model}: {waited}", kind="timeout")
+
+
+def _moves_on(event: ModelResponseStreamEvent) -> bool:
+    """Whether an event brings something: an empty piece is a sign of life and no more."""
+    return not (
+        isinstance(event, PartDeltaEvent)
+        and (
+            (isinstance(event.delta, TextPartDelta | ThinkingPartDelta) and not event.delta.content_delta)
+            or (isinstance(event.delta, ToolCallPartDelta) and not event.delta.args_delta)
+        )
+    )
 
 
 def _has_ended(response: ModelResponse | None) -> bool:
@@ -233,4 +299,8 @@ def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
             return clean(text), 0
         case PartDeltaEvent(delta=ToolCallPartDelta(args_delta=str(arguments))):
             return "", len(arguments)
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str(thought))):
+            return "", len(thought)
+        case PartStartEvent():
+            return "", EMPTY_PART
     return "", 0

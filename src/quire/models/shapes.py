@@ -8,13 +8,22 @@ asked checks the result anyway), and texts, lists, fields and free-form values g
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from quire.engine.requests import Offered
+from quire.schema.measure import TooCostly, measured
 from quire.values import Value, encode
 
 ITEMS, FIELDS, DEPTH = 20, 20, 3
+LONGEST, MOST_ITEMS, MOST_FIELDS = 20_000, 500, 200
+"""Limits on limits: a grammar writes each repetition out, so that a schema with `"minItems": 1e9` takes all memory."""
+
+LONGEST_PATTERN = 500
+MAX_PARTS = 5_000
+"""What a schema may have with its references written out to be forced at all."""
+
 ARGUMENT_TEXT = 8000
 """Characters; more than the tokens of a call have room for. A text that goes on too long then fails the call: it must
 not be cut and used, as half of a file would be."""
@@ -24,13 +33,31 @@ _KEPT = (
     *("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "additionalProperties"),
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$defs", "definitions"),
 )
+_MOST = {
+    "minLength": LONGEST,
+    "maxLength": LONGEST,
+    "minItems": MOST_ITEMS,
+    "maxItems": MOST_ITEMS,
+    "minProperties": MOST_FIELDS,
+    "maxProperties": MOST_FIELDS,
+}
+_LONG_REPETITION = re.compile(r"\{\d{3,}|\{\d*,\d{3,}|\}[^\[\]]*\{")
 _FORMATS = ("date", "time", "date-time", "email", "uuid")
 _SAYS_SOMETHING = ("type", "enum", "const", "anyOf", "allOf", "properties")
 
 
 def forcible(schema: Mapping[str, Value] | None) -> bool:
     """Whether a whole reply can be held to it: services that force one force an object."""
-    return schema is not None and schema.get("type") == "object"
+    return schema is not None and schema.get("type") == "object" and is_small(schema)
+
+
+def is_small(schema: Mapping[str, Value]) -> bool:
+    """Whether a grammar can be made of it, and a service that writes references out can do so, within reason."""
+    try:
+        found = measured(schema)
+    except TooCostly:
+        return False
+    return found.evaluations is None or found.evaluations <= MAX_PARTS
 
 
 def shaped(schema: Mapping[str, Value], *, texts: int, place: str = "#") -> dict[str, Value]:
@@ -67,7 +94,8 @@ def choice(
     for number, tool in enumerate(tools):
         name = f"tool{number}"
         place = f"#/$defs/{name}"
-        parts[name] = _free(DEPTH)[-1] if loose else shaped(tool.schema, texts=ARGUMENT_TEXT, place=place)
+        free = loose or not is_small(tool.schema)
+        parts[name] = _free(DEPTH)[-1] if free else shaped(tool.schema, texts=ARGUMENT_TEXT, place=place)
         ways.append(_record({"tool": {"const": tool.name}, "args": {"$ref": place}}))
     last: Value = {"type": "string", "minLength": 1, "maxLength": ARGUMENT_TEXT}
     if answer is not None:
@@ -93,6 +121,17 @@ class _Shaping:
         shape: dict[str, Value] = {key: schema[key] for key in _KEPT if key in schema}
         if schema.get("format") in _FORMATS:
             shape["format"] = schema["format"]
+        for key, most in _MOST.items():
+            limit = shape.get(key)
+            if isinstance(limit, int | float) and not 0 <= limit <= most:
+                # A longest is lowered; a shortest beyond that cannot be kept, whoever asked checks it.
+                del shape[key]
+                if key.startswith("max") and limit > most:
+                    shape[key] = most
+        if isinstance(pattern := shape.get("pattern"), str) and (
+            len(pattern) > 500 or _LONG_REPETITION.search(pattern)
+        ):
+            del shape["pattern"]
         if not any(key in shape for key in _SAYS_SOMETHING):
             return {**shape, **self.anything()}
         if "type" not in shape and "properties" in shape:

@@ -23,6 +23,7 @@ from quire.engine.replay import replay
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, BrokenSeal, NoSuchRun, RunState
 from quire.models import Choice
+from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import agreed, record_of, with_given
@@ -42,7 +43,7 @@ from quire.runtime.signed import require_signed
 from quire.runtime.starting import prepare
 from quire.runtime.view import RunView
 from quire.store import DEFAULT_PATH, open_store
-from quire.tools.gate import Gate, open_gate
+from quire.tools.gate import Gate, open_gate, redactor_of
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
@@ -178,8 +179,12 @@ class Runtime:
             loader = self._loader(run, pins, gate)
             somebody: People = Unattended() if pins.unattended else people or Nobody()
             answering = GivenAnswers(pins.answers, somebody)
-            model = self.models.open(pins.instead or pins.model)
-            other = (lambda spec: model) if pins.instead else self.models.open
+            redactor = redactor_of(self.settings, self._environ)
+            model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
+
+            def other(spec: str) -> Model:
+                return model if pins.instead else Redacted(self.models.open(spec), redactor)
+
             ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run, after=after)
             stack.push_async_callback(self.store.release, lease)

@@ -19,10 +19,11 @@ from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.source import real_path
+from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
-from quire.tools.registry import Arguments, Connection, Registry, ToolSpec
+from quire.tools.registry import Connection, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
@@ -61,7 +62,7 @@ class Gate:
         self._grants = grants
         self._redactor = redactor
         self._max_result = max_result
-        self._arguments = Arguments()
+        self._arguments = Arguments(redactor.text)
         self._names = Names(registry, grants)
         self._scoped = scoped
         self._denied = denied
@@ -77,7 +78,7 @@ class Gate:
             view = self._under(request.grants, request.declared, request.limits)
             return await view._call(request, effect_id)
         except ToolFailed as error:
-            raise ToolFailed(_cut(self._redactor.text(error.message)), kind=error.kind, path=request.path) from None
+            raise ToolFailed(self._told(error), kind=error.kind, path=request.path) from None
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
         """Those of the named tools that the run may use, under the names given; one with `*` stands for all that fit.
@@ -88,9 +89,9 @@ class Gate:
         try:
             for name in names:
                 for called, spec in await self._offered(name):
-                    offered.setdefault(called, Offered(called, spec.description, spec.schema))
+                    offered.setdefault(called, Offered(called, *self._shown(spec)))
         except ToolFailed as error:
-            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
+            raise ToolFailed(self._told(error), kind=error.kind) from None
         return list(offered.values())
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
@@ -99,9 +100,8 @@ class Gate:
         try:
             specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
         except ToolFailed as error:
-            raise ToolFailed(self._redactor.text(error.message), kind=error.kind) from None
-        usable = (spec for spec in specs if not self._denies(spec.id))
-        return list(_apart(usable))
+            raise ToolFailed(self._told(error), kind=error.kind) from None
+        return [Offered(name, *self._shown(spec), spec.id) for name, spec in _apart(filter(self._offerable, specs))]
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
         """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
@@ -128,9 +128,12 @@ class Gate:
         try:
             connection = self._registry.connection(server)
             self._grants.require("fetch", "prompt", mcp_tool(server, name))
-            return values.clean(self._redactor.text(await connection.prompt(name)))
+            text = await connection.prompt(name)
+            if len(text) > self._max_result:
+                raise ToolFailed(f"the prompt has {len(text):,} characters; {self._max_result:,} are allowed")
+            return values.clean(self._redactor.text(text))
         except ToolFailed as error:
-            raise StepFailed(self._redactor.text(error.message), kind="prompt") from None
+            raise StepFailed(self._told(error), kind="prompt") from None
 
     async def close(self) -> None:
         await self._registry.close()
@@ -164,7 +167,11 @@ class Gate:
         if request.stdin is not None and spec.id == SHELL:
             given = {**given, "stdin": request.stdin}
         arguments = _copied(spec.id, given)
-        if problems := self._arguments.problems(spec, arguments):
+        try:
+            problems = self._arguments.problems(spec, arguments)
+        except Unusable as error:
+            raise ToolFailed(f"{spec.id} cannot be used: {error}", kind="schema") from None
+        if problems:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
         return self._checked(spec.id, await connection.call(spec, arguments, effect_id))
@@ -193,14 +200,29 @@ class Gate:
             self._grants.require("execute", "tool", identity)
         if self._denies(identity):
             raise Denied(f"permission denied: {identity} is under [tools] deny in quire.toml, whatever else allows it")
-        return connection, await self._registry.spec(place, tool)
+        spec = await self._registry.spec(place, tool)
+        if problem := self._arguments.unusable(spec):
+            raise ToolFailed(f"{spec.id} cannot be used: {problem}", kind="schema")
+        return connection, spec
+
+    def _told(self, error: StepFailed) -> str:
+        """What went wrong, as it is written down: redacted before it is cut, since half a secret would not be found."""
+        return _cut(self._redactor.text(error.message))
 
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
 
+    def _shown(self, spec: ToolSpec) -> tuple[str, Mapping[str, Value]]:
+        """What a model is told of a tool, and what is recorded of that: servers write what they like there."""
+        schema = self._redactor.value(spec.schema)
+        return self._redactor.text(spec.description), schema if isinstance(schema, Mapping) else {}
+
+    def _offerable(self, spec: ToolSpec) -> bool:
+        return not self._denies(spec.id) and not self._arguments.unusable(spec)
+
     async def _offered(self, name: str) -> list[tuple[str, ToolSpec]]:
         if "*" in name:
-            return [found for found in await self._names.matching(name) if not self._denies(found[1].id)]
+            return [found for found in await self._names.matching(name) if self._offerable(found[1])]
         try:
             return [(name, (await self._granted("", name))[1])]
         except Denied:
@@ -228,7 +250,7 @@ class Gate:
         try:
             await self._granted(name, tool)
         except ToolFailed as error:
-            return ToolFailed(self._redactor.text(error.message), kind=error.kind)
+            return ToolFailed(self._told(error), kind=error.kind)
         except Denied as error:
             return error
         return None
@@ -241,13 +263,13 @@ def _cut(message: str) -> str:
     return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
 
 
-def _apart(specs: Iterable[ToolSpec]) -> Iterator[Offered]:
+def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
     """Under flat names that mean one tool each: of those that would share one, all get a mark of their id."""
     listed = list(specs)
     shared = Counter(_short(flat_name(spec.id)) for spec in listed)
     for spec in listed:
         name = _short(flat_name(spec.id))
-        yield Offered(name if shared[name] == 1 else _marked(spec.id), spec.description, spec.schema, spec.id)
+        yield name if shared[name] == 1 else _marked(spec.id), spec
 
 
 def _short(name: str) -> str:
@@ -287,8 +309,11 @@ def open_gate(
     code = require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
+    redactor = redactor_of(settings, environ)
     connections: dict[str, Connection] = {
-        name: McpConnection(server, folder, environ, notice, code.servers[name].files if server.command else None)
+        name: McpConnection(
+            server, folder, environ, notice, code.servers[name].files if server.command else None, redactor.text
+        )
         for name, server in settings.servers.items()
     }
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
@@ -305,6 +330,7 @@ def open_gate(
             closed=closed,
             sandbox=settings.sandbox,
             replacing=items.replacing,
+            redact=redactor.text,
         )
         return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
 
@@ -312,11 +338,15 @@ def open_gate(
         # A tool of a server can write over a directive as well, and nothing of ours sees it.
         ItemsConnection(settings, grants).note_signed()
 
-    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
-    keys = [name for name in named if name]
-    redactor = Redactor(find_secrets(environ, settings.servers.values(), keys))
     registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None) -> Redactor:
+    """Takes out all that a workspace, its servers and its environment keep secret."""
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    environ = os.environ if environ is None else environ
+    return Redactor(find_secrets(environ, settings.servers.values(), [name for name in named if name]))
 
 
 def _documents(settings: Settings) -> list[str]:

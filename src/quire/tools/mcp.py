@@ -11,10 +11,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from quire import values
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
+from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
 from quire.tools.registry import ToolSpec
+from quire.tools.threads import OutOfTime, within
 from quire.trust.capabilities import mcp_tool
 from quire.values import Value
 from quire.workspace.mcp_config import McpServer
@@ -23,11 +26,13 @@ from quire.workspace.server_code import ServerCode, server_code
 if TYPE_CHECKING:
     import asyncio
 
-    from mcp import Client, types
+    from mcp import types
     from mcp.types import RequestParamsMeta
 
+    from quire.tools.mcp_inspection import Inspection
+
 EFFECT_ID_META: Final = "quire/effect-id"
-MAX_PAGES: Final = 100
+MAX_TOOLS: Final = 50_000
 LATE_SECONDS: Final = 3.0
 
 T = TypeVar("T")
@@ -43,18 +48,23 @@ class McpConnection:
         environ: Mapping[str, str],
         notice: Callable[[str], None] = lambda line: None,
         confirmed: Mapping[str, str] | None = None,
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
         """`notice` gets a line when the server takes long to start. `confirmed` are the files of the workspace that it
-        may load, with their hashes; None for those that are there when it starts."""
+        may load, with their hashes; None for those that are there when it starts. `redact` takes secrets out of its
+        words."""
         self._notice = notice
         self._confirmed = confirmed
+        self._redact = redact
         self._server = server
         self._folder = folder
         self._environ = environ
         self._session: Session | None = None
         self._opening: asyncio.Lock | None = None
         self._tools: dict[str, ToolSpec] = {}
-        self._listed = False
+        self._outputs: dict[str, Check | str] = {}
+        self._listing: asyncio.Lock | None = None
+        self._listed = 0
 
     def tool_id(self, tool: str) -> str:
         return mcp_tool(self._server.name, tool)
@@ -64,26 +74,49 @@ class McpConnection:
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
         if refresh or not self._listed:
-            self._tools = {tool.name: self._spec(tool) for tool in await self._do(self._list, repeat=True)}
-            self._listed = True
+            await self._list_once()
         return self._tools
 
+    async def _list_once(self) -> None:
+        """One listing at a time; all who want one meanwhile share the next."""
+        import asyncio
+
+        if self._listing is None:
+            self._listing = asyncio.Lock()
+        listed = self._listed
+        async with self._listing:
+            if self._listed == listed:
+                self._tools = await self._do(self._list, repeat=True)
+                self._listed += 1
+
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        async def send(client: Client) -> types.CallToolResult:
-            return await client.call_tool(
-                tool.name,
-                dict(arguments),
-                read_timeout_seconds=self._server.timeout,
-                meta=_meta(effect_id),
-            )
+        async def send(session: Session) -> types.CallToolResult:
+            return await session.client.call_tool(tool.name, dict(arguments), meta=_meta(effect_id))
 
         result = await self._do(send, repeat=tool.effect != "write")
         if result.is_error:
             raise ToolFailed(f"{tool.id} failed: {_text(result.content) or 'it did not say why'}")
+        self._check_output(tool, result)
         return _value(result)
 
+    def _check_output(self, tool: ToolSpec, result: types.CallToolResult) -> None:
+        """Holds structured content to the schema that the server gave for it."""
+        check = self._outputs.get(tool.name)
+        if check is None:
+            return
+        if isinstance(check, str):
+            raise ToolFailed(f"{tool.id} cannot be used: {check}", kind="schema")
+        if result.structured_content is None:
+            raise ToolFailed(f"{tool.id} has an output schema and returned no structured content", kind="result")
+        try:
+            problems = check(values.copy(result.structured_content))
+        except (Unusable, values.InvalidValue) as error:
+            raise ToolFailed(f"the result of {tool.id} cannot be checked: {error}", kind="result") from None
+        if problems:
+            raise ToolFailed(f"the result of {tool.id} does not fit its own schema: {problems[0]}", kind="result")
+
     async def prompt(self, name: str) -> str:
-        result = await self._do(lambda client: client.get_prompt(name), repeat=True)
+        result = await self._do(lambda session: session.client.get_prompt(name), repeat=True)
         return "\n\n".join(text for message in result.messages if (text := _text([message.content])))
 
     async def close(self) -> None:
@@ -91,27 +124,37 @@ class McpConnection:
         if session is not None:
             await session.close()
 
-    async def _list(self, client: Client) -> list[types.Tool]:
-        found: list[types.Tool] = []
+    async def _list(self, session: Session) -> dict[str, ToolSpec]:
+        found: dict[str, ToolSpec] = {}
+        cursors: set[str] = set()
         cursor: str | None = None
-        for _ in range(MAX_PAGES):
-            page = await client.list_tools(cursor=cursor, cache_mode="refresh")
-            found.extend(page.tools)
+        inspection = session.inspection
+        inspection.begin_listing()
+        while True:
+            page = await session.client.list_tools(cursor=cursor, cache_mode="refresh")
+            found.update((tool.name, self._spec(tool, inspection)) for tool in page.tools)
             cursor = page.next_cursor
             if cursor is None:
                 break
+            if cursor in cursors:
+                raise ToolFailed(f"MCP server {self._server.name} lists its tools in a circle", kind="server")
+            cursors.add(cursor)
+            if len(inspection.schemas) > MAX_TOOLS or len(cursors) > MAX_TOOLS:
+                raise ToolFailed(f"MCP server {self._server.name} lists more than {MAX_TOOLS:,} tools", kind="server")
+        self._outputs = {name: _output_check(schema) for name, schema in inspection.outputs.items()}
         return found
 
-    def _spec(self, tool: types.Tool) -> ToolSpec:
+    def _spec(self, tool: types.Tool, inspection: Inspection) -> ToolSpec:
         hints = tool.annotations
         effect: EffectClass = "write"
         if hints and hints.read_only_hint:
             effect = "read"
         elif hints and hints.idempotent_hint:
             effect = "idempotent"
-        return ToolSpec(self.tool_id(tool.name), tool.name, tool.description or "", tool.input_schema, effect)
+        schema, problem = inspection.schemas[tool.name], inspection.problems.get(tool.name, "")
+        return ToolSpec(self.tool_id(tool.name), tool.name, tool.description or "", schema, effect, problem)
 
-    async def _do(self, send: Callable[[Client], Awaitable[T]], *, repeat: bool) -> T:
+    async def _do(self, send: Callable[[Session], Awaitable[T]], *, repeat: bool) -> T:
         """Sends, over a new session once more where the old one is gone and doing it twice harms nobody."""
         session = await self._open()
         try:
@@ -129,24 +172,30 @@ class McpConnection:
             await self._discard(session)
             raise ToolFailed(self._said(session, "stopped again after a restart"), kind="server_stopped") from None
 
-    async def _send(self, session: Session, send: Callable[[Client], Awaitable[T]]) -> T:
+    async def _send(self, session: Session, send: Callable[[Session], Awaitable[T]]) -> T:
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from mcp.types import CONNECTION_CLOSED
 
         try:
-            return await send(session.client)
+            return await within(send(session), self._server.timeout)
+        except OutOfTime:
+            unreadable = f"; a message that it sent cannot be read: {session.unreadable}" if session.unreadable else ""
+            raise ToolFailed(
+                f"MCP server {self._server.name} took longer than {self._server.timeout:g} s{unreadable}",
+                kind="timeout",
+            ) from None
         except MCPError as error:
-            if error.code == CONNECTION_CLOSED:
+            if error.code != CONNECTION_CLOSED:
+                raise ToolFailed(f"MCP server {self._server.name}: {reason(error)}") from None
+            if not session.problem:
                 raise Stopped from None
-            if error.code == REQUEST_TIMEOUT:
-                seconds = f"{self._server.timeout:g}"
-                raise ToolFailed(
-                    f"MCP server {self._server.name} took longer than {seconds} s", kind="timeout"
-                ) from None
-            raise ToolFailed(f"MCP server {self._server.name}: {error}") from None
+        except ToolFailed:
+            raise
         except Exception as error:
             # Transport errors, results against the protocol, groups of both: all of them are the server's failing.
             raise ToolFailed(f"MCP server {self._server.name}: {reason(error)}") from None
+        await self._discard(session)
+        raise ToolFailed(f"MCP server {self._server.name} was stopped: it {session.problem}", kind="server_stopped")
 
     async def _open(self) -> Session:
         import asyncio
@@ -178,6 +227,9 @@ class McpConnection:
                 await session.open(mode)
                 return session
             except Stopped:
+                if session.problem:
+                    said = f"was stopped: it {session.problem}"
+                    raise ToolFailed(self._said(session, said), kind="server") from None
                 continue
             except CannotOpen as error:
                 does = "cannot be reached" if server.url else "cannot be started"
@@ -205,11 +257,18 @@ class McpConnection:
         await session.close()
 
     def _said(self, session: Session, what: str) -> str:
-        last = session.stderr()
+        last = session.stderr(self._redact)
         said = f"MCP server {self._server.name} {what}" + (f"; its last words:\n{last}" if last else "")
         if self._server.url or self._server.cwd or session.opened:
             return said
         return f'{said}\nit was started in an empty folder: "cwd": "." in .mcp.json starts it in the workspace'
+
+
+def _output_check(schema: object) -> Check | str:
+    try:
+        return checking(schema)
+    except Unusable as error:
+        return f"its output schema cannot be used: {error}"
 
 
 def _meta(effect_id: str) -> RequestParamsMeta:

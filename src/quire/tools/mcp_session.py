@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quire import __version__
+from quire.models.http_limits import Limits, limit_responses
 from quire.tools import confirmed_imports, groups
+from quire.tools.mcp_inspection import Incoming, Inspection, Outgoing
 from quire.tools.stderr import Tail
+from quire.tools.stdio import MAX_MESSAGE_BYTES, Pipes, open_pipes
 from quire.workspace.mcp_config import McpServer
 from quire.workspace.server_code import ServerCode
 
@@ -22,10 +25,13 @@ if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
-    from mcp.types import ElicitRequestParams, ElicitResult
+    from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
 
-START_SECONDS: Final = 60.0
+START_SECONDS = 60.0
+CLOSE_SECONDS = 15.0
 KILLED_SECONDS: Final = 5.0
+STREAM_BYTES: Final = 64_000_000
+"""What one answer over HTTP may have in all, with the messages before it."""
 
 
 class Stopped(Exception):
@@ -49,11 +55,22 @@ class Session:
         self._tail: Tail | None = None
         self._task: asyncio.Task[None] | None = None
         self._stop: asyncio.Event | None = None
-        self._group = 0
+        self._pipes: Pipes | None = None
+        self.inspection = Inspection()
         self.opened = False
 
-    def stderr(self) -> str:
-        return self._tail.text() if self._tail else ""
+    def stderr(self, redact: Callable[[str], str]) -> str:
+        return self._tail.text(redact) if self._tail else ""
+
+    @property
+    def problem(self) -> str:
+        """What the server did that ended the session; empty where it just ended."""
+        return self.inspection.problem or (self._pipes.problem if self._pipes else "")
+
+    @property
+    def unreadable(self) -> str:
+        """What was wrong with the last message that could not be read."""
+        return self._pipes.unreadable if self._pipes else ""
 
     async def open(self, mode: str) -> None:
         """Raises `Stopped` when the server ends at once, `CannotOpen` for everything else."""
@@ -78,27 +95,34 @@ class Session:
     async def close(self) -> None:
         if self._task is not None and self._stop is not None:
             self._stop.set()
-            await self._gone(self._task)
+            await self._gone(self._task, CLOSE_SECONDS)
 
     async def _kill(self) -> None:
         if self._task is not None:
             self._task.cancel()
-            await self._gone(self._task)
+            await self._gone(self._task, CLOSE_SECONDS)
 
-    async def _gone(self, task: asyncio.Task[None]) -> None:
-        """Waits until the session has ended: the server gets some seconds to do so by itself, unless somebody who
-        cannot wait cancels this. The task itself must not be cancelled then: it would leave the server behind."""
+    async def _gone(self, task: asyncio.Task[None], seconds: float) -> None:
+        """Waits until the session has ended: the server gets some seconds to do so by itself, unless a caller that
+        cannot wait cancels this. The task is not cancelled before its server is killed: it would leave that behind."""
         import asyncio
 
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                groups.kill(self._group)
-                await asyncio.wait([task], timeout=KILLED_SECONDS)
-                raise
-        if not task.cancelled():
+        try:
+            await asyncio.wait([task], timeout=seconds)
+        except asyncio.CancelledError:
+            self._kill_group()
+            await asyncio.wait([task], timeout=KILLED_SECONDS)
+            raise
+        if not task.done():
+            self._kill_group()
+            task.cancel()
+            await asyncio.wait([task], timeout=KILLED_SECONDS)
+        if task.done() and not task.cancelled():
             task.exception()
+
+    def _kill_group(self) -> None:
+        if self._pipes is not None:
+            groups.kill(self._pipes.group)
 
     async def _hold(self, mode: str, ready: asyncio.Future[Client], stop: asyncio.Event) -> None:
         from mcp import Client, MCPError
@@ -106,12 +130,14 @@ class Session:
 
         try:
             async with Client(
-                self._transport(),
+                self._inspected(),
                 mode=mode,
                 client_info=Implementation(name="quire", version=__version__),
                 elicitation_callback=_decline,
                 cache=None,
             ) as client:
+                # Its own check runs without an end where a schema wants it to; ours is in `McpConnection.call`.
+                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 if not ready.done():
                     ready.set_result(client)
                 await stop.wait()
@@ -123,6 +149,11 @@ class Session:
                 ready.set_exception(Stopped() if gone else CannotOpen(reason(leaf)))
 
     @asynccontextmanager
+    async def _inspected(self) -> AsyncIterator[TransportStreams]:
+        async with self._transport() as (incoming, outgoing):
+            yield Incoming(incoming, self.inspection), Outgoing(outgoing, self.inspection)
+
+    @asynccontextmanager
     async def _transport(self) -> AsyncIterator[TransportStreams]:
         server = self._server
         if server.url:
@@ -131,26 +162,24 @@ class Session:
 
             # A server may hold the answer of a call open for as long as the call may take.
             limits = httpx2.Timeout(30.0, read=max(300.0, server.timeout))
+            http = httpx2.AsyncClient(headers=dict(server.headers), timeout=limits)
+            sizes = Limits(line=MAX_MESSAGE_BYTES, body=MAX_MESSAGE_BYTES, stream=STREAM_BYTES)
+            limit_responses(http, sizes, self.inspection.stop)
             async with (
-                httpx2.AsyncClient(headers=dict(server.headers), timeout=limits) as http,
-                streamable_http_client(server.url, http_client=http) as streams,
+                http,
+                streamable_http_client(server.url, http_client=http, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,
             ):
                 yield streams
             return
-        from mcp.client.stdio import stdio_client
-
         self._tail = tail = Tail()
         with _start_folder(self._code) as start:
-            client = stdio_client(_parameters(self._code, self._folder, start), errlog=tail.stream)
+            parameters = _parameters(self._code, self._folder, start)
             try:
-                async with client as streams:
+                async with open_pipes(parameters, tail.stream) as (streams, self._pipes):
                     tail.started()
-                    self._group = _group_of(client)
-                    groups.remember(self._group)
                     yield streams
             finally:
                 tail.started()
-                groups.forget(self._group)
 
 
 @contextmanager
@@ -181,22 +210,22 @@ def _parameters(code: ServerCode, workspace: Path, start: Path) -> StdioServerPa
     return StdioServerParameters(command=command, args=arguments, env=env, cwd=start)
 
 
-def _group_of(client: object) -> int:
-    """The process that the library has started, which leads a group of its own; 0 where that cannot be told.
-
-    The library keeps it to itself, so it is read from the frame that holds it.
-    """
-    frame = getattr(getattr(client, "gen", None), "ag_frame", None)
-    process = frame.f_locals.get("process") if frame is not None else None
-    pid: object = getattr(process, "pid", 0)
-    return pid if isinstance(pid, int) else 0
-
-
 def reason(error: BaseException) -> str:
     """One line about what lies at the bottom of an error of the client library."""
     leaf = _leaf(error)
-    text = str(leaf).strip()
+    text = _violation(leaf) or " ".join(str(leaf).split())
     return f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
+
+
+def _violation(error: BaseException) -> str:
+    """The first thing that is wrong with a message, of all that pydantic has to say about it."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"the server broke the protocol: {place}: {first['msg']}"
 
 
 def _leaf(error: BaseException) -> BaseException:
@@ -210,3 +239,7 @@ async def _decline(context: ClientRequestContext, params: ElicitRequestParams) -
     from mcp.types import ElicitResult
 
     return ElicitResult(action="decline")
+
+
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    return None

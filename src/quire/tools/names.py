@@ -68,7 +68,7 @@ class Names:
             for tool, spec in sorted((await self._registry.connection(place).tools()).items()):
                 name = tool if place in (BUILT_IN, RESERVED) else f"{place}__{tool}"
                 fits = fnmatchcase(name, pattern) or wanted.covers(capability("execute", "tool", spec.id))
-                if fits and self._may(place, tool):
+                if fits and may_use(self._grants, spec.id):
                     found.append((name, spec))
         return found
 
@@ -81,7 +81,7 @@ class Names:
         if not self._reaches(place):
             return []
         found = sorted((await self._registry.connection(place).tools()).items())
-        return [spec for tool, spec in found if self._may(place, tool)]
+        return [spec for _, spec in found if may_use(self._grants, spec.id)]
 
     async def _resolve(self, name: str) -> Target:
         targets = self._spelled(name)

@@ -6,9 +6,9 @@ the built-in tools. What a name without a connection means is said in `quire.too
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from typing import Protocol
 
 from quire.diagnostics import nearest
 from quire.engine.ports import EffectClass
@@ -18,13 +18,17 @@ from quire.values import Value
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as the gate sees it. `id` is the canonical one; `schema` is that of its arguments."""
+    """A tool as the gate sees it. `id` is the canonical one; `schema` is that of its arguments.
+
+    `problem` says why nobody can use the tool, where that is known before its schema is looked at.
+    """
 
     id: str
     name: str
     description: str
     schema: Mapping[str, Value]
     effect: EffectClass
+    problem: str = ""
 
 
 class Connection(Protocol):
@@ -93,21 +97,6 @@ class Registry:
         await asyncio.gather(*(connection.close() for connection in self._connections.values()))
 
 
-class Arguments:
-    """Checks arguments against the schema of their tool; compiles each schema once."""
-
-    def __init__(self) -> None:
-        self._checks: dict[str, tuple[object, Callable[[object], list[str]]]] = {}
-
-    def problems(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> list[str]:
-        """All of them, each with its place; none where the tool's own schema makes no sense."""
-        cached = self._checks.get(spec.id)
-        if cached is None or cached[0] is not spec.schema:
-            cached = (spec.schema, _compile(spec.schema))
-            self._checks[spec.id] = cached
-        return cached[1](arguments)
-
-
 def is_disabled(server: str) -> str:
     return f'the MCP server "{server}" is disabled in .mcp.json; take "disabled" out there to use it'
 
@@ -122,26 +111,3 @@ def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") 
     else:
         hint = "there are none"
     return f'there is no {what} "{name}"{where}; {hint}'
-
-
-def _compile(schema: Mapping[str, Value]) -> Callable[[object], list[str]]:
-    import jsonschema_rs
-
-    def refuse(uri: str) -> NoReturn:
-        # The default would fetch what a server's schema names.
-        raise ValueError(f"{uri} is not looked up")
-
-    try:
-        validator = jsonschema_rs.validator_for(dict(schema), retriever=refuse)
-    except ValueError:
-        # A server's own schema may be wrong; the server then is the only one to check its arguments.
-        return lambda arguments: []
-
-    def check(arguments: object) -> list[str]:
-        found = []
-        for error in validator.iter_errors(arguments):
-            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error.instance_path)
-            found.append(f"{place.lstrip('.') or 'arguments'}: {error.message}")
-        return sorted(found)
-
-    return check

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import TextIO
 
-KEPT = 4_096
+SHOWN = 4_096
+KEPT = 65_536
+"""More than is shown: secrets are taken out before the cut, and a secret that is cut in two would not be found."""
 
 
 class Tail:
@@ -27,10 +30,10 @@ class Tail:
         """The child has its own copy of the writing end now; ours would keep the pipe from ending."""
         self.stream.close()
 
-    def text(self, wait: float = 0.2) -> str:
-        """The last lines; a dead server's are complete after a moment."""
+    def text(self, redact: Callable[[str], str] = lambda text: text, wait: float = 0.2) -> str:
+        """The last lines, without what `redact` takes out; a dead server's are complete after a moment."""
         self._thread.join(wait)
-        return self._kept.decode("utf-8", "replace").strip()
+        return redact(self._kept.decode("utf-8", "replace"))[-SHOWN:].strip()
 
     def _collect(self) -> None:
         with os.fdopen(self._read, "rb", buffering=0) as pipe:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from quire.tools.arguments import Arguments
 from quire.tools.items.connection import ItemsConnection
 from quire.tools.items.specs import ACTIONS
-from quire.tools.registry import Arguments
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
 from quire.trust.own import keep

@@ -10,7 +10,17 @@ from quire.engine.json_objects import json_objects
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.invoke import ASK, question
 from quire.engine.pipeline.setting import MAX_TURNS, Profile
-from quire.engine.requests import Message, ModelRequest, Offer, Offered, Request, ToolRequest, ToolUse
+from quire.engine.requests import (
+    MOST_CALLS,
+    Message,
+    ModelRequest,
+    Offer,
+    Offered,
+    Request,
+    ToolRequest,
+    ToolUse,
+    too_many_calls,
+)
 from quire.errors import StepFailed
 from quire.plan.nodes import Agent, Step
 from quire.schema import Schema
@@ -55,7 +65,10 @@ class _Turn:
                 break
             messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
             for number, use in enumerate(uses):
-                result = yield from self._use_tool(use, turn, number)
+                if number < MOST_CALLS:
+                    result = yield from self._use_tool(use, turn, number)
+                else:
+                    result = encode({"error": too_many_calls(len(uses)).message})
                 messages.append(Message("tool", result, answers=use.id))
             last = f"{self._path}/turn[{turn + 1}]/model"
             reply = yield self._request(last, messages)

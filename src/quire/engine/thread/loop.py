@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from quire.engine.requests import (
+    MOST_CALLS,
     Boundary,
     Emit,
     Fan,
@@ -26,6 +27,7 @@ from quire.engine.requests import (
     Request,
     Steps,
     ToolUse,
+    too_many_calls,
 )
 from quire.engine.thread.account import RAISABLE, REACHED, Account
 from quire.engine.thread.calls import Calls
@@ -45,8 +47,6 @@ SAME_TURNS_TOLD, SAME_TURNS = 3, 50
 """After how many turns with the same calls and the same results the model is told, and is stopped."""
 
 PARALLEL = 8
-MOST_CALLS = 200
-"""Calls of one turn that are made; a model that wants more of them at once is told so."""
 
 
 def follow(setup: Setup) -> Generator[Request, Any, Ending]:
@@ -215,7 +215,7 @@ class _Following:
         for number, use in enumerate(working):
             path = f"{self._at}/tool[{number}]"
             if number >= MOST_CALLS:
-                walks.append(at_once(failed(use.name, _too_many(len(working)))))
+                walks.append(at_once(failed(use.name, too_many_calls(len(working)))))
                 continue
             walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
@@ -365,11 +365,6 @@ class _Following:
     def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
         """An ending that a hook or a person wanted: when the run is resumed, they are asked anew, and nobody else."""
         return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
-
-
-def _too_many(calls: int) -> StepFailed:
-    message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
-    return StepFailed(message, kind="too_many_calls")
 
 
 def _error(kind: str, message: str, resource: str) -> dict[str, Value]:

@@ -42,7 +42,10 @@ class BuiltInConnection:
         closed: Sequence[str] = (),
         sandbox: SandboxSettings | None = None,
         replacing: Callable[[str], None] = lambda directive: None,
+        redact: Callable[[str], str] = lambda text: text,
     ) -> None:
+        """`redact` takes secrets out of what a tool cuts: half of one would not be found afterwards."""
+        self._redact = redact
         self._folder = folder
         self._grants = grants
         self._reach = reach_of(grants)
@@ -131,7 +134,7 @@ class BuiltInConnection:
     def _reading(self) -> Files:
         from quire.tools.builtin.files import Files
 
-        return Files(self._places, self._protection)
+        return Files(self._places, self._protection, self._redact)
 
     def _writing(self) -> Files:
         """The files with all that protected names lead to: found by a look through the workspace, at the first write.
@@ -151,7 +154,7 @@ class BuiltInConnection:
     def _finder(self) -> Finder:
         from quire.tools.builtin.find import Finder
 
-        return Finder(self._places)
+        return Finder(self._places, self._redact)
 
     @cached_property
     def _shell(self) -> Shell:
@@ -163,6 +166,7 @@ class BuiltInConnection:
             self._environ,
             private=self._private,
             network=self._reach.network,
+            redact=self._redact,
             sandbox=not self._reach.unsandboxed,
             limits=self._sandbox,
         )

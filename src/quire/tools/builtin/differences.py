@@ -6,7 +6,7 @@ a large one is shown as all its old and all its new lines.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 CONTEXT = 2
@@ -34,16 +34,23 @@ class _Change:
     lines: Sequence[str]
 
 
-def shown_difference(before: Sequence[str], replacements: Sequence[Replacement], path: str, most: int) -> str:
-    """Return a unified difference, cut after `most` characters. Replacements are in order and do not overlap."""
+def shown_difference(
+    before: Sequence[str],
+    replacements: Sequence[Replacement],
+    path: str,
+    most: int,
+    redact: Callable[[str], str] = lambda text: text,
+) -> str:
+    """Return a unified difference, cut after `most` characters once secrets are taken out. Replacements are in order
+    and do not overlap."""
     parts: list[str] = []
     size = 0
     for line in _lines(before, list(_changes(before, replacements)), path):
         parts.append(line if line.endswith("\n") else f"{line}\n")
         size += len(parts[-1])
         if size > most:
-            return f"{''.join(parts)[:most]}…\n"
-    return "".join(parts)
+            return f"{redact(''.join(parts))[:most]}…\n"
+    return redact("".join(parts))
 
 
 def _changes(before: Sequence[str], replacements: Sequence[Replacement]) -> Iterator[_Change]:

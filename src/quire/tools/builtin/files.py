@@ -10,7 +10,7 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO, cast
 
 from quire.errors import ToolFailed
@@ -26,7 +26,10 @@ MAX_SEARCHED = 200_000_000
 class Files:
     """One writer at a time: two steps that edit the same file side by side must not lose one another's change."""
 
-    def __init__(self, places: Places, protection: Protection) -> None:
+    def __init__(
+        self, places: Places, protection: Protection, redact: Callable[[str], str] = lambda text: text
+    ) -> None:
+        self._redact = redact
         self._places = places
         self._protection = protection
         self._writing = threading.Lock()
@@ -94,7 +97,7 @@ class Files:
             with os.fdopen(open_file(place), "rb") as file:
                 before = os.fstat(file.fileno())
                 text = decoded(_capped(file, place.path), place.path)
-            edit = edited(text, changes, place.path)
+            edit = edited(text, changes, place.path, self._redact)
             data = edit.text.encode()
             _check_size(len(data), place.path)
             _replace(place, data, before)

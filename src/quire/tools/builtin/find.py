@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -30,6 +30,7 @@ class _Matches:
 
     found: list[Value]
     limit: int
+    redact: Callable[[str], str] = lambda text: text
 
     @property
     def full(self) -> bool:
@@ -37,8 +38,9 @@ class _Matches:
 
 
 class Finder:
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, redact: Callable[[str], str] = lambda text: text) -> None:
         self._places = places
+        self._redact = redact
 
     def list(self, arguments: Mapping[str, Value]) -> Value:
         path = str(arguments.get("path", "."))
@@ -74,7 +76,7 @@ class Finder:
         regex = compile_pattern(str(arguments["pattern"]), ignore_case=arguments.get("ignore_case") is True)
         names = str(arguments.get("glob", arguments.get("include", "**")))
         pattern = Pattern(names if "/" in names else f"**/{names}")
-        matches = _Matches([], cast("int", arguments.get("limit", 200)))
+        matches = _Matches([], cast("int", arguments.get("limit", 200)), self._redact)
         until = time.monotonic() + SECONDS
         with self._places.locate(str(arguments.get("path", "."))) as place:
             status = place.status()
@@ -157,7 +159,7 @@ def _search(place: Place, regex: Regex, matches: _Matches, until: float) -> None
     for number, line in enumerate(data.removesuffix(b"\n").split(b"\n"), 1):
         _check_time(until)
         if regex.search(line) is not None:
-            text = line.removesuffix(b"\r").decode("utf-8", "replace")
+            text = matches.redact(line.removesuffix(b"\r").decode("utf-8", "replace"))
             shown = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
             matches.found.append({"path": place.path, "line": number, "text": shown})
             if matches.full:

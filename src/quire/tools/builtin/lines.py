@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -104,8 +104,13 @@ class Edit:
     difference: str
 
 
-def edited(text: str, changes: Sequence[Mapping[str, Value]], path: str) -> Edit:
-    """Make all changes. Raises `ToolFailed`."""
+def edited(
+    text: str,
+    changes: Sequence[Mapping[str, Value]],
+    path: str,
+    redact: Callable[[str], str] = lambda text: text,
+) -> Edit:
+    """Make all changes. `redact` takes secrets out of the difference before it is cut. Raises `ToolFailed`."""
     lines = split(text)
     given = [[_given(change, name, path) for name in ("start_line_id", "end_line_id")] for change in changes]
     numbers = _numbers(lines, [one for pair in given for one in pair])
@@ -131,7 +136,9 @@ def edited(text: str, changes: Sequence[Mapping[str, Value]], path: str) -> Edit
         pieces += one.lines
         done = one.stop
     replaced = sum(one.stop - one.start for one in replacements)
-    return Edit("".join([*pieces, *lines[done:]]), replaced, shown_difference(lines, replacements, path, MAX_DIFF))
+    return Edit(
+        "".join([*pieces, *lines[done:]]), replaced, shown_difference(lines, replacements, path, MAX_DIFF, redact)
+    )
 
 
 def _id(text: str, place: int, total: int, attempt: int, digits: int = DIGITS) -> str:

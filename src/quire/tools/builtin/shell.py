@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_OUTPUT = 1_000_000
 SECONDS = 60.0
 _TAIL = 2000
+_KEPT = 65_536
+"""More than the end that is shown: secrets are taken out before the cut."""
+
 _GRACE = 1.0
 _SHOWN = 10
 
@@ -41,6 +44,8 @@ class Shell:
     sandbox: bool = True
     seconds: float = SECONDS
     limits: SandboxSettings = field(default_factory=SandboxSettings)
+    redact: Callable[[str], str] = lambda text: text
+    """Takes secrets out of what a command wrote, before that is cut."""
 
     async def run(self, arguments: Mapping[str, Value], folder: str = "") -> Value:
         """`folder` is one of the workspace to run in. Raises `ToolFailed` or `Denied`."""
@@ -109,7 +114,7 @@ class Shell:
         if watch:
             watch.check()
         if process.returncode:
-            raise ToolFailed(_ended(process.returncode, errors or output[-_TAIL:]), kind="exit")
+            raise ToolFailed(_ended(process.returncode, self.redact(_text(errors or output))), kind="exit")
         return _value(output)
 
 
@@ -160,7 +165,7 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
     async def complaints(pipe: asyncio.StreamReader) -> None:
         while piece := await pipe.read(65_536):
             errors.extend(piece)
-            del errors[:-_TAIL]
+            del errors[:-_KEPT]
 
     async def end() -> None:
         await _exited(process)
@@ -219,9 +224,13 @@ def _kill(group: int) -> None:
         return
 
 
-def _ended(status: int, said: bytes) -> str:
+def _text(said: bytes) -> str:
+    return said[-_KEPT:].decode("utf-8", "replace")
+
+
+def _ended(status: int, said: str) -> str:
     how = f"ended with status {status}" if status > 0 else f"was killed by signal {-status}"
-    words = said.decode("utf-8", "replace").strip()
+    words = said[-_TAIL:].strip()
     return f"the command {how}" + (f":\n{words}" if words else "")
 
 

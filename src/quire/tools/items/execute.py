@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from quire.engine.thread.inputs import resolve_inputs
 from quire.errors import BadInputs, ToolFailed
 from quire.plan.thread import Thread
+from quire.tools.arguments import Arguments, Unusable
 from quire.tools.items.answers import error, item_type_of, missing
-from quire.tools.registry import Arguments, ToolSpec
+from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.items import ITEM_TYPES, ItemType
@@ -103,7 +104,11 @@ class Execute:
         self.grants.require("execute", "tool", spec.id)
         given = arguments.get("parameters")
         inputs: dict[str, Value] = dict(given) if isinstance(given, Mapping) else {}
-        if problems := Arguments().problems(spec, inputs):
+        try:
+            problems = Arguments().problems(spec, inputs)
+        except Unusable as unusable:
+            problems = [f"{spec.id} cannot be used: {unusable}"]
+        if problems:
             return error("\n".join(problems), item_id=spec.id, issues=list(problems))
         return {"status": "validation_passed", "item_type": "tool", "item_id": spec.id, "inputs": inputs}
 

@@ -1,0 +1,89 @@
+"""Limits on what a service may send over HTTP: bytes in a line, in a body, and in a stream of events.
+
+Client libraries collect a line, and a body, whole. One without an end would take all the memory there is, and a few
+compressed bytes may stand for gigabytes: so nothing compressed is asked for, or taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class TooMuch(Exception):
+    """A service sent more than it may, or sent it compressed; the text says what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """In bytes. `line` and `stream` are for streams of events, `body` for everything else."""
+
+    line: int
+    body: int
+    stream: int
+
+
+def limit_responses(
+    client: httpx2.AsyncClient, limits: Limits, report: Callable[[str], None] = lambda problem: None
+) -> None:
+    """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies.
+
+    `report` gets what the service did, for libraries that keep the exception to themselves.
+    """
+    import httpx2
+
+    def too_much(problem: str) -> TooMuch:
+        report(problem)
+        return TooMuch(problem)
+
+    class Counted(httpx2.AsyncByteStream):
+        def __init__(self, stream: httpx2.AsyncByteStream, events: bool) -> None:
+            self._stream = stream
+            self._events = events
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            total = line = 0
+            most = limits.stream if self._events else limits.body
+            async for chunk in self._stream:
+                total += len(chunk)
+                end = chunk.rfind(b"\n")
+                line = line + len(chunk) if end < 0 else len(chunk) - end - 1
+                if self._events and line > limits.line:
+                    raise too_much(f"sent a line of more than {limits.line:,} bytes")
+                if total > most:
+                    raise too_much(f"sent more than {most:,} bytes")
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def ask_plainly(request: httpx2.Request) -> None:
+        request.headers["accept-encoding"] = "identity"
+
+    async def count(response: httpx2.Response) -> None:
+        encoding = response.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("", "identity"):
+            await response.aclose()
+            raise too_much(f"sent its answer compressed ({encoding[:40]}), though it was asked not to")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = Counted(response.stream, kind == "text/event-stream")
+
+    client.event_hooks["request"].append(ask_plainly)
+    client.event_hooks["response"].append(count)
+
+
+def cause_of(error: BaseException) -> TooMuch | None:
+    """The limit at the bottom of what a library raised, if there is one."""
+    seen: list[BaseException] = []
+    below: BaseException | None = error
+    while below is not None and below not in seen:
+        if isinstance(below, TooMuch):
+            return below
+        seen.append(below)
+        below = below.__cause__ or below.__context__
+    return None

@@ -1,0 +1,49 @@
+"""A model whose replies hold no secrets: taken out before anything is shown, recorded or handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from quire.engine.ports import Model, ModelCall, ModelReply, Priced
+from quire.engine.requests import ToolUse
+from quire.errors import ModelFailed
+from quire.trust.secrets import Redactor
+from quire.values import Value
+
+
+class Redacted:
+    """A model and what its replies may quote: a key that stood in a prompt, a file or a result."""
+
+    def __init__(self, model: Model, redactor: Redactor) -> None:
+        self._model = model
+        self._redactor = redactor
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def estimate(self, call: ModelCall) -> float | None:
+        return self._model.estimate(call) if isinstance(self._model, Priced) else None
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        stream = self._redactor.stream()
+
+        def show(piece: str) -> None:
+            if said := stream.add(piece):
+                on_delta(said)
+
+        try:
+            reply = await self._model.complete(call, show)
+        except ModelFailed as error:
+            error.message = self._redactor.text(error.message)
+            error.args = (error.message,)
+            raise
+        if last := stream.end():
+            on_delta(last)
+        uses = tuple(ToolUse(use.id, use.name, self._arguments(use)) for use in reply.uses)
+        return replace(reply, text=self._redactor.text(reply.text), uses=uses)
+
+    def _arguments(self, use: ToolUse) -> dict[str, Value]:
+        found = self._redactor.value(dict(use.arguments))
+        return found if isinstance(found, dict) else {}

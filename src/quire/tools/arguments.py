@@ -1,0 +1,151 @@
+"""Check the arguments of a tool against its schema, within limits: the schema may come from a hostile server.
+
+Patterns run on a linear engine; one that needs more than that is left to the server, and so is a schema that is none.
+References to other places are never looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from quire.schema.measure import Measured, TooCostly, measured, parts_of
+from quire.tools.registry import ToolSpec
+from quire.values import Value
+
+MOST_PROBLEMS = 20
+LONGEST_PROBLEM = 500
+LISTED_PARTS = 5_000
+"""Parts of a value of which all problems are listed; of a bigger one the first alone."""
+
+PATTERN_BYTES = 200_000
+"""What one compiled pattern may take."""
+
+_PATTERNS = frozenset({"pattern", "patternProperties"})
+_WITH_PATTERNS = frozenset({*_PATTERNS, "additionalProperties", "unevaluatedProperties"})
+
+Check = Callable[[Value], list[str]]
+
+
+class Unusable(ValueError):
+    """The schema is beyond a limit, or the value is for this schema; the text says why."""
+
+
+class Arguments:
+    """Compiles each schema once, when it is first needed."""
+
+    def __init__(self, redact: Callable[[str], str] = lambda text: text) -> None:
+        """`redact` takes secrets out of problems before they are cut: those quote the value."""
+        self._redact = redact
+        self._checks: dict[str, tuple[object, Check | str]] = {}
+
+    def problems(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> list[str]:
+        """What is wrong with the arguments, each with its place. Raises `Unusable`."""
+        check = self._check(spec)
+        if isinstance(check, str):
+            raise Unusable(check)
+        return [_short(self._redact(problem)) for problem in check(arguments)]
+
+    def unusable(self, spec: ToolSpec) -> str:
+        """Why nobody can use the tool; empty where they can."""
+        check = self._check(spec)
+        return check if isinstance(check, str) else ""
+
+    def _check(self, spec: ToolSpec) -> Check | str:
+        cached = self._checks.get(spec.id)
+        if cached is None or cached[0] is not spec.schema:
+            cached = (spec.schema, spec.problem or _checking(spec.schema))
+            self._checks[spec.id] = cached
+        return cached[1]
+
+
+def _checking(schema: Mapping[str, Value]) -> Check | str:
+    try:
+        return checking(schema)
+    except Unusable as error:
+        return f"its schema cannot be used: {error}"
+
+
+def checking(schema: object) -> Check:
+    """What lists the problems of a value. Raises `Unusable`, and the check does for a value that costs too much."""
+    try:
+        safe = measured(schema)
+    except TooCostly as error:
+        raise Unusable(str(error)) from None
+    compiled: list[Check] = []
+
+    def check(value: Value) -> list[str]:
+        if not compiled:
+            compiled.append(_compiled(safe))
+        try:
+            safe.require_affordable(value)
+        except TooCostly as error:
+            raise Unusable(str(error)) from None
+        return compiled[0](value)
+
+    return check
+
+
+def _compiled(schema: Measured) -> Check:
+    import jsonschema_rs
+
+    linear = jsonschema_rs.RegexOptions(size_limit=PATTERN_BYTES, dfa_size_limit=PATTERN_BYTES)
+    for patterns in (True, False):
+        text = schema.root if patterns else _without_patterns(schema.root)
+        try:
+            validator = jsonschema_rs.validator_for({**text}, retriever=_refuse, pattern_options=linear)
+            break
+        except ValueError:
+            continue
+    else:
+        # A server's own schema may be wrong; the server then is the only one to check its arguments.
+        return lambda value: []
+
+    def check(value: Value) -> list[str]:
+        if validator.is_valid(value):
+            return []
+        if parts_of(value, LISTED_PARTS) <= LISTED_PARTS:
+            return sorted(map(_problem, list(validator.iter_errors(value))[:MOST_PROBLEMS]))
+        try:
+            validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            return [_problem(error)]
+        return []
+
+    return check
+
+
+def _refuse(uri: str) -> NoReturn:
+    # The default would fetch what a server's schema names.
+    raise ValueError(f"{uri} is not looked up")
+
+
+def _problem(error: ValueError) -> str:
+    parts: list[object] = getattr(error, "instance_path", [])
+    message = str(getattr(error, "message", error))
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return f"{place.lstrip('.') or 'arguments'}: {message}"
+
+
+def _short(problem: str) -> str:
+    if len(problem) <= LONGEST_PROBLEM:
+        return problem
+    # The value stands first, what is wrong with it last.
+    return f"{problem[: LONGEST_PROBLEM // 2]} … {problem[-LONGEST_PROBLEM // 2 :]}"
+
+
+def _without_patterns(schema: Mapping[str, Value]) -> dict[str, Value]:
+    """Recursion is bounded by the measure."""
+    left_out = _WITH_PATTERNS if "patternProperties" in schema else _PATTERNS
+    # A field of the name "pattern" has a schema, the keyword has a text.
+    return {
+        key: _plain(part)
+        for key, part in schema.items()
+        if key not in left_out or (key == "pattern" and not isinstance(part, str))
+    }
+
+
+def _plain(part: Value) -> Value:
+    if isinstance(part, Mapping):
+        return _without_patterns(part)
+    return [_plain(one) for one in part] if isinstance(part, list | tuple) else part

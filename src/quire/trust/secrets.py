@@ -1,0 +1,250 @@
+"""Which values are secrets, and how they are taken out of a text.
+
+A secret is a value, not a shape: it is found as it is, in the encodings that tools use most (URL, JSON, Base64,
+hexadecimal), and line by line where it has several. A value that a program changed in another way is not found.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+from quire.values import Value
+
+MIN_LENGTH = 8
+SHORTEST = 4
+"""A value between these lengths counts where its name leaves no doubt, and is taken out only as a whole word."""
+
+LONGEST = 100_000
+_ENCODED = 12
+_LINE = 16
+_MOST_LINES = 500
+
+_PARTS = re.compile(r"key(_id)?$|token|secret|passw(or)?d|passphrase|credential|authorization|cookie|apikey", re.I)
+_WORDS = frozenset(
+    {"KEY", "KEYS", "PAT", "PATS", "DSN", "AUTH", "WEBHOOK", "WEBHOOKS", "PASS", "PWD", "PEM", "PRIVATE", "JWT"}
+)
+_ABOUT = frozenset(
+    {
+        *("PATH", "FILE", "DIR", "FOLDER", "SOCK", "SOCKET", "NAME", "TYPE", "METHOD", "MODE", "ALGORITHM", "FORMAT"),
+        *("TTL", "TIMEOUT", "LENGTH", "SIZE", "COUNT", "LIMIT", "ENABLED", "DISABLED", "REQUIRED", "PROVIDER"),
+    }
+)
+_PUBLIC = frozenset({"PWD", "OLDPWD"})
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_NOT_IN_WORDS = re.compile(r"[^A-Za-z0-9]+")
+_TRIVIAL = frozenset(
+    {
+        *(
+            "disabled",
+            "enabled",
+            "required",
+            "optional",
+            "localhost",
+            "undefined",
+            "anonymous",
+            "unlimited",
+            "automatic",
+        ),
+        *("password", "changeme", "username", "keychain", "osxkeychain", "development", "production", "127.0.0.1"),
+    }
+)
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a variable, or a header, of this name holds a secret."""
+    if name in _PUBLIC:
+        return False
+    if _PARTS.search(name):
+        return True
+    words = _NOT_IN_WORDS.split(_CAMEL.sub("_", name).upper())
+    return not _WORDS.isdisjoint(words) and words[-1] not in _ABOUT
+
+
+def secrets_of(environ: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
+    """The secrets of an environment: by their names, those that are `named`, and addresses that hold a password."""
+    known = frozenset(named)
+    return {
+        name: value for name, value in environ.items() if looks_secret(name) or name in known or any(_inside(value))
+    }
+
+
+class Redactor:
+    """Puts `[redacted:NAME]` where a secret stood."""
+
+    def __init__(self, secrets: Mapping[str, str]) -> None:
+        self._names: dict[str, str] = {}
+        self._whole_words: set[str] = set()
+        for name, value in secrets.items():
+            for part in (value, *_inside(value)):
+                self._add(name, part)
+        self._longest = max(map(len, self._names), default=0)
+        self._begins = {needle[:size] for needle in self._names for size in range(1, SHORTEST)}
+
+    def text(self, text: str) -> str:
+        return self._without(text, [needle for needle in self._names if needle in text])
+
+    def value(self, value: Value) -> Value:
+        """All texts of a value, names of fields too; the same value where there is nothing to take out."""
+        texts = "\0".join(_texts(value))
+        present = [needle for needle in self._names if needle in texts]
+        return self._part(value, present) if present else value
+
+    def stream(self) -> Stream:
+        return Stream(self)
+
+    def _add(self, name: str, value: str) -> None:
+        value = value.strip()
+        if len(value) > LONGEST or value.lower() in _TRIVIAL:
+            return
+        if len(value) >= MIN_LENGTH:
+            for form in _forms(value):
+                self._names.setdefault(form, name)
+        elif len(value) >= SHORTEST and looks_secret(name) and _kinds(value) > 1:
+            self._names.setdefault(value, name)
+            self._whole_words.add(value)
+
+    def _part(self, value: Value, present: list[str]) -> Value:
+        if isinstance(value, str):
+            return self._without(value, present)
+        if isinstance(value, Mapping):
+            return {
+                self._without(key, present) if isinstance(key, str) else key: self._part(item, present)
+                for key, item in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self._part(item, present) for item in value]
+        return value
+
+    def _without(self, text: str, present: list[str], before: str = "") -> str:
+        return _replaced(text, self._spans(text, present, before)) if present else text
+
+    def _spans(self, text: str, present: Iterable[str], before: str = "") -> list[tuple[int, int, str]]:
+        """Where secrets stand; those that overlap are one, under the name of the longest."""
+        found: list[tuple[int, int, str]] = []
+        for needle in present:
+            start = text.find(needle)
+            while start >= 0:
+                end = start + len(needle)
+                if needle not in self._whole_words or _is_word(text, start, end, before):
+                    found.append((start, end, self._names[needle]))
+                start = text.find(needle, start + 1)
+        merged: list[tuple[int, int, str, int]] = []
+        for start, end, name in sorted(found, key=lambda one: (one[0], -one[1])):
+            if merged and start < merged[-1][1]:
+                first, last, other, size = merged[-1]
+                longest = (name, end - start) if end - start > size else (other, size)
+                merged[-1] = (first, max(last, end), *longest)
+            else:
+                merged.append((start, end, name, end - start))
+        return [(start, end, name) for start, end, name, _ in merged]
+
+
+class Stream:
+    """A text that comes in pieces: what may be the beginning of a secret is held back until that is known."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor = redactor
+        self._held = ""
+        self._before = ""
+
+    def add(self, piece: str) -> str:
+        """As much of the text as can be shown now."""
+        redactor, text = self._redactor, self._held + piece
+        present = [needle for needle in redactor._names if needle in text]
+        cut = self._open_end(text)
+        # Found in all of the text: whether a word ends is said by what follows.
+        spans = redactor._spans(text, present, self._before)
+        for start, end, _ in spans:
+            if start < cut < end:
+                cut = start
+        shown, self._held = text[:cut], text[cut:]
+        self._before = shown[-1:] or self._before
+        return _replaced(shown, [span for span in spans if span[1] <= cut])
+
+    def end(self) -> str:
+        held, self._held = self._held, ""
+        return self._redactor._without(held, [one for one in self._redactor._names if one in held], self._before)
+
+    def _open_end(self, text: str) -> int:
+        """Where the first secret may begin whose end has not come yet."""
+        redactor = self._redactor
+        first = max(0, len(text) - redactor._longest)
+        cut = next((len(text) - size for size in (3, 2, 1) if text[len(text) - size :] in redactor._begins), len(text))
+        for needle in redactor._names:
+            start = text.find(needle[:SHORTEST], first)
+            while 0 <= start < cut:
+                whole = needle in redactor._whole_words and text[start:] == needle
+                if whole or (len(text) - start < len(needle) and needle.startswith(text[start:])):
+                    cut = start
+                    break
+                start = text.find(needle[:SHORTEST], start + 1)
+        return cut
+
+
+def _replaced(text: str, spans: Iterable[tuple[int, int, str]]) -> str:
+    pieces, at = [], 0
+    for start, end, name in spans:
+        pieces += [text[at:start], f"[redacted:{name}]"]
+        at = end
+    return "".join([*pieces, text[at:]])
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        # A provider may hand over what is no JSON; that is told later.
+        yield from (key for key in value if isinstance(key, str))
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
+
+
+def _inside(value: str) -> Iterator[str]:
+    """The passwords within an address."""
+    if "://" not in value:
+        return
+    try:
+        parts = urlsplit(value.strip())
+        user, password = parts.username, parts.password
+    except ValueError:
+        return
+    # Without a password the user may be the token, as in addresses of repositories.
+    secret = password or (user if user and len(user) >= 2 * MIN_LENGTH else None)
+    if secret:
+        yield from {secret, unquote(secret)}
+    yield from (text for name, text in parse_qsl(parts.query) if len(text) >= MIN_LENGTH and looks_secret(name))
+
+
+def _forms(value: str) -> Iterator[str]:
+    yield value
+    lines = [line.strip() for line in value.splitlines()] if "\n" in value else []
+    yield from (line for line in lines[:_MOST_LINES] if len(line) >= _LINE and not line.startswith("-----"))
+    yield from (quote(value, safe=""), quote(value), quote_plus(value))
+    yield from (json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1])
+    data = value.encode("utf-8", "replace")
+    if len(data) < _ENCODED:
+        return
+    yield from (data.hex(), data.hex().upper())
+    for shift in range(3):
+        # The letters that the secret alone decides, wherever it stands in what was encoded.
+        text = base64.b64encode(b"\0" * shift + data).decode()[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
+        yield from (text, text.replace("+", "-").replace("/", "_"))
+
+
+def _kinds(value: str) -> int:
+    """How many kinds of characters there are: a word or a number alone may stand anywhere."""
+    tests = (str.islower, str.isupper, str.isdigit, lambda letter: not letter.isalnum())
+    return sum(any(test(letter) for letter in value) for test in tests)
+
+
+def _is_word(text: str, start: int, end: int, before: str) -> bool:
+    left = text[start - 1 : start] or (before if start == 0 else "")
+    right = text[end : end + 1]
+    return not any(one.isalnum() or one == "_" for one in (left, right) if one)
