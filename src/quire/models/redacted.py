@@ -30,7 +30,8 @@ class Redacted:
         stream = self._redactor.stream()
 
         def show(piece: str) -> None:
-            if said := stream.add(piece):
+            # An empty piece is a sign of life, and is passed on as one.
+            if (said := stream.add(piece)) or not piece:
                 on_delta(said)
 
         try:
