@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quire.engine.pure_work import PureWork
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Fan, Meter, Metering, request_hash
+from quire.engine.requests import Fan, Meter, Metering, Recorded, hashed_request
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -13,11 +14,14 @@ REFUSED = "too_many_calls"
 
 
 class Journal:
-    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded."""
+    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded.
+
+    `work` is what the walk that reads this journal has to count in."""
 
     def __init__(self, records: Iterable[EffectRecord]) -> None:
         self._records = {record.path: record for record in records}
         self._claimed: set[str] = set()
+        self.work = PureWork(path for path, record in self._records.items() if record.kind == "work")
 
     def __len__(self) -> int:
         return len(self._records)
@@ -28,11 +32,21 @@ class Journal:
             raise AssertionError(f"the walk asked for {path} twice")
         self._claimed.add(path)
 
-    def find(self, request: Effect) -> EffectRecord | None:
+    def find(self, request: Recorded) -> EffectRecord | None:
         record = self._records.get(request.path)
-        if record is not None and record.request != request_hash(request):
+        if record is None:
+            return None
+        found, characters = hashed_request(request)
+        self.work.add_text(characters)
+        if record.request != found:
             raise JournalMismatch(request.path)
         return record
+
+    def holds_more(self) -> bool:
+        """Whether effects are recorded that the walk has not come to yet."""
+        return any(
+            record.kind not in _UNCLAIMED and record.path not in self._claimed for record in self._records.values()
+        )
 
     def add(self, record: EffectRecord) -> None:
         self._records[record.path] = record
@@ -67,6 +81,10 @@ class Journal:
             record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
         )
+
+
+_UNCLAIMED = frozenset({"abort", "terms", "work"})
+"""Kinds of records that no walk asks for by claiming their path."""
 
 
 def abort_path(fan: Fan) -> str:

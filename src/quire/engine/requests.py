@@ -7,12 +7,14 @@ else is noticed. (Those that a pure step makes are not frozen only because that 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from quire.engine.pure_work import PureWork
 from quire.errors import Refused, StepFailed
-from quire.values import Value, clean, fingerprint_of_checked
+from quire.values import Value, canonical_of_checked, clean
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""
@@ -205,6 +207,19 @@ class Offer:
         return {"names": list(self.names)} if self.grants is None else {"thread": True}
 
 
+@dataclass(frozen=True, slots=True)
+class WorkCheck:
+    """Asks whether pure work may go on, before the step at the path begins. There is no answer. The limit is that of
+    now, so it is not part of the request: only a refusal is recorded, as a failure."""
+
+    path: str
+    label: str
+    work: PureWork
+
+    def content(self) -> Value:
+        return {}
+
+
 BREAK = "/break"
 """What the path of a boundary ends in."""
 
@@ -318,7 +333,10 @@ class Meter:
 
 
 Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary | Join | Halt
-Request: TypeAlias = Effect | Emit | Fan | Spawn | Metering
+Recorded: TypeAlias = Effect | WorkCheck
+"""What the journal can hold a record of."""
+
+Request: TypeAlias = Recorded | Emit | Fan | Spawn | Metering
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +356,7 @@ class Failure:
         return StepFailed(self.message, kind=self.kind, path=path)
 
 
-KINDS: Mapping[type[Effect], str] = {
+KINDS: Mapping[type[Recorded], str] = {
     ModelRequest: "model",
     ToolRequest: "tool",
     HumanRequest: "ask",
@@ -347,8 +365,15 @@ KINDS: Mapping[type[Effect], str] = {
     Boundary: "break",
     Join: "join",
     Halt: "halt",
+    WorkCheck: "work",
 }
 
 
-def request_hash(request: Effect) -> str:
-    return fingerprint_of_checked([KINDS[type(request)], request.content()])
+def request_hash(request: Recorded) -> str:
+    return hashed_request(request)[0]
+
+
+def hashed_request(request: Recorded) -> tuple[str, int]:
+    """The hash that the journal keeps, and how many bytes were hashed for it."""
+    written = canonical_of_checked([KINDS[type(request)], request.content()])
+    return hashlib.sha256(written).hexdigest(), len(written)

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
+from quire.errors import StepFailed
 from quire.plan.nodes import Plan, Template
 
 if TYPE_CHECKING:
     from quire.engine.pipeline.setting import Setting
+
+
+MAX_RENDERED = 16_000_000
+"""Characters of one text with its values filled in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ class Scope:
     result: str = ""
     shown: str = ""
     setting: Setting | None = None
+    work: PureWork = field(default_factory=PureWork)
 
     def lookup(self, name: str) -> str | None:
         """Input, then named result. None where nobody set it."""
@@ -49,12 +56,18 @@ class Scope:
 
     def render(self, text: Template) -> str:
         out: list[str] = []
+        room = MAX_RENDERED
         for part in text.parts:
             if isinstance(part, str):
                 out.append(part)
-                continue
-            value = self.lookup(part.name)
-            out.append(value if value is not None else part.raw if part.default is None else part.default)
+            else:
+                value = self.lookup(part.name)
+                out.append(value if value is not None else part.raw if part.default is None else part.default)
+            room -= len(out[-1])
+            if room < 0:
+                message = f"with its values filled in, a text has more than {MAX_RENDERED:,} characters"
+                raise StepFailed(message, kind="prompt")
+        self.work.add_text(MAX_RENDERED - room)
         return "".join(out)
 
     def name(self, path: str, label: str, name: str, value: str) -> Emit:

@@ -280,7 +280,7 @@ class Crash:
                 ended = await crew.go()
                 assert ended.status in (Status.AWAITING_INPUT, Status.COMPLETED), ended
             effects = await store.effects(crew.run)
-            again = replay(crew.walk({}, {}), effects, Progress({}), lambda boundary: False)
+            again = await replay(lambda work: crew.walk({}, {}), effects, Progress({}), lambda boundary: False)
             assert again.finished
             return store.writes, again.result, {one.path: (one.state, one.value) for one in effects}
         finally:
