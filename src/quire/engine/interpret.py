@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from quire.engine.artifact import artifact_problem, artifact_text
 from quire.engine.ask import ask
 from quire.engine.capture import capture_text
+from quire.engine.earlier import Entry
 from quire.engine.pure_work import STEP, WORK, PureWork
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
-from quire.engine.scope import Entry, Scope
+from quire.engine.scope import Scope
 from quire.engine.think import think
 from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
@@ -97,7 +98,7 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
     if step.match and step.match.decide_first:
         chosen = _choose(step.match, scope)
         if chosen is None:
-            del scope.entries[before:]
+            scope.entries.cut(before)
             yield Emit("step_skipped", path, step.label, {"title": step.title})
             return None
     displayed: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.earlier import Earlier, SystemText
 from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
 from quire.errors import StepFailed
@@ -18,20 +19,6 @@ MAX_RENDERED = 16_000_000
 """Characters of one text with its values filled in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One earlier result as the model is told it."""
-
-    label: str
-    title: str
-    text: str
-    answer: bool = False
-
-    def heading(self) -> str:
-        name = f"Step {self.label}: {self.title}" if self.title else f"Step {self.label}"
-        return f"[{name}, answer of the user]" if self.answer else f"[{name}]"
-
-
 @dataclass(slots=True)
 class Scope:
     """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
@@ -43,7 +30,7 @@ class Scope:
     inputs: dict[str, str]
     context_budget: int | None = None
     named: dict[str, str] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
+    entries: Earlier = field(default_factory=Earlier)
     result: str = ""
     shown: str = ""
     setting: Setting | None = None
@@ -82,21 +69,7 @@ class Scope:
             return None
         return self.name(path, label, name, value)
 
-    def system_message(self, closing: str) -> str:
-        parts = [self.plan.system, self._earlier(), closing]
-        return "\n\n".join(part for part in parts if part)
-
-    def _earlier(self) -> str:
-        if not self.entries:
-            return ""
-        told = [f"{entry.heading()}\n{entry.text}" for entry in self.entries]
-        left_out = 0
-        if self.context_budget is not None:
-            room = self.context_budget
-            for kept, text in enumerate(reversed(told)):
-                room -= len(text)
-                if room < 0:
-                    left_out = len(told) - kept
-                    break
-        note = f"[The results of {left_out} earlier steps are left out: they do not fit.]\n\n" if left_out else ""
-        return "Results of the earlier steps, oldest first:\n\n" + note + "\n\n".join(told[left_out:])
+    def system_message(self, closing: str) -> str | SystemText:
+        if self.entries:
+            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing)
+        return "\n\n".join(part for part in (self.plan.system, closing) if part)
