@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 MOST_FOLLOWED = 50_000
-"""Calls that are followed for one workspace. A file of thousands of pipelines that call each other would be followed from
-each of them anew; circles that are missed so are refused when the run starts."""
+"""Calls that are followed for one workspace. A file of thousands of pipelines that call each other would be followed
+from each of them anew; circles that are missed so are refused when the run starts."""
 
 
 class CallGraph:

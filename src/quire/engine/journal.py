@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.engine.pure_work import PureWork
+from quire.engine.record_shapes import has_shape
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Fan, Meter, Metering, Recorded, hashed_request
+from quire.engine.requests import KINDS, Fan, Meter, Metering, Recorded, hashed_request
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -36,6 +37,8 @@ class Journal:
         record = self._records.get(request.path)
         if record is None:
             return None
+        if record.kind != KINDS[type(request)] or not has_shape(record):
+            raise JournalMismatch(request.path)
         found, characters = hashed_request(request)
         self.work.add_text(characters)
         if record.request != found:

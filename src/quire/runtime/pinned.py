@@ -91,16 +91,24 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
             f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
             f"this Quire knows version {SEMANTICS_VERSION}"
         )
-    document = _document(row, pins, await store.text(pins.document))
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
-    for name, stored in pins.callees.items():
-        callee = cast("Mapping[str, str]", stored)
-        documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
-        if bundle is not None:
-            bundles[name] = bundle
-    if pins.bundle:
-        bundles[""] = Bundle.of(await store.text(pins.bundle))
+    try:
+        document = _document(row, pins, await store.text(pins.document))
+        for name, stored in pins.callees.items():
+            callee = cast("Mapping[str, str]", stored)
+            documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
+            if bundle is not None:
+                bundles[name] = bundle
+        if pins.bundle:
+            bundles[""] = Bundle.of(await store.text(pins.bundle))
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        # A run may come from a file or a store that others wrote: its texts need not be those of its pins.
+        raise RunState(f"the documents of run {row.id} cannot be read: {type(error).__name__} {error}") from None
+    if document.format == "playbook" and not all(isinstance(value, str) for value in pins.inputs.values()):
+        raise RunState(f"the inputs of run {row.id} are not those of a playbook, which are texts")
+    if document.format == "directive" and "" not in bundles:
+        raise RunState(f"run {row.id} has no text of its directive")
     profiles = _profiles(pins.profiles)
     setting = Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles, open_document=open_document)
     return Pinned(pins, document, setting)
