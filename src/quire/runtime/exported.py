@@ -54,7 +54,7 @@ def read_export(path: Path) -> Exported:
     """Raises `BadExport`, and `CannotStart` where there is nothing to read."""
     try:
         if path.stat().st_size > MAX_EXPORT_BYTES or not stat.S_ISREG(path.stat().st_mode):
-            raise CannotStart(f"{path} is not an export: it is larger than {MAX_EXPORT_BYTES:,} bytes, or not a file")
+            raise CannotStart(f"{path} cannot be read: it is not a file, or larger than {MAX_EXPORT_BYTES:,} bytes")
         data = path.read_bytes()
     except FileNotFoundError:
         raise CannotStart(f"there is no file {path}") from None

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
 from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
-from quire.values import InvalidValue, Value, clean, decode, encode
+from quire.store import columns
+from quire.values import InvalidValue, clean, decode, encode
 
 INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12
@@ -223,10 +224,16 @@ RUN_COLUMNS = """
 """
 
 
+@columns.whole
 def run_row(row: Row) -> RunRow:
     """The row as it is stored: what time and locks make of its status is the store's to say."""
+    columns.texts(*row[:6])
+    columns.numbers(*row[6:12], row[15])
+    pins = decode(row[16])
+    if not isinstance(pins, dict):
+        raise TypeError(pins)
     return RunRow(
-        id=row[0],
+        id=readable_id(row[0]),
         title=row[1],
         format=row[2],
         document=row[3],
@@ -241,7 +248,7 @@ def run_row(row: Row) -> RunRow:
         failure=_failure(row[12], row[13]),
         ended_by=_texts(row[14]),
         epoch=row[15],
-        pins=cast("Mapping[str, Value]", decode(row[16])),
+        pins=pins,
     )
 
 
@@ -251,8 +258,11 @@ EFFECT_COLUMNS = """
 """
 
 
+@columns.whole
 def effect_record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, failure, message, input_tokens, output_tokens, cost, elapsed, delays = row
+    columns.texts(path, kind, state, request)
+    columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
     return EffectRecord(
         path,
         kind,
@@ -273,14 +283,19 @@ EVENT_COLUMNS = """
 """
 
 
-def events(run: str, row: Row) -> Iterator[Event]:
+@columns.whole
+def events(run: str, row: Row) -> Sequence[Event]:
     text, *beside = row
-    for entry in json.loads(text):
-        if len(entry) == _BESIDE:
-            yield _effect_event(run, *entry, *beside)
-        else:
-            seq, type, at, path, label, data = entry
-            yield Event(type, run, at, seq, path, label, data)
+    return [_event(run, entry, beside) for entry in json.loads(text)]
+
+
+def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
+    if len(entry) == _BESIDE:
+        return _effect_event(run, *entry, *beside)
+    seq, type, at, path, label, data = entry
+    columns.texts(type, path, label)
+    columns.numbers(seq, at)
+    return Event(type, run, at, seq, path, label, data)
 
 
 def _effect_event(
@@ -303,6 +318,7 @@ def _effect_event(
     return Event("effect", run, record.ended_at, seq, path, label, record.told())
 
 
+@columns.whole
 def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
     last, seen = 0, set()
@@ -319,13 +335,33 @@ QUESTION_COLUMNS = """
 """
 
 
+@columns.whole
 def question(row: Row) -> Question:
     run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    return Question(run, path, label, title, kind, prompt, _texts(options), default, hash, asked_at, expires_at)
+    columns.texts(run, path, label, title, kind, prompt, hash, default or "")
+    columns.numbers(asked_at, expires_at)
+    choices = _texts(options)
+    return Question(readable_id(run), path, label, title, kind, prompt, choices, default, hash, asked_at, expires_at)
 
 
+@columns.whole
+def letter(row: Row) -> Letter:
+    recipient, run, text, at = row
+    columns.texts(recipient, run, text)
+    columns.numbers(at)
+    return Letter(recipient, readable_id(run), text, at)
+
+
+def readable_id(run: str) -> str:
+    """The id as it is printed everywhere. No run has one with a control character, unless somebody has written it into
+    the store: such a run is listed under another id, and found under none."""
+    return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
+
+
+@columns.whole
 def answer(row: Row) -> Answer:
     path, hash, value = row
+    columns.texts(path, hash, value)
     return Answer(path, hash, value)
 
 
@@ -334,4 +370,6 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
 
 
 def _texts(text: str | None) -> tuple[str, ...]:
-    return () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    columns.texts(*found)
+    return found
