@@ -180,7 +180,9 @@ async def replayed(here: Path) -> list[Row]:
     plan = document(REPLAYED, True)
     await drive(store, "long", plan)
     started = time.perf_counter()
-    again = replay(interpret(plan, {}), await store.effects("long"), Progress.of(plan), lambda boundary: False)
+    again = await replay(
+        lambda work: interpret(plan, {}), await store.effects("long"), Progress.of(plan), lambda boundary: False
+    )
     took = time.perf_counter() - started
     assert again.finished
     await store.close()

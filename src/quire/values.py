@@ -91,12 +91,13 @@ def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
 def fingerprint(value: Value) -> str:
     """A hash that depends on the value alone, not on the order of its keys."""
     _check(value)
-    return fingerprint_of_checked(value)
+    return hashlib.sha256(canonical_of_checked(value)).hexdigest()
 
 
-def fingerprint_of_checked(value: Value) -> str:
-    """The same for a value of our own making: the walk in search of what is no JSON costs as much as the hash."""
-    return hashlib.sha256(_canonical.encode(value).encode("utf-8", "replace")).hexdigest()
+def canonical_of_checked(value: Value) -> bytes:
+    """The bytes that are hashed, for a value of our own making: the walk in search of what is no JSON costs as much as
+    the hash."""
+    return _canonical.encode(value).encode("utf-8", "replace")
 
 
 def clean(text: str) -> str:

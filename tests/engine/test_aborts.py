@@ -168,9 +168,9 @@ async def test_a_reader_sees_what_ended_a_fan_and_waits_for_nothing_that_was_cut
     house.tools = Racers()
     assert (await house.drive(consumed())).status is Status.AWAITING_INPUT
     records = await house.store.effects(house.run)
-    seen = replay(consumed(), records, Progress({}), lambda boundary: False)
+    seen = await replay(lambda work: consumed(), records, Progress({}), lambda boundary: False)
     assert [request.path for request in seen.open] == ["2/ask"]
-    assert to_perform_again(consumed, records) == ()
+    assert await to_perform_again(lambda work: consumed(), records) == ()
 
 
 async def test_who_is_cancelled_before_the_end_is_written_performs_all_of_it_again(house: House) -> None:
@@ -178,10 +178,10 @@ async def test_who_is_cancelled_before_the_end_is_written_performs_all_of_it_aga
     house.tools = Racers()
     await house.drive(consumed())
     records = await house.store.effects(house.run)
-    seen = replay(race("1"), records, Progress({}), lambda boundary: False)
+    seen = await replay(lambda work: race("1"), records, Progress({}), lambda boundary: False)
     assert seen.failure is not None and seen.failure.message == "fast failed"
     again = {"1/parallel[fast]/tool", "1/parallel[slow]/tool", "1/abort"}
-    assert set(to_perform_again(lambda: race("1"), records)) == again
+    assert set(await to_perform_again(lambda work: race("1"), records)) == again
 
 
 @pytest.mark.parametrize("branches", [1, 3], ids=["of a child that is not there", "of a child that did not fail"])
@@ -198,4 +198,6 @@ async def test_a_record_that_does_not_fit_is_noticed(house: House, branches: int
     ended = await house.drive(walk(other))
     assert ended.failure is not None and (ended.failure.kind, "1/abort" in ended.failure.message) == ("journal", True)
     with pytest.raises(JournalMismatch):
-        replay(walk(other), await house.store.effects(house.run), Progress({}), lambda boundary: False)
+        await replay(
+            lambda work: walk(other), await house.store.effects(house.run), Progress({}), lambda boundary: False
+        )

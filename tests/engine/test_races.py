@@ -322,7 +322,8 @@ async def test_a_replay_hands_the_failure_of_a_fan_to_the_walk(house: House) -> 
     house.tools.act = lambda request: "fine" if "try[2]" in request.path else _fail()
     assert (await house.drive(attempts())).result == ["fine", "fine"]
     records = await house.store.effects(house.run)
-    assert replay(attempts(), records, Progress({}), lambda boundary: False).result == ["fine", "fine"]
+    again = await replay(lambda work: attempts(), records, Progress({}), lambda boundary: False)
+    assert again.result == ["fine", "fine"]
 
 
 def _fail() -> None:
@@ -335,7 +336,7 @@ async def test_all_that_failed_at_once_is_found_and_what_was_consumed_is_left(ho
     records = list(await house.store.effects(house.run))
     failed = {record.path for record in records if "try[2]" in record.path}
     assert failed
-    assert set(to_perform_again(attempts, records)) == failed
+    assert set(await to_perform_again(lambda work: attempts(), records)) == failed
 
 
 async def test_what_a_failure_cut_off_is_not_performed_by_later_drives(house: House) -> None:

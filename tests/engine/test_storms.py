@@ -104,7 +104,9 @@ class Storm:
             assert row is not None
             records, again = await house.store.effects(house.run), row.ended_by
             if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
-                again += to_perform_again(self._walk, [one for one in records if one.path not in again])
+                again += await to_perform_again(
+                    lambda work: self._walk(), [one for one in records if one.path not in again]
+                )
             journal = Journal([one for one in records if one.path not in again])
             answers = await house.store.answers(house.run)
             begun.append(Drive(lease, journal, house.ports(), Terms(), answers=answers))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from quire.errors import QuireError
 from quire.formats.circles import Caller, Circle, Wanted, circles
 from quire.source import Source, read_source
+from quire.workspace.directive_index import DirectiveIndex
 from quire.workspace.playbooks import load_playbooks
 from quire.workspace.settings import Settings
 from quire.workspace.spaces import Spaces
@@ -23,12 +24,19 @@ if TYPE_CHECKING:
     from quire.workspace.pipelines import Registered
 
 
+MOST_FOLLOWED = 50_000
+"""Calls that are followed for one workspace. A file of thousands of pipelines that call each other would be followed
+from each of them anew; circles that are missed so are refused when the run starts."""
+
+
 class CallGraph:
     """The documents of one workspace, as their files are now; `pipelines` gives those that are registered."""
 
     def __init__(self, settings: Settings, pipelines: Callable[[], Mapping[str, Registered]]) -> None:
         self._pipelines = cache(pipelines)
-        self._spaces = Spaces(settings)
+        self._followed = 0
+        self._declaring = cache(self._by_declared_name)
+        self._directives = DirectiveIndex(Spaces(settings))
         self._playbooks = load_playbooks(settings)
         self._pipeline = lru_cache(maxsize=None)(self._read_pipeline)
         self._playbook = lru_cache(maxsize=None)(self._read_playbook)
@@ -37,8 +45,10 @@ class CallGraph:
     def pipeline(self, path: Path, declared: str, calls: Sequence[Wanted]) -> list[Circle]:
         """Those that the calls of a pipeline lead into. One that nobody registers has no name for others; but a run
         of it takes its own name for itself."""
+        if self._followed > MOST_FOLLOWED:
+            return []
         at = path.resolve()
-        here = (one for one in self._pipelines().values() if one.declared == declared)
+        here = self._declaring().get(declared, ())
         own = next((one.name for one in here if Path(one.source.name).resolve() == at), "")
         root = Caller(f"pipeline:{own}" if own else "", own or declared, "pipeline", tuple(calls))
         return circles(root, lambda caller, wanted: self._find(caller, wanted) or _itself(root, wanted))
@@ -51,8 +61,15 @@ class CallGraph:
     def directive(self, item_id: str, calls: Sequence[Wanted]) -> list[Circle]:
         return circles(Caller(f"directive:{item_id}", item_id, "directive", tuple(calls)), self._find)
 
+    def _by_declared_name(self) -> Mapping[str, Sequence[Registered]]:
+        found: dict[str, list[Registered]] = {}
+        for one in self._pipelines().values():
+            found.setdefault(one.declared, []).append(one)
+        return found
+
     def _find(self, caller: Caller, wanted: Wanted) -> Caller | None:
         """What a run takes a name for. Whatever cannot be read leads nowhere: the run says why."""
+        self._followed += 1
         try:
             if wanted.kind in ("", "pipeline") and (found := self._registered(caller, wanted.name)):
                 return found
@@ -82,7 +99,7 @@ class CallGraph:
         from quire.formats.directive.calls import documents_called
         from quire.formats.directive.parse import parse
 
-        item = self._spaces.find("directive", name)
+        item = self._directives.find(name)
         reading = parse(Source.of(item.text, str(item.path))) if item else None
         if item is None or reading is None or reading.directive is None:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from quire.documents import read
 from quire.errors import QuireError
@@ -13,7 +13,8 @@ from quire.plan.thread import Parameter, Thread
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
 from quire.source import Source, read_source
 from quire.values import Value, encode
-from quire.workspace.playbooks import load_playbooks
+from quire.workspace.directive_index import DirectiveIndex
+from quire.workspace.playbooks import Playbooks, load_playbooks
 from quire.workspace.settings import Settings
 from quire.workspace.spaces import Spaces
 
@@ -34,6 +35,7 @@ class CalledDocuments:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._directives = DirectiveIndex(Spaces(settings))
         self.find = lru_cache(maxsize=None)(self._find)
 
     def _find(self, name: str) -> Called | None:
@@ -48,11 +50,15 @@ class CalledDocuments:
             return Called(document.format, name)
         return called_directive(name, document.plan) if document.format == "directive" else called(name, document.plan)
 
+    @cached_property
+    def _playbooks(self) -> Playbooks:
+        return load_playbooks(self._settings)
+
     def _source(self, name: str) -> Source | None:
-        found = load_playbooks(self._settings).find(name)
+        found = self._playbooks.find(name)
         if found is not None:
             return read_source(found[1])
-        item = Spaces(self._settings).find("directive", name)
+        item = self._directives.find(name)
         return Source.of(item.text, str(item.path)) if item else None
 
 

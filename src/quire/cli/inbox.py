@@ -63,7 +63,10 @@ async def _titles(runtime: Runtime, runs: Set[str]) -> dict[str, str]:
 
     waiting = await runtime.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
     titles = {row.id: row.title for row in waiting}
-    return titles | {run: (await runtime.row(run)).title for run in runs - titles.keys()}
+    for run in runs - titles.keys():
+        row = await runtime.store.get(run)
+        titles[run] = row.title if row else ""
+    return titles
 
 
 def _clipped(line: str) -> str:

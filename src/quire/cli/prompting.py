@@ -23,6 +23,7 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
     from dataclasses import replace
 
     from quire.engine.preview import find_step, preview, stand_in_inputs
+    from quire.runtime.models import CONTEXT_CHARACTERS
 
     plan = document.runnable()
     path, _ = find_step(plan, named)
@@ -30,6 +31,7 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
         return _prompt_of_pipeline(document, path, given, settings)
     inputs, missing = stand_in_inputs(plan, given)
     budget = settings.runs.context_budget
+    budget = CONTEXT_CHARACTERS if budget is None else budget
     found = preview(plan, inputs, path, texts_of(settings, Path(document.name).parent), context_budget=budget)
     notes = [f"no value for {name}: {{{{{name}}}}} stands for it (-i {name}=…)" for name in missing]
     return replace(found, notes=(*notes, *found.notes))

@@ -29,6 +29,7 @@ def command(run: str, out: Path | None) -> None:
 
 
 async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
+    from quire.render.visible import escaped
     from quire.runtime.export import export_lines, write_export
 
     run = await runtime.find(name)
@@ -36,8 +37,9 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
     if out is None:
         # As bytes: the hashes are of UTF-8 and of this one kind of line end, whatever the terminal has.
         stream = sys.stdout.buffer
+        shown = escaped if sys.stdout.isatty() else str  # a terminal gets no bytes that it would obey
         for line in lines:
-            stream.write(f"{line}\n".encode())
+            stream.write(f"{shown(line)}\n".encode())
         stream.flush()
         return
     size = write_export(lines, out)

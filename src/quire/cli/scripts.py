@@ -35,7 +35,7 @@ async def with_script(runtime: Runtime, known: RunView, script: str | None) -> R
     spec = f"{PREFIX}{script}" if script else known.pins.model
     if not spec.startswith(PREFIX):
         return runtime
-    model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)))
+    model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)), keep_calls=False)
     for event in await runtime.store.events(known.row.id):
         if event.type != "effect" or event.data.get("kind") != "model":
             continue

@@ -13,7 +13,6 @@ from quire.cluster.ports import SharedStore
 from quire.engine.ports import Store
 from quire.engine.records import RunRow, Status
 from quire.errors import QuireError
-from quire.runtime import Pins
 
 MOST = 500
 EVERY_SECONDS = 30.0
@@ -62,11 +61,12 @@ class Sweep:
             *await self._store.list(status=Status.INTERRUPTED, limit=MOST),
             *await self._answered(),
         ]
-        return [row for row in rows if self._ours(Pins.of(row.pins))]
+        return [row for row in rows if self._ours(row)]
 
-    def _ours(self, pins: Pins) -> bool:
-        """One that was read from an export can be looked at, and never goes on."""
-        return pins.queue == self._queue and not pins.imported
+    def _ours(self, row: RunRow) -> bool:
+        """One that was read from an export can be looked at, and never goes on. Pins of any shape are possible here:
+        one run that cannot be read must not keep the others waiting."""
+        return row.pins.get("queue", "") == self._queue and not row.pins.get("imported")
 
     async def _answered(self) -> list[RunRow]:
         if not isinstance(self._store, SharedStore):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any
 
+from quire.engine.earlier import Entry
 from quire.engine.requests import HumanRequest, Request
-from quire.engine.scope import Entry, Scope
+from quire.engine.scope import Scope
 from quire.plan.nodes import Ask, Step
 
 

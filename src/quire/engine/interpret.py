@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 from quire.engine.artifact import artifact_problem, artifact_text
 from quire.engine.ask import ask
 from quire.engine.capture import capture_text
-from quire.engine.requests import Boundary, Emit, Request, Walk
-from quire.engine.scope import Entry, Scope
+from quire.engine.earlier import Entry
+from quire.engine.pure_work import STEP, WORK, PureWork
+from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
+from quire.engine.scope import Scope
 from quire.engine.think import think
 from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
@@ -39,7 +41,8 @@ def interpret(
     `extract`, is no part of it, nor is a fence around all of it.
 
     `prefix` begins all paths; `setting` has the documents that its tools can be."""
-    scope = Scope(plan, dict(inputs), context_budget, setting=setting)
+    work = setting.work if setting is not None else PureWork()
+    scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work)
     yield from _sequence(plan.body, prefix, scope)
     artifact_type, artifact = "", scope.shown
     if plan.artifact:
@@ -68,9 +71,13 @@ def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Reques
 def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
     yield Emit("step_started", path, step.label, {"title": step.title})
     try:
+        scope.work.used += STEP
+        if scope.work.due(f"{path}{WORK}"):
+            yield WorkCheck(f"{path}{WORK}", step.label, scope.work)
         output = yield from _perform(step, path, scope)
     except StepFailed as error:
         error.label = error.label or step.label
+        error.path = error.path or path
         yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
         raise
     overrides: Mapping[str, str] = yield Boundary.after(path, step.label)
@@ -91,7 +98,7 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
     if step.match and step.match.decide_first:
         chosen = _choose(step.match, scope)
         if chosen is None:
-            del scope.entries[before:]
+            scope.entries.cut(before)
             yield Emit("step_skipped", path, step.label, {"title": step.title})
             return None
     displayed: str | None = None

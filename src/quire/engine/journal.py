@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from quire.engine.pure_work import PureWork
+from quire.engine.record_shapes import has_shape
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Fan, Halt, Meter, Metering, request_hash
+from quire.engine.requests import KINDS, Fan, Halt, Meter, Metering, Recorded, hashed_request
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -13,11 +15,14 @@ REFUSED = "too_many_calls"
 
 
 class Journal:
-    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded."""
+    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded.
+
+    `work` is what the walk that reads this journal has to count in."""
 
     def __init__(self, records: Iterable[EffectRecord]) -> None:
         self._records = {record.path: record for record in records}
         self._claimed: set[str] = set()
+        self.work = PureWork(path for path, record in self._records.items() if record.kind == "work")
 
     def __len__(self) -> int:
         return len(self._records)
@@ -28,11 +33,23 @@ class Journal:
             raise AssertionError(f"the walk asked for {path} twice")
         self._claimed.add(path)
 
-    def find(self, request: Effect) -> EffectRecord | None:
+    def find(self, request: Recorded) -> EffectRecord | None:
         record = self._records.get(request.path)
-        if record is not None and record.request != request_hash(request) and not _halted_by_0_1_0(request, record):
+        if record is None:
+            return None
+        if record.kind != KINDS[type(request)] or not has_shape(record):
+            raise JournalMismatch(request.path)
+        found, characters = hashed_request(request)
+        self.work.add_text(characters)
+        if record.request != found and not _halted_by_0_1_0(request, record):
             raise JournalMismatch(request.path)
         return record
+
+    def holds_more(self) -> bool:
+        """Whether effects are recorded that the walk has not come to yet."""
+        return any(
+            record.kind not in _UNCLAIMED and record.path not in self._claimed for record in self._records.values()
+        )
 
     def add(self, record: EffectRecord) -> None:
         self._records[record.path] = record
@@ -69,7 +86,11 @@ class Journal:
         )
 
 
-def _halted_by_0_1_0(request: Effect, record: EffectRecord) -> bool:
+_UNCLAIMED = frozenset({"abort", "terms", "work"})
+"""Kinds of records that no walk asks for by claiming their path."""
+
+
+def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
     """Whether this is the halt of a run that 0.1.0 has driven. Which children it named at the end of a thread depended
     on their timing, and it kept no answer, so none can be wrong."""
     return isinstance(request, Halt) and record.kind == "halt" and record.value is None

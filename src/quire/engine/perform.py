@@ -21,6 +21,7 @@ from quire.engine.requests import (
     ModelRequest,
     Offer,
     ToolRequest,
+    WorkCheck,
     request_hash,
 )
 from quire.errors import ModelFailed, Refused, RunState, StepFailed
@@ -210,7 +211,7 @@ class Performer:
             request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
         )
 
-    def refused(self, request: ModelRequest | Load, message: str, kind: str = REFUSED) -> EffectRecord:
+    def refused(self, request: ModelRequest | Load | WorkCheck, message: str, kind: str = REFUSED) -> EffectRecord:
         now, failure = self._ports.clock.now(), Failure(kind, message)
         return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 

@@ -24,6 +24,7 @@ from quire.engine.requests import (
     ModelRequest,
     Spawn,
     ToolRequest,
+    WorkCheck,
     request_hash,
 )
 from quire.errors import CannotStart, StepFailed
@@ -116,6 +117,10 @@ class _Looking:
             while True:
                 request = walk.send(answer)
                 if isinstance(request, Emit):
+                    answer = None
+                    continue
+                if isinstance(request, WorkCheck):
+                    request.work.allow()  # a playbook has no loops: its text bounds the work
                     answer = None
                     continue
                 if isinstance(request, Fan | Spawn | Metering):

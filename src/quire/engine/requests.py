@@ -7,12 +7,15 @@ else is noticed. (Those that a pure step makes are not frozen only because that 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from quire.engine.earlier import SystemText
+from quire.engine.pure_work import PureWork
 from quire.errors import Refused, StepFailed
-from quire.values import Value, clean, fingerprint_of_checked
+from quire.values import Value, canonical_of_checked, clean
 
 if TYPE_CHECKING:
     from quire.engine.thread.limits import Limits
@@ -103,12 +106,13 @@ class ModelRequest:
     is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
     leaves to the agent, None where it says nothing. `bounds` say when the call may not be made. `known` of the messages
     stand in an earlier request of the same thread, and so do the system text and the tools: the journal has vouched for
-    them there, and a long conversation is not hashed again at each turn.
+    them there, and a long conversation is not hashed again at each turn. `instructions` are the system text; earlier
+    results in it are shared with other requests.
     """
 
     path: str
     label: str
-    system: str
+    instructions: str | SystemText
     messages: tuple[Message, ...]
     closing: Mapping[str, Value] | None = None
     schema: Mapping[str, Value] | None = None
@@ -118,6 +122,10 @@ class ModelRequest:
     allow: tuple[str, ...] | None = None
     bounds: Bounds | None = None
     known: int = 0
+
+    @property
+    def system(self) -> str:
+        return self.instructions if isinstance(self.instructions, str) else self.instructions.text()
 
     def content(self) -> Value:
         if self.known:
@@ -217,6 +225,19 @@ class Offer:
 
     def content(self) -> Value:
         return {"names": list(self.names)} if self.grants is None else {"thread": True}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkCheck:
+    """Asks whether pure work may go on, before the step at the path begins. There is no answer. The limit is that of
+    now, so it is not part of the request: only a refusal is recorded, as a failure."""
+
+    path: str
+    label: str
+    work: PureWork
+
+    def content(self) -> Value:
+        return {}
 
 
 BREAK = "/break"
@@ -332,7 +353,10 @@ class Meter:
 
 
 Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary | Join | Halt
-Request: TypeAlias = Effect | Emit | Fan | Spawn | Metering
+Recorded: TypeAlias = Effect | WorkCheck
+"""What the journal can hold a record of."""
+
+Request: TypeAlias = Recorded | Emit | Fan | Spawn | Metering
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +376,7 @@ class Failure:
         return StepFailed(self.message, kind=self.kind, path=path)
 
 
-KINDS: Mapping[type[Effect], str] = {
+KINDS: Mapping[type[Recorded], str] = {
     ModelRequest: "model",
     ToolRequest: "tool",
     HumanRequest: "ask",
@@ -361,8 +385,30 @@ KINDS: Mapping[type[Effect], str] = {
     Boundary: "break",
     Join: "join",
     Halt: "halt",
+    WorkCheck: "work",
 }
 
 
-def request_hash(request: Effect) -> str:
-    return fingerprint_of_checked([KINDS[type(request)], request.content()])
+def request_hash(request: Recorded) -> str:
+    return hashed_request(request)[0]
+
+
+def hashed_request(request: Recorded) -> tuple[str, int]:
+    """The hash that the journal keeps, and how many bytes were hashed for it."""
+    if isinstance(request, ModelRequest) and isinstance(request.instructions, SystemText):
+        return _hashed_in_pieces(request, request.instructions)
+    written = canonical_of_checked([KINDS[type(request)], request.content()])
+    return hashlib.sha256(written).hexdigest(), len(written)
+
+
+def _hashed_in_pieces(request: ModelRequest, instructions: SystemText) -> tuple[str, int]:
+    """The same hash, without writing the earlier results as JSON again. Keys are sorted; an empty text stands in."""
+    written = canonical_of_checked([KINDS[ModelRequest], replace(request, instructions="").content()])
+    at = written.rindex(_SYSTEM) + len(_SYSTEM)
+    hashed = hashlib.sha256(written[:at])
+    length = instructions.update(hashed)
+    hashed.update(written[at:])
+    return hashed.hexdigest(), len(written) + length
+
+
+_SYSTEM = b'"system":"'

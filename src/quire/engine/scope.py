@@ -5,25 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.earlier import Earlier, SystemText
+from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
+from quire.errors import StepFailed
 from quire.plan.nodes import Plan, Template
 
 if TYPE_CHECKING:
     from quire.engine.pipeline.setting import Setting
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One earlier result as the model is told it."""
-
-    label: str
-    title: str
-    text: str
-    answer: bool = False
-
-    def heading(self) -> str:
-        name = f"Step {self.label}: {self.title}" if self.title else f"Step {self.label}"
-        return f"[{name}, answer of the user]" if self.answer else f"[{name}]"
+MAX_RENDERED = 16_000_000
+"""Characters of one text with its values filled in."""
 
 
 @dataclass(slots=True)
@@ -37,10 +30,11 @@ class Scope:
     inputs: dict[str, str]
     context_budget: int | None = None
     named: dict[str, str] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
+    entries: Earlier = field(default_factory=Earlier)
     result: str = ""
     shown: str = ""
     setting: Setting | None = None
+    work: PureWork = field(default_factory=PureWork)
 
     def lookup(self, name: str) -> str | None:
         """Input, then named result. None where nobody set it."""
@@ -49,12 +43,18 @@ class Scope:
 
     def render(self, text: Template) -> str:
         out: list[str] = []
+        room = MAX_RENDERED
         for part in text.parts:
             if isinstance(part, str):
                 out.append(part)
-                continue
-            value = self.lookup(part.name)
-            out.append(value if value is not None else part.raw if part.default is None else part.default)
+            else:
+                value = self.lookup(part.name)
+                out.append(value if value is not None else part.raw if part.default is None else part.default)
+            room -= len(out[-1])
+            if room < 0:
+                message = f"with its values filled in, a text has more than {MAX_RENDERED:,} characters"
+                raise StepFailed(message, kind="prompt")
+        self.work.add_text(MAX_RENDERED - room)
         return "".join(out)
 
     def name(self, path: str, label: str, name: str, value: str) -> Emit:
@@ -69,21 +69,7 @@ class Scope:
             return None
         return self.name(path, label, name, value)
 
-    def system_message(self, closing: str) -> str:
-        parts = [self.plan.system, self._earlier(), closing]
-        return "\n\n".join(part for part in parts if part)
-
-    def _earlier(self) -> str:
-        if not self.entries:
-            return ""
-        told = [f"{entry.heading()}\n{entry.text}" for entry in self.entries]
-        left_out = 0
-        if self.context_budget is not None:
-            room = self.context_budget
-            for kept, text in enumerate(reversed(told)):
-                room -= len(text)
-                if room < 0:
-                    left_out = len(told) - kept
-                    break
-        note = f"[The results of {left_out} earlier steps are left out: they do not fit.]\n\n" if left_out else ""
-        return "Results of the earlier steps, oldest first:\n\n" + note + "\n\n".join(told[left_out:])
+    def system_message(self, closing: str) -> str | SystemText:
+        if self.entries:
+            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing)
+        return "\n\n".join(part for part in (self.plan.system, closing) if part)

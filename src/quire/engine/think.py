@@ -23,7 +23,7 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
     reply: Mapping[str, Value] = yield ModelRequest(
         path=f"{path}/model",
         label=step.label,
-        system=scope.system_message(closing_instruction(work.closing)),
+        instructions=scope.system_message(closing_instruction(work.closing)),
         messages=(Message("user", text),),
         closing=closing_schema(work.closing),
     )

@@ -16,6 +16,7 @@ from quire.engine.children import Children
 from quire.engine.ledger import CancelRequested, Ledger
 from quire.engine.perform import Performer
 from quire.engine.ports import Ports
+from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
 from quire.engine.records import Answer, EffectRecord, Question
 from quire.engine.requests import (
     Boundary,
@@ -31,12 +32,16 @@ from quire.engine.requests import (
     Spawn,
     ToolRequest,
     Walk,
+    WorkCheck,
 )
 from quire.engine.resting import Resting
 from quire.errors import LimitReached, StepFailed
 from quire.values import Value
 
 CANCEL_GRACE_SECONDS = 10.0
+WORKED = "pure_work"
+"""The kind of the failure of a step before which the run has used up its pure work."""
+
 REPLAY_TURNS = 5
 """Turns of the event loop without any news after which a replay has come to its end."""
 
@@ -50,6 +55,7 @@ class Terms:
     budget: float | None = None
     on_uncertain: str = "rerun"
     max_model_calls: int | None = None
+    pure_work: int = PURE_WORK
 
 
 class Walker:
@@ -85,7 +91,9 @@ class Walker:
                     self._ledger.feed.emit(request, branch)
                     continue
                 try:
-                    if isinstance(request, Fan | Metering | Spawn | Halt):
+                    if isinstance(request, WorkCheck):
+                        await self._check_work(request, branch)
+                    elif isinstance(request, Fan | Metering | Spawn | Halt):
                         answer = await self._answer(request, branch)
                     elif not isinstance(request, Emit):
                         answer = await self._effect(request, branch)
@@ -150,6 +158,23 @@ class Walker:
                 await self._write(self._performer.intent(request), supersede=again)
                 return await self._finish(await self._with_grace(request))
         return await self._finish(await self._performer.perform(request))
+
+    async def _check_work(self, request: WorkCheck, branch: Branch) -> None:
+        """Gives the loop its turn, or refuses. What is recorded is never contradicted: while the journal holds effects
+        that the walk has not come to, a step that was done before must not fail now, and the run ends instead."""
+        record = self._ledger.journal.find(request)
+        if record is not None and record.failure is not None:
+            raise record.failure.raised(request.path)
+        if self.stopping:
+            await self._rest_for_good(request.path, branch)
+        limit, used = self._terms.pure_work, request.work.used
+        if used > limit and not self._ledger.journal.holds_more():
+            self._ledger.position = request.label or self._ledger.position
+            await self._finish(self._performer.refused(request, exhausted(limit, request.label, request.path), WORKED))
+        if used > limit * REPLAY_FACTOR:
+            raise LimitReached(replay_exhausted(limit))
+        request.work.allow()
+        await asyncio.sleep(0)
 
     async def _ask_model(self, request: ModelRequest) -> Value:
         """What the call may cost is set aside while it is under way: those beside it must not count on it."""

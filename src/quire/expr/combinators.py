@@ -14,7 +14,7 @@ from typing import Any
 from quire.expr.errors import EvalError
 from quire.expr.kinds import NUMBERS, is_list, kind
 from quire.expr.limits import MAX_TEXT
-from quire.expr.operators import storable
+from quire.expr.operators import SMALL, storable
 from quire.expr.run import Code, Run
 from quire.expr.syntax import EachName
 from quire.source import Span
@@ -87,6 +87,8 @@ def total(source: Code, span: Span, place: Span) -> Code:
         if not NUMBERS.issuperset(map(type, items)):
             wrong = next(item for item in items if type(item) not in NUMBERS)
             raise EvalError(f"sum needs a list of numbers, but one element is {kind(wrong)}", place)
+        long = sum(item.bit_length() for item in items if type(item) is int and not -SMALL < item < SMALL)
+        run.charge(long >> 12, span)
         try:
             # Not the built-in sum: since Python 3.12 it rounds floats differently, and a replay must not.
             return storable(reduce(operator.add, items, 0), run, span)

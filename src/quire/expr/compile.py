@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from quire.expr import combinators, operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
+from quire.expr.limits import MAX_ITEMS, MAX_STEPS
 from quire.expr.reads import Read, reads
 from quire.expr.run import Code, Run
 from quire.expr.sizes import measure
@@ -41,6 +42,12 @@ _NOTHING: Mapping[str, Value] = MappingProxyType({})
 _NO_ROOM = "there is no room left for the expression: it is reached through too many levels"
 
 
+class Count(Protocol):
+    """Adds up the steps of many evaluations."""
+
+    used: int
+
+
 @dataclass(frozen=True, slots=True)
 class Compiled:
     """`evaluate` may be called any number of times, from any thread."""
@@ -48,18 +55,28 @@ class Compiled:
     expression: Expression
     _code: Code = field(repr=False, compare=False)
     _builds: bool = field(repr=False, compare=False)
+    _nodes: int = field(repr=False, compare=False)
 
-    def evaluate(self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING) -> Value:
+    def evaluate(
+        self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING, count: Count | None = None
+    ) -> Value:
         """The value. A first segment is looked up in `bindings`, then, unless it is reserved, in `stores`.
 
-        Neither is changed; the value may share parts with them. Raises `EvalError` and nothing else.
+        Neither is changed; the value may share parts with them. Raises `EvalError` and nothing else. `count` grows by
+        the steps that were taken, also where it fails.
         """
+        run = Run(bindings, stores)
+        measured = MAX_ITEMS if self._builds else 0
         try:
-            value: Value = self._code(Run(bindings, stores))
+            value: Value = self._code(run)
             if self._builds:
-                measure(value, self.expression.root.span)
+                sizes = measure(value, self.expression.root.span)
+                measured = sizes.items + (sizes.characters >> 5)
         except RecursionError:
             raise EvalError(_NO_ROOM, self.expression.root.span) from None
+        finally:
+            if count is not None:
+                count.used += self._nodes + MAX_STEPS - run.left + measured
         return value
 
     def reads(self) -> tuple[Read, ...]:
@@ -69,7 +86,7 @@ class Compiled:
 def compile(expression: Expression) -> Compiled:
     builds = any(isinstance(node, ListOf | MapOf | Each | Arithmetic) for node, _ in walk(expression.root))
     try:
-        return Compiled(expression, _code(expression.root, frozenset()), builds)
+        return Compiled(expression, _code(expression.root, frozenset()), builds, _cost(expression.root))
     except RecursionError:
         raise ExprSyntaxError(_NO_ROOM, expression.root.span) from None
 

@@ -14,7 +14,7 @@ from quire.expr.sizes import charge_texts, concatenate, equal
 from quire.expr.syntax import ArithmeticOperator, CompareOperator
 from quire.source import Span
 
-_SMALL = 1 << 1_024
+SMALL = 1 << 1_024
 """Integers below are handled in the time of a step."""
 
 Step: TypeAlias = Callable[[Any, Any, Run, Span], Any]
@@ -109,7 +109,7 @@ def storable(number: int | float, run: Run, span: Span) -> int | float:
         # Only infinities and NaN differ from themselves by something else than zero.
         if number - number != 0.0:
             raise EvalError("the number is too large", span)
-    elif not -_SMALL < number < _SMALL:
+    elif not -SMALL < number < SMALL:
         bits = number.bit_length()
         if bits > MAX_BITS:
             raise EvalError(f"the number has more than {MAX_DIGITS:,} digits", span)

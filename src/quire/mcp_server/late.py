@@ -12,7 +12,7 @@ from quire.engine.records import RunRow, Status
 from quire.errors import NoSuchRun
 from quire.mcp_server.callers import RECIPIENT
 from quire.mcp_server.results import waiting
-from quire.runtime import Pins, Runtime
+from quire.runtime import Runtime
 from quire.runtime.launch import Envelope, envelope_of
 from quire.values import Value
 
@@ -73,4 +73,4 @@ class Late:
 
 
 def _launched_here(row: RunRow) -> bool:
-    return Pins.of(row.pins).reply_to.startswith(RECIPIENT)
+    return str(row.pins.get("reply_to", "")).startswith(RECIPIENT)

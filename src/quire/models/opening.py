@@ -51,7 +51,7 @@ def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os
         case "script":
             from quire.models.scripted import ScriptedModel
 
-            return ScriptedModel.from_file(Path(name))
+            return ScriptedModel.from_file(Path(name), keep_calls=False)
         case "local":
             return _local(name, environ)
     if provider in config.providers:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -28,7 +29,7 @@ NO_REPLY = "the script has no reply for"
 
 
 class ScriptedModel:
-    """`calls` are the calls that it got, in order."""
+    """`calls` are the calls that it got, in order; those of a long run are large together, so they need not be kept."""
 
     def __init__(
         self,
@@ -36,18 +37,21 @@ class ScriptedModel:
         *,
         name: str = "script",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        keep_calls: bool = True,
     ) -> None:
         parsed = entries_of(entries)
         self.calls: list[ModelCall] = []
         self._name = name
         self._sleep = sleep
-        self._queue = [entry for entry in parsed if entry.in_order]
+        self._keep_calls = keep_calls
+        self._count = 0
+        self._queue = deque(entry for entry in parsed if entry.in_order)
         self._matching = [entry for entry in parsed if not entry.in_order and not entry.is_default]
         self._default = next((entry for entry in parsed if entry.is_default), None)
 
     @classmethod
-    def from_file(cls, path: Path) -> ScriptedModel:
-        return cls(read_script(path), name=f"script:{path}")
+    def from_file(cls, path: Path, *, keep_calls: bool = True) -> ScriptedModel:
+        return cls(read_script(path), name=f"script:{path}", keep_calls=keep_calls)
 
     @property
     def name(self) -> str:
@@ -59,7 +63,9 @@ class ScriptedModel:
             self._next(call)
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        self.calls.append(call)
+        self._count += 1
+        if self._keep_calls:
+            self.calls.append(call)
         entry, delay_ms = self._next(call)
         if delay_ms:
             await self._sleep(delay_ms / 1000)
@@ -74,7 +80,8 @@ class ScriptedModel:
         return ModelReply(entry.reply, self._name, entry.usage, "tool_call" if uses else "stop", uses=uses)
 
     def _next(self, call: ModelCall) -> tuple[Entry, float]:
-        prompt = "\n".join((call.system, *(message.content for message in call.messages)))
+        reads = any(entry.contains is not None for entry in self._matching)
+        prompt = "\n".join((call.system, *(message.content for message in call.messages))) if reads else ""
         by_step = [entry for entry in self._matching if entry.step is not None and entry.fits(call.label, prompt)]
         by_text = [entry for entry in self._matching if entry.step is None and entry.fits(call.label, prompt)]
         for fitting in (by_step, by_text):
@@ -86,13 +93,13 @@ class ScriptedModel:
             return entry, entry.delay_ms
         delay = 0.0
         while self._queue:
-            entry = self._queue.pop(0)
+            entry = self._queue.popleft()
             delay += entry.delay_ms
             if not entry.only_delay:
                 return entry, delay
         if self._default is not None:
             return self._default, delay + self._default.delay_ms
-        where = f"step {call.label}" if call.label else f"call {len(self.calls)}"
+        where = f"step {call.label}" if call.label else f"call {self._count}"
         raise ModelFailed(f"{NO_REPLY} {where}", kind="script")
 
 

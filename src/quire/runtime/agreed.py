@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from quire.engine.record_shapes import has_shape
 from quire.engine.records import EffectRecord
 from quire.runtime.options import checked_budget
 from quire.runtime.pins import Pins
@@ -22,11 +23,11 @@ PATH = "terms"
 def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
     """The pins of a run with what was given since."""
     found = next((record for record in records if record.path == PATH), None)
-    if found is None:
+    if found is None or not has_shape(found):
         return pins
     given = cast("Mapping[str, Value]", found.value)
     limits = cast("Mapping[str, Value]", given["limits"])
-    return replace(pins, limits=limits, budget=cast("float | None", given["budget"]))
+    return replace(pins, limits=limits, budget=cast("float | None", given.get("budget")))
 
 
 def with_given(pins: Pins, limits: Mapping[str, Value], budget: float | None) -> Pins:

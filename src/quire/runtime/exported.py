@@ -6,6 +6,7 @@ The file comes from anywhere. Whatever is wrong with it is a sentence that names
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +23,9 @@ from quire.values import InvalidValue, Value, decode, encode
 Entry: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 _RUN_ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}")
+
+
+MAX_EXPORT_BYTES = 1_000_000_000
 
 
 class BadExport(CannotStart):
@@ -49,6 +53,8 @@ class Exported:
 def read_export(path: Path) -> Exported:
     """Raises `BadExport`, and `CannotStart` where there is nothing to read."""
     try:
+        if path.stat().st_size > MAX_EXPORT_BYTES or not stat.S_ISREG(path.stat().st_mode):
+            raise CannotStart(f"{path} cannot be read: it is not a file, or larger than {MAX_EXPORT_BYTES:,} bytes")
         data = path.read_bytes()
     except FileNotFoundError:
         raise CannotStart(f"there is no file {path}") from None
@@ -174,9 +180,15 @@ def _text(entry: Entry, name: str) -> str:
     return value
 
 
+_MOST = 253_402_300_799
+"""The last second of the year 9999: no time, no amount and no count of an export is beyond."""
+
+
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(value)
+    if not 0 <= value <= _MOST:
+        raise ValueError(value)
     return value
 
 
@@ -242,7 +254,7 @@ def _effect(entry: Entry) -> EffectRecord:
 
 
 def _event(run: str, entry: Entry) -> Event:
-    if not isinstance(entry["data"], dict) or not isinstance(entry["seq"], int) or entry["seq"] < 1:
+    if not isinstance(entry["data"], dict) or not isinstance(entry["seq"], int) or not 1 <= entry["seq"] < 1 << 28:
         raise TypeError("data")
     return Event(
         _text(entry, "event"),

@@ -12,6 +12,8 @@ from quire.workspace.requests import require_trusted
 from quire.workspace.settings import Settings
 
 LOCAL_CONTEXT_CHARACTERS = 12_000
+CONTEXT_CHARACTERS = 400_000
+"""About 100,000 tokens: the earlier results that a model with a window of 128,000 can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,14 @@ class Models:
             self._check_excess(self.settings.models.tiers[spec])
         return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
 
-    def context_budget(self, spec: str) -> int | None:
-        """The embedded model has little room: without a setting, earlier results take at most half of it."""
+    def context_budget(self, spec: str) -> int:
+        """How many characters of earlier results a model is told, without a setting: what it can read.
+
+        The embedded model has little room: there they take at most half of it."""
         budget = self.settings.runs.context_budget
-        return LOCAL_CONTEXT_CHARACTERS if budget is None and spec.startswith("local:") else budget
+        if budget is not None:
+            return budget
+        return LOCAL_CONTEXT_CHARACTERS if spec.startswith("local:") else CONTEXT_CHARACTERS
 
     def _check_provider(self, spec: str) -> None:
         """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status
-from quire.engine.replay import expanded, to_perform_again
-from quire.engine.requests import BREAK, Boundary, Walk, request_hash
+from quire.engine.replay import Begin, expanded, to_perform_again
+from quire.engine.requests import BREAK, Boundary, request_hash
 from quire.errors import RunState
 from quire.values import Value, copy
 
 
-def opening(
+async def opening(
     row: RunRow,
     records: Sequence[EffectRecord],
-    begin: Callable[[], Walk],
+    begin: Begin,
     overrides: Mapping[str, Value],
     now: float,
+    *,
+    pure_work: int,
 ) -> Batch:
     """Raises `RunState` for `overrides` where the run does not stand at a boundary."""
     update = RunUpdate(status=Status.RUNNING)
@@ -28,7 +30,8 @@ def opening(
         )
     again = tuple(expanded(row.ended_by, [record.path for record in records]))
     if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
-        again += to_perform_again(begin, [record for record in records if record.path not in again])
+        rest = [record for record in records if record.path not in set(again)]
+        again += await to_perform_again(begin, rest, pure_work=pure_work)
     return Batch(supersede=again, update=update)
 
 

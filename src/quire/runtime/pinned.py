@@ -6,7 +6,7 @@ The loop of threads is imported where it is needed: it takes longer than all tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from quire.documents import Document, read
@@ -14,6 +14,7 @@ from quire.engine.call_document import opener
 from quire.engine.interpret import interpret
 from quire.engine.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.ports import Store
+from quire.engine.pure_work import PureWork
 from quire.engine.records import RunRow
 from quire.engine.requests import Walk
 from quire.engine.thread.bundle import Bundle
@@ -51,28 +52,28 @@ class Pinned:
         """What the directive is composed from, where the document is one."""
         return self.setting.bundles.get("")
 
-    def walk(self) -> Walk:
-        """From the start; whoever drives it answers what is recorded."""
-        pins, setting = self.pins, self.setting
+    def walk(self, work: PureWork) -> Walk:
+        """From the start; whoever drives it answers what is recorded. Pure work is counted in `work`."""
+        pins, setting = self.pins, replace(self.setting, work=work)
         match self.plan.format:
             case "pipeline":
                 return interpret_pipeline(self.plan, pins.inputs, setting)
             case "directive":
                 from quire.engine.thread.interpret import interpret_directive
 
-                return interpret_directive(self._thread())
+                return interpret_directive(self._thread(setting))
         inputs = cast("Mapping[str, str]", pins.inputs)
         return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
 
     def thread(self) -> Setup | None:
         """The outermost thread as it starts, where the document is a directive."""
-        return self._thread() if self.plan.format == "directive" else None
+        return self._thread(self.setting) if self.plan.format == "directive" else None
 
-    def _thread(self) -> Setup:
+    def _thread(self, setting: Setting) -> Setup:
         from quire.engine.thread.interpret import PATH
         from quire.engine.thread.start import Above, set_up
 
-        pins, setting = self.pins, self.setting
+        pins = self.pins
         return set_up(
             setting.bundles[""],
             pins.inputs,
@@ -90,16 +91,24 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
             f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
             f"this Quire knows version {SEMANTICS_VERSION}"
         )
-    document = _document(row, pins, await store.text(pins.document))
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
-    for name, stored in pins.callees.items():
-        callee = cast("Mapping[str, str]", stored)
-        documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
-        if bundle is not None:
-            bundles[name] = bundle
-    if pins.bundle:
-        bundles[""] = Bundle.of(await store.text(pins.bundle))
+    try:
+        document = _document(row, pins, await store.text(pins.document))
+        for name, stored in pins.callees.items():
+            callee = cast("Mapping[str, str]", stored)
+            documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
+            if bundle is not None:
+                bundles[name] = bundle
+        if pins.bundle:
+            bundles[""] = Bundle.of(await store.text(pins.bundle))
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        # A run may come from a file or a store that others wrote: its texts need not be those of its pins.
+        raise RunState(f"the documents of run {row.id} cannot be read: {type(error).__name__} {error}") from None
+    if document.format == "playbook" and not all(isinstance(value, str) for value in pins.inputs.values()):
+        raise RunState(f"the inputs of run {row.id} are not those of a playbook, which are texts")
+    if document.format == "directive" and "" not in bundles:
+        raise RunState(f"run {row.id} has no text of its directive")
     profiles = _profiles(pins.profiles)
     setting = Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles, open_document=open_document)
     return Pinned(pins, document, setting)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
+from quire.errors import RunState
 from quire.plan.nodes import SEMANTICS_VERSION
+from quire.runtime.pin_shapes import misshapen_pin
 from quire.values import Value
 
 
@@ -60,6 +62,9 @@ class Pins:
 
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> Pins:
+        """Raises `RunState` for what `as_json` has not written."""
+        if wrong := misshapen_pin(stored):
+            raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
         known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
         for name in ("breakpoints", "allow", "grants", "keys"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))

@@ -21,7 +21,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, RunRow, Status
 from quire.engine.replay import replay
 from quire.engine.walker import Terms
-from quire.errors import BadInputs, BrokenSeal, NoSuchRun, RunState
+from quire.errors import BadInputs, BrokenSeal, LimitReached, NoSuchRun, RunState
 from quire.models import Choice
 from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
@@ -191,14 +191,16 @@ class Runtime:
             row, records = self._taken(lease, row), list(lease.records)
             before = agreed(pins, records)
             held = replace(held, pins=with_given(before, limits or {}, budget))
-            first = opening(row, records, held.walk, overrides or {}, self.clock.now())
+            most = self.settings.runs.pure_work
+            first = await opening(row, records, held.walk, overrides or {}, self.clock.now(), pure_work=most)
             if held.pins != before:
                 first = replace(first, effects=(*first.effects, record_of(held.pins, self.clock.now())))
             gone = set(first.supersede)
             records = [record for record in records if record.path not in gone]
+            journal = Journal([*records, *first.effects])
             drive = Drive(
                 lease,
-                Journal([*records, *first.effects]),
+                journal,
                 ports,
                 self._terms(held.plan, held.pins),
                 listen,
@@ -206,7 +208,7 @@ class Runtime:
                 lambda ended: () if attached else self._letters(row, pins, ended),
             )
             began(drive)
-            return await drive.until_rest(held.walk(), first)
+            return await drive.until_rest(held.walk(journal.work), first)
 
     def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
         """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
@@ -288,12 +290,17 @@ class Runtime:
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         thread = held.thread()
-        replayed = replay(
-            held.walk(),
+        # A run that nobody has driven yet has done nothing, whatever it could compute without an effect.
+        untouched = row.status is Status.PENDING and not effects
+        replayed = await replay(
+            held.walk,
             effects,
             progress(held.plan),
             lambda boundary: boundary.path in stands or boundary.label in held.pins.breakpoints,
+            pure_work=0 if untouched else self.settings.runs.pure_work,
         )
+        if replayed.exhausted and row.status is Status.COMPLETED:
+            raise LimitReached(replayed.exhausted)
         for question in questions:
             step = replayed.progress.step_of(question.path)
             if step:
@@ -316,7 +323,9 @@ class Runtime:
     def _terms(self, plan: Plan, pins: Pins) -> Terms:
         runs = self.settings.runs
         calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
-        return Terms(frozenset(pins.breakpoints), runs.expiry, pins.budget, runs.on_uncertain, calls or None)
+        return Terms(
+            frozenset(pins.breakpoints), runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work
+        )
 
     def check_model(self, spec: str) -> None:
         """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""

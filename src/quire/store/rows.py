@@ -6,22 +6,19 @@ A JSON text over `INLINE_BYTES` goes to the content-addressed table, once howeve
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
-from quire.errors import BrokenSeal, StoreError
+from quire.errors import BrokenSeal
+from quire.store import columns
 from quire.store.seals import LOOSE_ROWS, NO_ANCHOR, seal_answer, seal_letter, seal_question, seal_row, seal_state
 from quire.trust.seal import Seal
-from quire.values import InvalidValue, Value, clean, decode, encode
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from quire.values import InvalidValue, clean, decode, encode
 
 INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12
@@ -283,24 +280,16 @@ RUN_COLUMNS = """
 """
 
 
-def sound(read: Callable[P, T]) -> Callable[P, T]:
-    """Has a row that no store has written so, in a file that came from elsewhere, be a `StoreError`."""
-
-    @functools.wraps(read)
-    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            return read(*args, **kwargs)
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise StoreError(f"the store holds a row that cannot be read: {type(error).__name__}: {error}") from None
-
-    return reading
-
-
-@sound
+@columns.whole
 def run_row(row: Row) -> RunRow:
     """The row as it is stored: what time and locks make of its status is the store's to say."""
+    columns.texts(*row[:6])
+    columns.numbers(*row[6:12], row[15])
+    pins = decode(row[16])
+    if not isinstance(pins, dict):
+        raise TypeError(pins)
     return RunRow(
-        id=row[0],
+        id=readable_id(row[0]),
         title=row[1],
         format=row[2],
         document=row[3],
@@ -315,14 +304,8 @@ def run_row(row: Row) -> RunRow:
         failure=_failure(row[12], row[13]),
         ended_by=_texts(row[14]),
         epoch=row[15],
-        pins=_mapping(decode(row[16])),
+        pins=pins,
     )
-
-
-def _mapping(value: Value) -> Mapping[str, Value]:
-    if not isinstance(value, Mapping):
-        raise TypeError("what a run holds on to is a map")
-    return value
 
 
 EFFECT_COLUMNS = """
@@ -331,9 +314,11 @@ EFFECT_COLUMNS = """
 """
 
 
-@sound
+@columns.whole
 def effect_record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, failure, message, input_tokens, output_tokens, cost, elapsed, delays = row
+    columns.texts(path, kind, state, request)
+    columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
     return EffectRecord(
         path,
         kind,
@@ -354,16 +339,18 @@ EVENT_COLUMNS = """
 """
 
 
-@sound
-def events(run: str, row: Row) -> list[Event]:
+@columns.whole
+def events(run: str, row: Row) -> Sequence[Event]:
     text, *beside = row
-    return [
-        _effect_event(run, *entry, *beside) if len(entry) == _BESIDE else _event(run, *entry)
-        for entry in json.loads(text)
-    ]
+    return [_event(run, entry, beside) for entry in json.loads(text)]
 
 
-def _event(run: str, seq: int, type: str, at: float, path: str, label: str, data: Mapping[str, Value]) -> Event:
+def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
+    if len(entry) == _BESIDE:
+        return _effect_event(run, *entry, *beside)
+    seq, type, at, path, label, data = entry
+    columns.texts(type, path, label)
+    columns.numbers(seq, at)
     return Event(type, run, at, seq, path, label, data)
 
 
@@ -387,7 +374,7 @@ def _effect_event(
     return Event("effect", run, record.ended_at, seq, path, label, record.told())
 
 
-@sound
+@columns.whole
 def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
     last, seen = 0, set()
@@ -404,25 +391,38 @@ QUESTION_COLUMNS = """
 """
 
 
-@sound
+@columns.whole
 def question(row: Row) -> Question:
     run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    return Question(run, path, label, title, kind, prompt, _texts(options), default, hash, asked_at, expires_at)
+    columns.texts(run, path, label, title, kind, prompt, hash, default or "")
+    columns.numbers(asked_at, expires_at)
+    choices = _texts(options)
+    return Question(readable_id(run), path, label, title, kind, prompt, choices, default, hash, asked_at, expires_at)
 
 
-@sound
+@columns.whole
+def letter(row: Row, seal: Seal) -> Letter:
+    recipient, run, text, at, sealed = row
+    columns.texts(recipient, run, text)
+    columns.numbers(at)
+    found = Letter(recipient, run, text, at)
+    return replace(found, run=readable_id(run), sealed=sealed == seal_letter(seal, found))
+
+
+def readable_id(run: str) -> str:
+    """The id as it is printed everywhere. No run has one with a control character, unless somebody has written it into
+    the store: such a run is listed under another id, and found under none."""
+    return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
+
+
+@columns.whole
 def answer(run: str, row: Row, seal: Seal) -> Answer:
     """Raises `BrokenSeal` for an answer that this user did not give."""
     path, hash, value, sealed = row
+    columns.texts(path, hash, value)
     if sealed != seal_answer(seal, run, path, hash, value):
         raise BrokenSeal(run, f"the answer at {path} was not given by you")
     return Answer(path, hash, value)
-
-
-@sound
-def letter(row: Row, seal: Seal) -> Letter:
-    found = Letter(*row[:-1])
-    return found if row[-1] == seal_letter(seal, found) else replace(found, sealed=False)
 
 
 def _failure(kind: str | None, message: str | None) -> Failure | None:
@@ -430,4 +430,6 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
 
 
 def _texts(text: str | None) -> tuple[str, ...]:
-    return () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    columns.texts(*found)
+    return found

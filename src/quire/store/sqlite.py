@@ -77,7 +77,7 @@ class SqliteStore:
         return self._run_now(found[0]) if found else None
 
     async def find(self, prefix: str) -> Sequence[str]:
-        return [id for (id,) in self._database.rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
+        return [rows.readable_id(id) for (id,) in self._database.rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
         read = self._database.rows

@@ -67,7 +67,8 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         tools=requests.tools,
         granted=users.tools.allow,
         denied=(*users.tools.deny, *requests.tools.deny),
-        runs=merged.runs,
+        # A clone may ask for less work than the user allows, never for more.
+        runs=replace(merged.runs, pure_work=min(merged.runs.pure_work, users.runs.pure_work)),
         prompt_folders=prompts + _folders(user, own, "prompts"),
         knowledge_folders=knowledge + _folders(user, own, "knowledge"),
         trust=merged.trust,
@@ -197,11 +198,13 @@ def _runs(table: Table) -> RunSettings:
     expiry = table.duration("expiry")
     on_uncertain: OnUncertain | None = table.choice("on_uncertain", ("rerun", "ask", "fail"))
     durability: Durability | None = table.choice("durability", ("power", "process"))
+    pure_work = table.count("pure_work")
     settings = RunSettings(
         expiry=default.expiry if expiry is None else expiry,
         on_uncertain=on_uncertain or default.on_uncertain,
         durability=durability or default.durability,
         context_budget=table.count("context_budget"),
+        pure_work=default.pure_work if pure_work is None else pure_work,
     )
     table.end()
     return settings

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from quire.engine.pure_work import PURE_WORK
 from quire.models.settings import ModelSettings
 from quire.workspace.find import Workspace
 from quire.workspace.mcp_config import McpServer
@@ -30,12 +31,15 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`expiry` in seconds; `context_budget` in characters of earlier outputs put into a prompt, None for all."""
+    """`expiry` in seconds; `context_budget` in characters of earlier outputs put into a prompt, None for all.
+
+    `pure_work` is how much a run may compute between its effects, in units of `quire.engine.pure_work`."""
 
     expiry: float = 86_400.0
     on_uncertain: OnUncertain = "rerun"
     durability: Durability = "power"
     context_budget: int | None = None
+    pure_work: int = PURE_WORK
 
 
 @dataclass(frozen=True, slots=True)

@@ -280,7 +280,7 @@ class Crash:
                 ended = await crew.go()
                 assert ended.status in (Status.AWAITING_INPUT, Status.COMPLETED), ended
             effects = await store.effects(crew.run)
-            again = replay(crew.walk({}, {}), effects, Progress({}), lambda boundary: False)
+            again = await replay(lambda work: crew.walk({}, {}), effects, Progress({}), lambda boundary: False)
             assert again.finished
             return store.writes, again.result, {one.path: (one.state, one.value) for one in effects}
         finally:
@@ -328,5 +328,5 @@ async def test_a_resumed_thread_may_leave_other_children_behind(hire: Hire, more
     halted = [f"thread/turn[{turn}]/tool[0]/thread" for turn in range(1, more + 2)]
     assert ("thread/end/halt" in records) == bool(more)
     assert not more or records["thread/end/halt"].value == halted
-    walked = replay(crew.walk({}, {}), records.values(), Progress({}), lambda boundary: False)
+    walked = await replay(lambda work: crew.walk({}, {}), records.values(), Progress({}), lambda boundary: False)
     assert walked.finished and walked.failure is None

@@ -118,7 +118,7 @@ class _Turn:
         return ModelRequest(
             path=path,
             label=self._step.label,
-            system=self._system(),
+            instructions=self._system(),
             messages=tuple(messages),
             schema=self._schema.json_schema(self._frame.plan.schemas.get) if self._schema else None,
             tools=self._offered,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from quire.engine.nesting import check_nesting
 from quire.engine.pipeline.frame import Frame
-from quire.engine.pipeline.steps import Steps, run_step, run_steps
+from quire.engine.pipeline.steps import Steps, check_work, run_step, run_steps
+from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit
 from quire.errors import StepFailed
 from quire.expr import python_text
 from quire.plan.nodes import Call, Fold, Select, Step
-from quire.values import InvalidValue
+from quire.values import InvalidValue, Value
 
 
 def run_call(step: Step, work: Call, path: str, frame: Frame) -> Steps:
@@ -22,6 +23,8 @@ def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
         label = python_text(value)
     except InvalidValue as error:
         raise StepFailed(f"what `match` is on cannot be a label: {error}", kind="match", path=path) from None
+    if not isinstance(value, str):
+        frame.setting.work.add_text(len(label))
     for name, call in work.cases:
         if name == label:
             return (yield from _run_document(call, f"{path}/match/", path, frame))
@@ -53,7 +56,10 @@ def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
     if callee is None:
         raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)
     check_nesting(prefix, path)
-    stores = {name: frame.value(value, path) for name, value in work.passes}
+    stores: dict[str, Value] = {}
+    for number, (name, value) in enumerate(work.passes):
+        yield from check_work(f"{path}{WORK}[{number}]", "", frame)
+        stores[name] = frame.value(value, path)
     if callee.format != "pipeline":
         from quire.engine.call_document import call_document
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from quire.engine.pipeline.setting import Setting
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
+from quire.expr.limits import MAX_TEXT
 from quire.plan.nodes import Formula, Literal, Plan, Reference, Template
 from quire.schema import Schema
 from quire.values import Value
@@ -45,13 +46,15 @@ class Frame:
         return Frame(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
 
     def write(self, name: str, value: Value) -> None:
+        self.setting.work.used += len(self.stores) >> 2
         self.stores = {**self.stores, name: value}
 
     def value(self, what: Formula | Literal, path: str) -> Value:
         if isinstance(what, Literal):
             return what.value
         try:
-            return what.compiled.evaluate({"ctx": self.stores, "pipe": self.pipe, **self.bound}, self._names())
+            bindings = {"ctx": self.stores, "pipe": self.pipe, **self.bound}
+            return what.compiled.evaluate(bindings, self._names(), self.setting.work)
         except EvalError as error:
             raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
 
@@ -59,11 +62,21 @@ class Frame:
         found = self.pipe if source is None else self.value(source, path)
         if not isinstance(found, list | tuple):
             raise StepFailed(f"the list to go through is {_kind(found)}, not a list", kind="list", path=path)
+        self.setting.work.used += len(found) >> 3
         return list(found)
 
     def render(self, prompt: Template, path: str) -> str:
         """References whose root nobody knows are text; a known root with a missing path fails."""
-        return "".join(part if isinstance(part, str) else self._refer(part, path) for part in prompt.parts)
+        names = self._names()
+        texts: list[str] = []
+        room = MAX_TEXT
+        for part in prompt.parts:
+            texts.append(part if isinstance(part, str) else self._refer(part, names, path))
+            room -= len(texts[-1])
+            if room < 0:
+                raise StepFailed(f"the prompt has more than {MAX_TEXT:,} characters", kind="prompt", path=path)
+        self.setting.work.add_text(MAX_TEXT - room)
+        return "".join(texts)
 
     def schema(self, name: str, path: str) -> Schema:
         found = self.plan.schemas.get(name)
@@ -71,9 +84,8 @@ class Frame:
             raise StepFailed(f"there is no schema {name} in this file", kind="schema", path=path)
         return found
 
-    def _refer(self, reference: Reference, path: str) -> str:
+    def _refer(self, reference: Reference, names: Mapping[str, Value], path: str) -> str:
         root, *rest = reference.name.split(".")
-        names = self._names()
         if reference.default is not None:
             # Double braces: the escape where there is something to escape from, else text like any other.
             return reference.default if root in names else reference.raw

@@ -6,6 +6,8 @@ from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 from quire.engine.pipeline.frame import Frame
+from quire.engine.pipeline.steps import check_work
+from quire.engine.pure_work import WORK
 from quire.engine.requests import HumanRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.nodes import AskKind, Invoke, Literal, Step, Transform
@@ -23,7 +25,10 @@ def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Gener
 
 
 def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
-    arguments = {name: frame.value(value, path) for name, value in work.arguments}
+    arguments: dict[str, Value] = {}
+    for number, (name, value) in enumerate(work.arguments):
+        yield from check_work(f"{path}{WORK}[{number}]", step.label, frame)
+        arguments[name] = frame.value(value, path)
     effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
     if work.tool == ASK:
         result: Value = yield question(arguments, effect, step.label, path)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.pure_work import PureWork
 from quire.plan.nodes import Plan
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Setting:
     `repairs` is how often a reply that does not fit its schema is sent back. `fan_out_depth` of 0 sets no limit.
 
     `above` is the thread that called, None where no thread did. `open_document` reads what a directive among the
-    callees loads when it runs.
+    callees loads when it runs. `work` counts what the walk in this setting computes.
     """
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -44,3 +45,4 @@ class Setting:
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
     above: Above | None = None
     open_document: Callable[[str, Setting], Opened] | None = None
+    work: PureWork = field(default_factory=PureWork, compare=False)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
 from quire.engine.pipeline.frame import Frame
-from quire.engine.requests import Boundary, Emit, Request
+from quire.engine.pure_work import STEP, WORK
+from quire.engine.requests import Boundary, Emit, Request, WorkCheck
 from quire.errors import StepFailed
 from quire.plan.nodes import Sequence, Step
 from quire.values import Value
@@ -45,8 +46,18 @@ def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
     return value
 
 
+def check_work(path: str, label: str, frame: Frame) -> Generator[Request, Any, None]:
+    """Asks whether pure work may go on. `path` is that of the check, which no other one may have."""
+    if frame.setting.work.due(path):
+        yield WorkCheck(path, label, frame.setting.work)
+
+
 def run_step(step: Step, path: str, frame: Frame) -> Steps:
     """One step in its frame: its value, which also goes to its store."""
+    work = frame.setting.work
+    work.used += STEP
+    if work.due(f"{path}{WORK}"):
+        yield WorkCheck(f"{path}{WORK}", step.label, work)
     value = yield from RUNNERS[type(step.work)](step, step.work, path, frame)
     if step.capture is not None:
         frame.write(step.capture.name, value)

@@ -179,7 +179,7 @@ class _Following:
         return ModelRequest(
             path=path,
             label=self._label,
-            system=self.composed.system,
+            instructions=self.composed.system,
             messages=tuple(self.messages),
             tools=self._offered,
             model=self.setup.model,

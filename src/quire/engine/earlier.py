@@ -1,0 +1,130 @@
+"""The results of earlier steps as the model is told them: written once, and shared by all requests that hold them.
+
+Each step of a playbook sends all that came before it. Building that text anew for every step, and keeping it in every
+request, makes a run quadratic in time and memory; so a request holds two offsets into a text that only grows.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from json.encoder import encode_basestring
+from typing import Protocol
+
+_BETWEEN = b"\n\n"
+_BETWEEN_ESCAPED = rb"\n\n"
+_OPENING = "Results of the earlier steps, oldest first:\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One earlier result as the model is told it."""
+
+    label: str
+    title: str
+    text: str
+    answer: bool = False
+
+    def told(self) -> str:
+        name = f"Step {self.label}: {self.title}" if self.title else f"Step {self.label}"
+        heading = f"[{name}, answer of the user]" if self.answer else f"[{name}]"
+        return f"{heading}\n{self.text}"
+
+
+class Earlier:
+    """All entries, joined: as text, and as the inside of a JSON string. Entries are added and taken off at the end;
+    those that a request has been made with are never taken off."""
+
+    __slots__ = ("_escaped", "_escaped_starts", "_lengths", "_raw", "_raw_starts")
+
+    def __init__(self) -> None:
+        self._raw = bytearray()
+        self._escaped = bytearray()
+        self._raw_starts: list[int] = []
+        self._escaped_starts: list[int] = []
+        self._lengths = [0]
+        """The characters of the entries up to each place."""
+
+    def __len__(self) -> int:
+        return len(self._raw_starts)
+
+    def append(self, entry: Entry) -> None:
+        told = entry.told()
+        if self._raw_starts:
+            self._raw += _BETWEEN
+            self._escaped += _BETWEEN_ESCAPED
+        self._raw_starts.append(len(self._raw))
+        self._escaped_starts.append(len(self._escaped))
+        self._raw += told.encode("utf-8", "surrogatepass")
+        self._escaped += escaped(told)
+        self._lengths.append(self._lengths[-1] + len(told))
+
+    def cut(self, length: int) -> None:
+        """Takes off all entries from the one of this number on."""
+        if length >= len(self):
+            return
+        between = len(_BETWEEN) if length else 0
+        del self._raw[self._raw_starts[length] - between :]
+        del self._escaped[self._escaped_starts[length] - (len(_BETWEEN_ESCAPED) if length else 0) :]
+        del self._raw_starts[length:], self._escaped_starts[length:], self._lengths[length + 1 :]
+
+    def first_within(self, budget: int | None) -> int:
+        """The number of the oldest entry that fits, with all that follow it, into so many characters."""
+        if budget is None:
+            return 0
+        return bisect_left(self._lengths, self._lengths[-1] - budget)
+
+    def text(self, first: int, raw_end: int) -> str:
+        if first >= len(self._raw_starts):
+            return ""
+        return self._raw[self._raw_starts[first] : raw_end].decode("utf-8", "surrogatepass")
+
+    def inside_json(self, first: int, escaped_end: int) -> memoryview:
+        start = self._escaped_starts[first] if first < len(self._escaped_starts) else escaped_end
+        return memoryview(self._escaped)[start:escaped_end]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        return len(self._raw), len(self._escaped)
+
+
+class Hashed(Protocol):
+    def update(self, data: bytes | memoryview, /) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class SystemText:
+    """A system message that holds earlier results: those from `first` to the offsets `ends`."""
+
+    before: str
+    after: str
+    earlier: Earlier
+    first: int
+    ends: tuple[int, int]
+
+    @classmethod
+    def of(cls, system: str, earlier: Earlier, budget: int | None, closing: str) -> SystemText:
+        first = earlier.first_within(budget)
+        note = f"[The results of {first} earlier steps are left out: they do not fit.]\n\n" if first else ""
+        told = f"{_OPENING}{note}"
+        return cls(
+            f"{system}\n\n{told}" if system else told, f"\n\n{closing}" if closing else "", earlier, first, earlier.ends
+        )
+
+    def text(self) -> str:
+        return f"{self.before}{self.earlier.text(self.first, self.ends[0])}{self.after}"
+
+    def update(self, hashed: Hashed) -> int:
+        """Adds the text, as it stands between the quotes of a JSON string, to a hash; returns its length in bytes."""
+        before, after = escaped(self.before), escaped(self.after)
+        hashed.update(before)
+        # Released at once: a buffer that is being looked at cannot grow.
+        with self.earlier.inside_json(self.first, self.ends[1]) as piece:
+            hashed.update(piece)
+            length = len(piece)
+        hashed.update(after)
+        return len(before) + length + len(after)
+
+
+def escaped(text: str) -> bytes:
+    return encode_basestring(text)[1:-1].encode("utf-8", "replace")

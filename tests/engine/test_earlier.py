@@ -1,0 +1,50 @@
+"""The text that requests share is the text that each of them would have built, and hashes to the same."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire.engine.earlier import Earlier, Entry, SystemText
+from quire.engine.requests import Message, ModelRequest, request_hash
+from quire.values import Value, fingerprint
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+entries = st.lists(st.builds(Entry, texts, texts, texts, st.booleans()), max_size=6)
+
+
+def told(found: list[Entry], budget: int | None) -> str:
+    """As it was built before, anew for every request."""
+    parts = [entry.told() for entry in found]
+    left_out = 0
+    if budget is not None:
+        room = budget
+        for kept, text in enumerate(reversed(parts)):
+            room -= len(text)
+            if room < 0:
+                left_out = len(parts) - kept
+                break
+    note = f"[The results of {left_out} earlier steps are left out: they do not fit.]\n\n" if left_out else ""
+    return "Results of the earlier steps, oldest first:\n\n" + note + "\n\n".join(parts[left_out:])
+
+
+@given(entries, entries, texts, texts, st.none() | st.integers(0, 60), st.integers(0, 6))
+def test_the_same_text_and_the_same_hash(
+    first: list[Entry], later: list[Entry], system: str, closing: str, budget: int | None, kept: int
+) -> None:
+    earlier = Earlier()
+    for entry in first:
+        earlier.append(entry)
+    earlier.cut(kept)
+    first = first[:kept]
+    if not first:
+        return
+    shared = SystemText.of(system, earlier, budget, closing)
+    for entry in later:
+        earlier.append(entry)  # what comes afterwards changes nothing
+    built = "\n\n".join(part for part in (system, told(first, budget), closing) if part)
+    assert shared.text() == built
+    request = ModelRequest("1/model", "1", shared, (Message("user", "x"),), {"type": "object"})
+    content: dict[str, Value] = {"system": built, "messages": [["user", "x"]], "closing": {"type": "object"}}
+    assert request_hash(request) == fingerprint(["model", content])
+    assert request.system == built
