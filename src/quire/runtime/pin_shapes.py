@@ -70,7 +70,7 @@ SHAPES: Mapping[str, Shape] = {
     "bundle": _is_text,
     "keys": _are_texts,
     "one_model": _is_flag,
-    "limits": _is_map_of(_or_none(_is_amount)),
+    "limits": _is_map_of(lambda value: value is None or _is_text(value) or _is_amount(value)),
     "origin": _is_map,
     "imported": _is_map,
     "instead": _is_text,

@@ -1,0 +1,168 @@
+"""Documents that are made to be dear: twice the size takes about twice the work, in checks and in runs.
+
+Time is that of this process, of the better of two tries; sizes are so large that a square would show.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quire.cli.check import _Checks
+from quire.engine.drive import Drive
+from quire.engine.interpret import interpret
+from quire.engine.journal import Journal
+from quire.engine.ports import Ports
+from quire.engine.records import Batch, NewRun, RunUpdate, Status
+from quire.engine.requests import Walk
+from quire.engine.walker import Terms
+from quire.formats import check
+from quire.models.scripted import ScriptedModel
+from quire.render.diagnostics import Findings, printer
+from quire.runtime.clock import WallClock
+from quire.runtime.people import Nobody
+from quire.source import Source
+from quire.store import open_store
+from quire.tools.gate import Gate
+from quire.tools.redact import Redactor
+from quire.tools.registry import Registry
+from quire.trust.capabilities import Grants
+
+SLACK = 3.2
+"""A square gives 4; what is linear gives 2, and garbage collection and other processes add to it."""
+
+QUICK = 0.05
+"""Seconds below which the smaller of two sizes says nothing."""
+
+
+def took(work: Callable[[], object]) -> float:
+    best = 9.0
+    for _ in range(2):
+        started = time.process_time()
+        work()
+        best = min(best, time.process_time() - started)
+    return best
+
+
+def steps(line: str) -> Callable[[int], str]:
+    return lambda n: "pipeline: p\nsteps:\n" + "".join(line.replace("@", str(number)) for number in range(n))
+
+
+DOCUMENTS: dict[str, tuple[str, Callable[[int], str]]] = {
+    "unknown calls": ("x.yaml", steps("  - call: {pipeline: nope@}\n")),
+    "unknown tools": ("x.yaml", steps("  - tool: {name: nope@, args: {}}\n")),
+    "unknown names": ("x.yaml", steps("  - transform: {value: nam@, output: nem@}\n")),
+    "unknown keys": ("x.yaml", steps("  - transform: {value: '1', outptu@: x}\n")),
+    "unknown tools of a playbook": (
+        "x.md",
+        lambda n: "# T\n\n" + "".join(f"## STEP {at}: s\n\n@tool(quire, nope{at}, {{}})\n\n" for at in range(1, n)),
+    ),
+    "unknown placeholders": (
+        "x.md",
+        lambda n: "# T\n\n## STEP 1: a\n\n" + " ".join(f"{{{{nme{number}}}}}" for number in range(n)) + "\n",
+    ),
+    "one long line": (
+        "x.yaml",
+        lambda n: "pipeline: p\nsteps: [" + ", ".join("{transfom: {value: '1'}}" for _ in range(n)) + "]\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name, make", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_a_check_takes_twice_as_long_for_twice_as_much(
+    name: str, make: Callable[[int], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "quire.toml").write_text("")
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+    def checked(size: int) -> float:
+        source = Source.of(make(size), name)
+        return took(lambda: _Checks().of(source))
+
+    checked(10)  # imports
+    once, twice = checked(700), checked(1400)
+    assert twice < max(once, QUICK) * SLACK
+
+
+def test_a_check_lists_the_folders_of_directives_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted: 300 unknown names among 50 directives are not looked for in 50 files each."""
+    import os
+
+    (tmp_path / "quire.toml").write_text("")
+    folder = tmp_path / ".ai" / "directives"
+    folder.mkdir(parents=True)
+    for number in range(50):
+        (folder / f"d{number}.md").write_text("x")
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    walks: list[str] = []
+    walk = os.walk
+
+    def counted(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+        walks.append(top)
+        return walk(top)
+
+    monkeypatch.setattr(os, "walk", counted)
+    _Checks().of(Source.of(steps("  - call: {pipeline: nope@}\n")(300), "x.yaml"))
+    assert len(walks) < 20
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "json", "sarif", "github"])
+def test_printing_findings_is_linear(form: str) -> None:
+    def printed(size: int) -> float:
+        source = Source.of(DOCUMENTS["one long line"][1](size), "x.yaml")
+        found = [Findings(source, check(source))]
+        return took(lambda: printer(form)(found, False))  # type: ignore[arg-type]
+
+    once, twice = printed(700), printed(1400)
+    assert twice < max(once, QUICK) * SLACK
+
+
+class _Playbook:
+    """One of so many small steps, run against a script in a store of its own."""
+
+    def __init__(self, size: int, folder: Path) -> None:
+        from quire.documents import read
+
+        text = "# T\n\n" + "".join(f"## STEP {number}: s\n\nDo\n\n" for number in range(1, size + 1))
+        self.plan = read(Source.of(text, "x.playbook.md")).runnable()
+        self._store = open_store(folder / f"{size}.db", durability="process")
+
+    def walk(self) -> Walk:
+        return interpret(self.plan, {}, context_budget=400_000)
+
+    def run(self) -> tuple[float, int]:
+        """Seconds and the most bytes that were held at once."""
+        tracemalloc.start()
+        started = time.process_time()
+        asyncio.run(self._drive())
+        seconds, (_, most) = time.process_time() - started, tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return seconds, most
+
+    async def _drive(self) -> None:
+        store = self._store
+        await store.create(NewRun("r", "t", "playbook", "x", 0.0, {}, {}))
+        model = ScriptedModel([{"default": "done, and this is what came out"}], keep_calls=False)
+        gate = Gate(Registry({}), Grants.of(()), Redactor({}))
+        ports = Ports(store, model, gate, None, Nobody(), WallClock())  # type: ignore[arg-type]
+        lease = await store.acquire("r")
+        drive = Drive(lease, Journal(()), ports, Terms())
+        ended = await drive.until_rest(self.walk(), Batch(update=RunUpdate(status=Status.RUNNING)))
+        assert ended.status is Status.COMPLETED
+        await store.release(lease)
+        await store.close()
+
+
+def test_a_playbook_of_many_small_steps_is_linear(tmp_path: Path) -> None:
+    _, little = _Playbook(400, tmp_path).run()
+    _, much = _Playbook(800, tmp_path).run()
+    # What each step was told is not kept: 800 steps that were told 20 KB on the average would be 16 MB.
+    assert much < little * 2.6
+    assert much < 12_000_000
