@@ -14,6 +14,7 @@ from tests.chaos.workspace import Place
 from quire.engine.ports import Store
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status
 from quire.store import open_store
+from quire.trust.seal import user_seal
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def look(place: Place, scratch: Path) -> Sight:
             # What a crash left in the file stays for the next process to find, unless others are at work there.
             database = place.database if place.shared else place.copy(scratch)
             sight.damage, sight.schema = _inspect(database)
-        asyncio.run(_read(open_store(place.url or database), sight, place.story.titles))
+        seal = user_seal(Path(place.environ["QUIRE_HOME"]), {})
+        asyncio.run(_read(open_store(place.url or database, seal=seal), sight, place.story.titles))
     return sight
 
 

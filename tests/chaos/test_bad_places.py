@@ -118,7 +118,8 @@ def test_a_full_disk_can_be_read(waiting: Place, stable: Stable, log: bool) -> N
         if log:
             # A process that is killed leaves what it wrote in the log, for the next one to take over.
             write = "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None)"
-            write += "; c.execute('UPDATE runs SET title = ?', ('Tea from the log',)); os._exit(0)"
+            write += "; c.execute('INSERT INTO letters (recipient, run, text, at) VALUES (?, ?, ?, 1)', "
+            write += "('cli', 'r', 'Tea from the log')); os._exit(0)"
             subprocess.run([sys.executable, "-c", write, str(waiting.database)], check=True)
             waiting.database.with_name("quire.db-shm").unlink()
         with (folder / "filler").open("wb", buffering=0) as filler, contextlib.suppress(OSError):
@@ -126,7 +127,7 @@ def test_a_full_disk_can_be_read(waiting: Place, stable: Stable, log: bool) -> N
                 filler.write(b"x" * 4_096)
         refused(at(stable, waiting, ["resume", "last"]), "no room left on the disk of")
         _is_seen(stable, waiting)
-        assert ("Tea from the log" in at(stable, waiting, ["runs"]).out) == log
+        assert ("Tea from the log" in at(stable, waiting, ["inbox"]).out) == log
         (folder / "filler").unlink()
         goes_on(stable, waiting)
     finally:
@@ -146,10 +147,12 @@ def test_no_permission(stable: Stable) -> None:
         shut, user = (0o700, NOBODY) if os.getuid() == 0 else (0o000, None)
         for folder in (Path(name), place.folder.parent):
             folder.chmod(0o755)
+        home = place.folder.parent / "home"
         if user is not None:
-            # It is their own space, and only the folder of the database is shut.
-            for file in (home := place.folder.parent / "home", *home.rglob("*")):
-                os.chown(file, user, user)
+            # It is their own space, they trust the workspace, and only the folder of the database is shut.
+            with (home / "quire.toml").open("a") as settings:
+                settings.write(f"\n[trust]\nsafe_folders = [{str(place.folder)!r}]\n")
+            _give(home, user)
         place.database.parent.chmod(shut)
         try:
             how = {} if user is None else {"user": user}
@@ -157,7 +160,13 @@ def test_no_permission(stable: Stable) -> None:
                 refused(at(stable, place, words, **how), str(place.database.parent), "permi")
         finally:
             place.database.parent.chmod(0o755)
+            _give(home, os.getuid())
         goes_on(stable, place)
+
+
+def _give(home: Path, user: int) -> None:
+    for file in (home, *home.rglob("*")):
+        os.chown(file, user, user)
 
 
 def test_two_processes_drive_one_run(tmp_path: Path, stable: Stable) -> None:
