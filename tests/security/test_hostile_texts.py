@@ -15,7 +15,7 @@ from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.parse import parse
 from quire.source import Source
 
-MOST = 0.8
+MOST = 2.0
 """Seconds of this process that one text may take, whatever else the machine does; most take a small part of it."""
 
 
