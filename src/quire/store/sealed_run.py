@@ -64,8 +64,11 @@ class SealedRun:
             last[_SEAL] or "",
             run.state,
             sum(row[_PLACE] > (run.anchor or NO_ANCHOR) for row in self.journal),
-            frozenset(record.path for record in self.records() if record.state == "intent"),
+            frozenset(path for path, state in self._states().items() if state == "intent"),
         )
+
+    def _states(self) -> dict[str, str]:
+        return {row[_PATH]: row[_STATE] for row in self.journal if row[_PATH] is not None}
 
     def records(self) -> tuple[EffectRecord, ...]:
         """In the order in which their paths first came up."""
