@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
-from quire.formats.playbook.lower import lower
-from quire.plan.nodes import Plan
 from quire.source import Source, read_source
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,5 +85,7 @@ def _read(source: Source) -> Document:
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
     playbook = formats.read(source)
+    from quire.formats.playbook.lower import lower
+
     plan = lower(playbook.playbook) if playbook.playbook else None
     return Document(source, "playbook", plan, playbook.diagnostics)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models import ModelSettings, ProviderSettings, choose_model, open_model
-from quire.models.choose import DEFAULTS
+from quire.models.choose import DEFAULTS, choose_model
 from quire.models.ollama import ollama_models, ollama_url
+from quire.models.opening import open_model
+from quire.models.settings import ModelSettings, ProviderSettings
 
 if TYPE_CHECKING:
     from tests.models.conftest import Stub
@@ -141,7 +142,8 @@ def test_a_missing_extra_is_named(spec: str, missing: str, says: str, tmp_path: 
     spec = spec.replace("FILE", str(tmp_path / "m.gguf"))
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "from quire.models import open_model, ModelSettings\n"
+        "from quire.models.opening import open_model\n"
+        "from quire.models.settings import ModelSettings\n"
         "from quire.errors import CannotStart\n"
         f"try: open_model({spec!r}, ModelSettings())\n"
         "except CannotStart as error: print(error)\n"

@@ -22,9 +22,10 @@ from quire.engine.json_objects import json_objects
 from quire.engine.ports import ModelCall
 from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import CannotStart, ModelFailed
-from quire.models import ModelSettings, open_model
 from quire.models.local import LocalModel, _loops, closes
+from quire.models.opening import open_model
 from quire.models.runtime import Callback, Runtime, runtime_for
+from quire.models.settings import ModelSettings
 from quire.values import Value, decode
 
 SCHEMA: dict[str, Value] = {
@@ -348,7 +349,8 @@ async def test_a_damaged_file(tmp_path: Path) -> None:
 def test_nothing_is_printed_and_the_process_ends(smollm2: Path) -> None:
     program = (
         "import asyncio, sys\n"
-        "from quire.models import open_model, ModelSettings\n"
+        "from quire.models.opening import open_model\n"
+        "from quire.models.settings import ModelSettings\n"
         "from quire.engine.ports import ModelCall\n"
         "from quire.engine.requests import Message\n"
         "async def main():\n"

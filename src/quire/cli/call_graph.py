@@ -36,8 +36,8 @@ class CallGraph:
         self._pipelines = cache(pipelines)
         self._followed = 0
         self._declaring = cache(self._by_declared_name)
-        self._directives = DirectiveIndex(Spaces(settings))
-        self._playbooks = load_playbooks(settings)
+        self.directives = DirectiveIndex(Spaces(settings))
+        self.playbooks = load_playbooks(settings)
         self._pipeline = lru_cache(maxsize=None)(self._read_pipeline)
         self._playbook = lru_cache(maxsize=None)(self._read_playbook)
         self._directive = lru_cache(maxsize=None)(self._read_directive)
@@ -55,7 +55,7 @@ class CallGraph:
 
     def playbook(self, path: Path, calls: Sequence[Wanted]) -> list[Circle]:
         at = path.resolve()
-        own = next((name for name, file in self._playbooks.paths.items() if file.resolve() == at), "")
+        own = next((name for name, file in self.playbooks.paths.items() if file.resolve() == at), "")
         return circles(Caller(f"playbook:{own}" if own else "", own or path.name, "playbook", tuple(calls)), self._find)
 
     def directive(self, item_id: str, calls: Sequence[Wanted]) -> list[Circle]:
@@ -73,7 +73,7 @@ class CallGraph:
         try:
             if wanted.kind in ("", "pipeline") and (found := self._registered(caller, wanted.name)):
                 return found
-            if wanted.kind in ("", "playbook") and (playbook := self._playbooks.find(wanted.name)):
+            if wanted.kind in ("", "playbook") and (playbook := self.playbooks.find(wanted.name)):
                 return self._playbook(*playbook)
             return self._directive(wanted.name) if wanted.kind in ("", "directive") else None
         except QuireError:
@@ -96,12 +96,14 @@ class CallGraph:
         return Caller(f"playbook:{name}", name, "playbook", _wanted(plan)) if plan else None
 
     def _read_directive(self, name: str) -> Caller | None:
+        item = self.directives.find(name)
+        if item is None:
+            return None
         from quire.formats.directive.calls import documents_called
         from quire.formats.directive.parse import parse
 
-        item = self._directives.find(name)
-        reading = parse(Source.of(item.text, str(item.path))) if item else None
-        if item is None or reading is None or reading.directive is None:
+        reading = parse(Source.of(item.text, str(item.path)))
+        if reading.directive is None:
             return None
         calls = dict.fromkeys(wanted for wanted, _ in documents_called(reading.directive))
         return Caller(f"directive:{item.id}", item.id, "directive", tuple(calls))

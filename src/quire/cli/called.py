@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from quire.documents import read
 from quire.errors import QuireError
 from quire.formats.called import Called
-from quire.plan.nodes import Plan
-from quire.plan.thread import Parameter, Thread
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
 from quire.source import Source, read_source
 from quire.values import Value, encode
 from quire.workspace.directive_index import DirectiveIndex
-from quire.workspace.playbooks import Playbooks, load_playbooks
-from quire.workspace.settings import Settings
-from quire.workspace.spaces import Spaces
+from quire.workspace.playbooks import Playbooks
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.plan.thread import Parameter
 
 _ANY = Ref("")
 """The type of a value of which nothing is known: a schema that no file has."""
@@ -33,9 +34,9 @@ _KINDS = {
 class CalledDocuments:
     """Finds playbooks and directives by name, as a run would; reads each once."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-        self._directives = DirectiveIndex(Spaces(settings))
+    def __init__(self, playbooks: Playbooks, directives: DirectiveIndex) -> None:
+        self._playbooks = playbooks
+        self._directives = directives
         self.find = lru_cache(maxsize=None)(self._find)
 
     def _find(self, name: str) -> Called | None:
@@ -49,10 +50,6 @@ class CalledDocuments:
         if document.plan is None:
             return Called(document.format, name)
         return called_directive(name, document.plan) if document.format == "directive" else called(name, document.plan)
-
-    @cached_property
-    def _playbooks(self) -> Playbooks:
-        return load_playbooks(self._settings)
 
     def _source(self, name: str) -> Source | None:
         found = self._playbooks.find(name)
@@ -84,6 +81,7 @@ def called(name: str, plan: Plan) -> Called:
 
 def called_directive(name: str, plan: Plan) -> Called:
     from quire.engine.thread.inputs import converted
+    from quire.plan.thread import Thread
 
     (step,) = plan.body.steps
     assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread

@@ -16,7 +16,7 @@ from quire.documents import Document
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
-from quire.models import Choice
+from quire.models.choose import Choice
 from quire.render.visible import visible
 from quire.runtime import Pins, RunOptions, Runtime
 from quire.values import Value

@@ -31,9 +31,9 @@ class WorkspaceResolver:
         registry = load_registry(settings)
         self._registered = registry.pipelines
         self._problems = registry.problems
-        self._documents = CalledDocuments(settings)
         self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
         self.graph = CallGraph(settings, lambda: registry.pipelines)
+        self._documents = CalledDocuments(self.graph.playbooks, self.graph.directives)
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """In a file of several, a name without a dot is a sibling first."""

@@ -33,7 +33,7 @@ from quire.runtime import RunOptions, Runtime
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.models import Choice
+    from quire.models.choose import Choice
 
 
 @click.command("run")
@@ -157,7 +157,7 @@ def _completed(
 ) -> dict[str, Value]:
     """Nobody is asked to type things in for a run that cannot start. The models of a cluster are its workers'."""
     from quire.engine.inputs import missing_inputs
-    from quire.models import open_model
+    from quire.models.opening import open_model
 
     plan = read.runnable()
     if missing_inputs(plan, given) and not cluster:

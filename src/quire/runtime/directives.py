@@ -12,7 +12,7 @@ from quire.engine.thread.interpret import PATH
 from quire.engine.thread.setup import Setup
 from quire.engine.thread.start import check_risk, set_up
 from quire.errors import CannotStart, Refused
-from quire.models import Choice
+from quire.models.choose import Choice
 from quire.models.tiers import thread_model
 from quire.plan.nodes import Plan
 from quire.plan.thread import Thread

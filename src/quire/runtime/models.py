@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.errors import ModelFailed
-from quire.models import Choice, choose_model, open_model
+from quire.models.choose import Choice, choose_model
+from quire.models.opening import open_model
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import Settings
 

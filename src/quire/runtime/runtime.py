@@ -22,7 +22,7 @@ from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, 
 from quire.engine.replay import replay
 from quire.engine.walker import Terms
 from quire.errors import BadInputs, BrokenSeal, LimitReached, NoSuchRun, RunState
-from quire.models import Choice
+from quire.models.choose import Choice
 from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from quire.documents import Document
 from quire.engine.inputs import complete_inputs
 from quire.errors import BadInputs
-from quire.models import Choice
+from quire.models.choose import Choice
 from quire.plan.nodes import Plan
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runtime.callees import pinned

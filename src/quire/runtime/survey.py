@@ -16,8 +16,7 @@ from quire.engine.thread.hooks import injects
 from quire.engine.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
 from quire.formats.directive.words import POSITIONS
-from quire.models import Choice
-from quire.models.choose import DEFAULTS
+from quire.models.choose import DEFAULTS, Choice
 from quire.models.files import preferred_model
 from quire.models.tiers import thread_model
 from quire.plan.thread import Hook, Thread

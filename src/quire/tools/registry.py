@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from quire.diagnostics import nearest
-from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.ports import EffectClass
 
 
 @dataclass(frozen=True, slots=True)

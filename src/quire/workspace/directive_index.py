@@ -3,7 +3,7 @@ look at the disk."""
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from quire.errors import QuireError
 from quire.workspace.items import Item, checked_id
@@ -15,11 +15,12 @@ class DirectiveIndex:
 
     def __init__(self, spaces: Spaces) -> None:
         self._spaces = spaces
+        self.find = lru_cache(maxsize=None)(self._find)
 
-    def find(self, name: str) -> Item | None:
+    def _find(self, name: str) -> Item | None:
         """Raises what `Spaces.find` raises."""
         parts = checked_id(name)
-        here = any(f"{parts[0]}{ending}" in self._top for ending in ("", *self._endings))
+        here = parts[0] in self._top
         if not here:
             if isinstance(self._bare_names, QuireError):
                 raise self._bare_names
@@ -27,18 +28,16 @@ class DirectiveIndex:
         return self._spaces.find("directive", name) if here else None
 
     @cached_property
-    def _endings(self) -> tuple[str, ...]:
-        return tuple({ending: None for root in self._spaces.roots("directive") for ending in root.endings})
-
-    @cached_property
     def _top(self) -> frozenset[str]:
-        """All names right below the folders of directives. A folder that may not be read is left to `Spaces.find`."""
+        """All names right below the folders of directives, files with and without their endings."""
         found: set[str] = set()
         for root in self._spaces.roots("directive"):
             try:
-                found.update(path.name for path in root.folder.iterdir())
+                names = [path.name for path in root.folder.iterdir()]
             except OSError:
-                continue
+                continue  # `Spaces.find` cannot find anything there either
+            found.update(names)
+            found.update(name.removesuffix(ending) for name in names for ending in root.endings)
         return frozenset(found)
 
     @cached_property

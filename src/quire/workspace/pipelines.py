@@ -8,16 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Severity
 from quire.documents import Document
 from quire.errors import QuireError
-from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
-from quire.plan.nodes import Plan
 from quire.source import Source, read_source, real_path
 from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
 
 FOLDER = "pipelines"
 
@@ -74,6 +76,8 @@ def read_pipelines(key: str, source: Source, description: str = "") -> tuple[lis
             for found in reading.of(Severity.ERROR)
         ]
         return [], lines
+    from quire.formats.pipeline.lower import lower
+
     trees = reading.file.pipelines
     single = len(trees) == 1
     names = {} if single else {tree.name.text: f"{key}.{tree.name.text}" for tree in trees}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from quire.errors import CannotStart
@@ -19,18 +20,25 @@ SUFFIX = ".playbook.md"
 MAX_FILES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Playbooks:
     """`problems` are a line for each name that two files claim."""
 
     paths: Mapping[str, Path] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
 
+    @cached_property
+    def _by_last_part(self) -> Mapping[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in self.paths:
+            found.setdefault(name.rpartition("/")[2], []).append(name)
+        return found
+
     def find(self, name: str) -> tuple[str, Path] | None:
         """The whole name and the file. Raises `CannotStart` for a last part that several have."""
         if name in self.paths:
             return name, self.paths[name]
-        fitting = [] if "/" in name else [one for one in self.paths if one.rpartition("/")[2] == name]
+        fitting = self._by_last_part.get(name, [])
         if len(fitting) > 1:
             raise CannotStart(f"{name} means several playbooks: {', '.join(sorted(fitting))}; say which")
         return (fitting[0], self.paths[fitting[0]]) if fitting else None

@@ -22,17 +22,22 @@ from quire.formats.pipeline.syntax import (
     TransformBody,
 )
 
+_COMPOUND = (FoldBody, ForEachBody, ParallelBody)
+
 
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
     """Steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
     for number, step in enumerate(pipeline.steps, 1):
-        yield from _below(str(number), step)
+        yield str(number), step
+        if isinstance(step.body, _COMPOUND):
+            yield from _below(str(number), step)
 
 
 def _below(path: str, step: Step) -> Iterator[tuple[str, Step]]:
-    yield path, step
     for name, part in parts(step):
-        yield from _below(f"{path}.{step.kind}.{name}", part)
+        here = f"{path}.{step.kind}.{name}"
+        yield here, part
+        yield from _below(here, part)
 
 
 def holes(pipeline: Pipeline) -> tuple[Step, ...]:

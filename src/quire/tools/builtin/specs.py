@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from quire.engine.ports import EffectClass
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import canonical
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.ports import EffectClass
 
 _TEXT: Value = {"type": "string"}
 _PATH: Value = {"type": "string", "description": "relative to the workspace"}
