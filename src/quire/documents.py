@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,9 @@ def load(path: str | Path) -> Document:
     return read(read_source(Path(path)))
 
 
+@lru_cache(maxsize=4)
 def read(source: Source) -> Document:
+    """Kept for the next one who asks: a run reads its document when it is checked, when it starts and when it drives."""
     document = _read(source)
     return replace(document, diagnostics=invisible.added(source, document.diagnostics))
 

@@ -189,8 +189,11 @@ class _Listener:
         self._progress = progress
         self._view = view
         self._retrying = False
+        self._silent = type(view) is Talk
 
     def __call__(self, event: Event) -> None:
+        if self._silent and event.type == "delta" and not self._retrying:
+            return
         self._progress.apply(event)
         self._view.show(event)
         if isinstance(self._view, JsonLines):

@@ -77,7 +77,9 @@ class Earlier:
     def text(self, first: int, raw_end: int) -> str:
         if first >= len(self._raw_starts):
             return ""
-        return self._raw[self._raw_starts[first] : raw_end].decode("utf-8", "surrogatepass")
+        # Released at once: a buffer that is being looked at cannot grow.
+        with memoryview(self._raw)[self._raw_starts[first] : raw_end] as piece:
+            return str(piece, "utf-8", "surrogatepass")
 
     def inside_json(self, first: int, escaped_end: int) -> memoryview:
         start = self._escaped_starts[first] if first < len(self._escaped_starts) else escaped_end
