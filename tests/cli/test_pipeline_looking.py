@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import find_workspace
+from quire.workspace.pipelines import load_registry
 
 Capture = pytest.CaptureFixture[str]
 
@@ -121,12 +124,35 @@ def test_a_circle_through_other_files_is_an_error(board: Path, capsys: Capture) 
     assert "can reach itself" in capsys.readouterr().out
 
 
-def test_two_files_of_one_name_are_both_named(board: Path, capsys: Capture) -> None:
+def test_two_files_of_one_name_are_an_error_in_both(board: Path, capsys: Capture) -> None:
     (board / "pipelines" / "again.yaml").write_text(PUBLISH)
-    assert main(["check", "pipelines"]) == 1
-    err = capsys.readouterr().err
-    assert err.count("the pipeline publish is declared by") == 1
-    assert "again.yaml and " in err and "publish.yaml: neither is loaded" in err
+    assert main(["check", "--json", "pipelines"]) == 1
+    found = [one for one in json.loads(capsys.readouterr().out) if one["code"] == "PL021"]
+    assert sorted(Path(one["file"]).name for one in found) == ["again.yaml", "publish.yaml"]
+    assert "publish.yaml too: neither is loaded" in found[0]["message"]
+
+
+def test_yml_files_and_folders_are_registered_and_hidden_files_are_not(board: Path) -> None:
+    (board / "pipelines" / "short.yml").write_text("pipeline: short\nsteps:\n  - transform: {value: '1'}\n")
+    (board / "pipelines" / "team").mkdir()
+    (board / "pipelines" / "team" / "many.yaml").write_text(MANY)
+    (board / "pipelines" / ".draft.yaml").write_text("pipeline: draft\nsteps:\n  - transform: {value: '1'}\n")
+    names = load_registry(load_settings(find_workspace(board))).pipelines
+    assert "short" in names and "draft" not in names
+    assert {one.key for one in names.values() if one.name.startswith("team/")} == {"team/many"}
+    assert main(["check", "pipelines"]) == 0
+
+
+def test_check_finds_the_pipelines_that_run_finds_where_nothing_marks_a_workspace(
+    board: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = board.parent / "bare"
+    (bare / "pipelines").mkdir(parents=True)
+    (bare / "pipelines" / "publish.yaml").write_text(PUBLISH)
+    (bare / "pipelines" / "all.yaml").write_text("pipeline: all\nsteps:\n  - call: {pipeline: publish}\n")
+    monkeypatch.chdir(bare)
+    main(["check", "--json", "pipelines/all.yaml"])
+    assert "PL101" not in codes(capsys)
 
 
 def test_folders_are_searched_for_pipelines(board: Path, capsys: Capture) -> None:

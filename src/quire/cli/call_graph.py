@@ -81,7 +81,7 @@ class CallGraph:
 
     def _registered(self, caller: Caller, name: str) -> Caller | None:
         """In a file of several, a name without a dot is a sibling first."""
-        key, dot, _ = caller.name.partition(".") if caller.format == "pipeline" else ("", "", "")
+        key, dot, _ = caller.name.rpartition(".") if caller.format == "pipeline" else ("", "", "")
         sibling = f"{key}.{name}"
         return self._pipeline(sibling if dot and sibling in self._pipelines() else name)
 

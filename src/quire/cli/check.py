@@ -64,12 +64,11 @@ def command(
                 problems.append(str(error))
     click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
     sys.stdout.flush()
-    conflicts = checks.conflicts()
-    for problem in (*problems, *conflicts):
+    for problem in problems:
         click.echo(f"quire: {visible(problem)}", err=True)
     if checked or not problems:
         click.echo(_summary(checked), err=True)
-    context.exit(2 if problems else 1 if conflicts else _status(checked, strict))
+    context.exit(2 if problems else _status(checked, strict))
 
 
 class _Checks:
@@ -92,9 +91,6 @@ class _Checks:
             case _:
                 return formats.check(source)
         return formats.invisible.added(source, found)
-
-    def conflicts(self) -> list[str]:
-        return list(self._calling.conflicts) if self._calling else []
 
     def _documents(self) -> DocumentCheck:
         if self._calling is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quire.errors import Unreadable
-from quire.source import read_source
+from quire.source import read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
@@ -103,12 +103,12 @@ def _search(folder: Path) -> Iterator[Wanted]:
 
 def _is_registered(path: Path) -> bool:
     """Whether it stands in the folder of its workspace where every file is a pipeline, also one that is broken."""
-    folder = path.absolute().parent
-    if folder.name != "pipelines" or path.suffix != ".yaml":
+    if "pipelines" not in path.absolute().parts:
         return False
     from quire.workspace.find import find_workspace
+    from quire.workspace.pipelines import in_folder
 
-    return find_workspace(folder).folder == folder.parent.resolve()
+    return in_folder(real_path(path), find_workspace(path.absolute().parent).folder)
 
 
 def _has_pipeline(path: Path) -> bool:

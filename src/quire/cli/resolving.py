@@ -13,13 +13,14 @@ from quire.cli.called import CalledDocuments
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline
 from quire.source import Source, real_path
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace, find_workspace
-from quire.workspace.pipelines import FOLDER, Registered, load_registry
+from quire.workspace.pipelines import Registered, in_folder, load_registry
 from quire.workspace.settings import Settings
 
 
@@ -30,14 +31,14 @@ class WorkspaceResolver:
         self._settings = settings
         registry = load_registry(settings)
         self._registered = registry.pipelines
-        self._problems = registry.problems
+        self._claimed = registry.claimed
         self._names = {id(one.tree): one.name for one in registry.pipelines.values()}
         self.graph = CallGraph(settings, lambda: registry.pipelines)
         self._documents = CalledDocuments(self.graph.playbooks, self.graph.directives)
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
         """In a file of several, a name without a dot is a sibling first."""
-        key, dot, _ = self._names.get(id(caller), "").partition(".")
+        key, dot, _ = self._names.get(id(caller), "").rpartition(".")
         found: Registered | None = self._registered.get(f"{key}.{name}") if dot else None
         found = found or self._registered.get(name)
         return found.tree if found else None
@@ -74,18 +75,24 @@ class WorkspaceResolver:
     def identities(self) -> Collection[str]:
         return {"default", *self._settings.agents}
 
-    def conflicts(self, path: Path) -> list[str]:
-        """Names that this file and another one declare: neither is loaded then."""
-        return [
-            problem for problem in self._problems if "is declared by" in problem and str(real_path(path)) in problem
-        ]
+    def claimed_twice(self, source: Source) -> list[Diagnostic]:
+        """A finding for each name that this file and another one declare: neither is loaded."""
+        found = []
+        at = real_path(Path(source.name))
+        for name, several in self._claimed.items():
+            others = [one.source.name for one in several if real_path(Path(one.source.name)) != at]
+            for one in several if len(others) < len(several) else ():
+                if one.source.name not in others:
+                    message = f"the pipeline {name} is declared by {' and by '.join(others)} too: neither is loaded"
+                    found.append(Diagnostic(CLAIMED_TWICE, message, one.tree.name.span, help="rename one of them"))
+        return found
 
     def is_registered(self, path: Path) -> bool:
         """Whether a file may hold several pipelines: one that nobody registers is only ever run by itself."""
         folder = self._settings.workspace.folder
         named = {real_path(folder / entry.path) for entry in self._settings.pipelines.values()}
         at = real_path(path)
-        return at in named or (at.parent == real_path(folder / FOLDER) and at.suffix == ".yaml")
+        return at in named or in_folder(at, folder)
 
 
 class PlaybookResolver:
@@ -104,13 +111,9 @@ class PlaybookResolver:
 
 
 class DocumentCheck:
-    """Everything there is to say about a file in its own workspace, which is read once for all its files.
-
-    `conflicts` are between files, so that no place in one of them could show them.
-    """
+    """Everything there is to say about a file in its own workspace, which is read once for all its files."""
 
     def __init__(self) -> None:
-        self.conflicts: dict[str, None] = {}
         self._resolvers: dict[Workspace, WorkspaceResolver] = {}
 
     def playbook(self, source: Source) -> tuple[Diagnostic, ...]:
@@ -123,13 +126,21 @@ class DocumentCheck:
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         path = Path(source.name)
         resolver = self._resolver(path)
-        self.conflicts.update(dict.fromkeys(resolver.conflicts(path)))
         reading = parse(source, registered=resolver.is_registered(path))
-        return check_reading(reading, resolver, PipelineReach(resolver.graph, path))
+        found = check_reading(reading, resolver, PipelineReach(resolver.graph, path))
+        return (*resolver.claimed_twice(source), *found)
 
     def _resolver(self, path: Path) -> WorkspaceResolver:
-        workspace = find_workspace(path.parent)
+        workspace = _workspace(path)
         resolver = self._resolvers.get(workspace)
         if resolver is None:
             resolver = self._resolvers[workspace] = WorkspaceResolver(load_settings(workspace))
         return resolver
+
+
+def _workspace(path: Path) -> Workspace:
+    """The one that a run of the document has. Where no folder around it is marked, that is the current folder."""
+    found = find_workspace(path.parent)
+    if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
+        return find_workspace(current)
+    return found

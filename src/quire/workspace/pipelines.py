@@ -1,10 +1,11 @@
-"""The registered pipelines of a workspace: its `pipelines/` folder and the entries of its settings.
+"""The registered pipelines of a workspace: its `pipelines/` folder with all below it, and the entries of its settings.
 
 A file that cannot be read, or a name that two files declare, is reported and left out; the others load.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
 
 FOLDER = "pipelines"
+ENDINGS = (".yaml", ".yml")
+MAX_FILES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,7 @@ class Registered:
     @property
     def key(self) -> str:
         """That of its file: the name, up to the dot behind which a file of several says which."""
-        return self.name.partition(".")[0]
+        return self.name.rpartition(".")[0] or self.name
 
     @property
     def document(self) -> Document:
@@ -47,10 +50,11 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """`problems` are those of the files that did not load, a line each."""
+    """`problems` are those of the files that did not load, a line each; `claimed` are the names of several files."""
 
     pipelines: Mapping[str, Registered] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    claimed: Mapping[str, tuple[Registered, ...]] = field(default_factory=dict)
 
 
 def load_registry(settings: Settings) -> Registry:
@@ -60,11 +64,11 @@ def load_registry(settings: Settings) -> Registry:
     for key, file, description in _files(settings):
         for registered in _load(key, file, description, problems):
             found.setdefault(registered.name, []).append(registered)
-    for name, several in found.items():
-        if len(several) > 1:
-            files = " and ".join(one.source.name for one in several)
-            problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
-    return Registry({name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems))
+    claimed = {name: tuple(several) for name, several in found.items() if len(several) > 1}
+    for name, all in claimed.items():
+        files = " and ".join(one.source.name for one in all)
+        problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
+    return Registry({name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed)
 
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
@@ -110,7 +114,28 @@ def _files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
         seen.add(real_path(path))
         if entry.enabled:
             yield key, path, entry.description
-    if (folder / FOLDER).is_dir():
-        for path in sorted((folder / FOLDER).glob("*.yaml")):
-            if real_path(path) not in seen:
-                yield path.stem, path, ""
+    for path in _found(folder / FOLDER):
+        if real_path(path) not in seen:
+            yield path.relative_to(folder / FOLDER).with_suffix("").as_posix(), path, ""
+
+
+def in_folder(path: Path, workspace: Path) -> bool:
+    """Whether a file is registered because of where it stands."""
+    folder = real_path(workspace / FOLDER)
+    if path.suffix not in ENDINGS or not path.is_relative_to(folder):
+        return False
+    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    """The pipeline files of a folder and of those below it. Names that begin with a dot and linked folders are left
+    out."""
+    count = 0
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(ENDINGS) and not name.startswith("."):
+                count += 1
+                if count > MAX_FILES:
+                    return
+                yield Path(here, name)

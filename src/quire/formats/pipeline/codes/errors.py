@@ -180,3 +180,11 @@ CYCLE = _error(
     "pipeline: walk\nsteps:\n  - for_each:\n      over: ctx.parts\n      on_error: abort\n"
     "      do: {call: {pipeline: one_part, pass: {part: item}}}\n      collect: {transform: {value: pipe}}",
 )
+CLAIMED_TWICE = _error(
+    "PL021",
+    "claimed-twice",
+    "Two registered files of a workspace declare pipelines of one name.",
+    "Neither is loaded: a name must mean one pipeline, whichever file was read first.",
+    "# pipelines/report.yaml, and pipelines/old/report.yaml\npipeline: report\nsteps:\n  - transform: {value: '1'}",
+    "pipeline: report_of_last_year\nsteps:\n  - transform: {value: '1'}",
+)
