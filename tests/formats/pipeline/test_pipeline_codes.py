@@ -18,6 +18,8 @@ from quire.formats.pipeline.parse import parse
 from quire.source import Source
 
 OURS = [value for room in (errors, warnings, lints) for value in vars(room).values() if isinstance(value, Code)]
+BETWEEN_FILES = {"PL021"}
+"""Found by looking at two files: tests/cli/test_pipeline_looking.py."""
 FIRST = {Severity.ERROR: "PL0", Severity.WARNING: "PL1", Severity.LINT: "PL2"}
 REVIEW = """\
 schema: Review
@@ -61,7 +63,7 @@ def test_ids_and_names_are_unique_and_say_how_severe() -> None:
     assert len({code.name for code in all_codes()}) == len(all_codes())
 
 
-@pytest.mark.parametrize("code", OURS, ids=lambda code: code.id)
+@pytest.mark.parametrize("code", [one for one in OURS if one.id not in BETWEEN_FILES], ids=lambda code: code.id)
 def test_examples_of_pages_are_true(code: Code) -> None:
     wrong, right = code.explanation.split("Wrong:\n\n")[1].split("\n\nRight:\n\n")
     workspace = Workspace(

@@ -13,6 +13,7 @@ from quire.source import Span
 _PATH = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
 _REFERENCE = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
 _ATTEMPT = re.compile(r"\{[^{}\n]{0,200}\}")
+_FOREIGN = re.compile(rf"\{{\{{({_PATH})\}}\}}|\$\{{({_PATH})\}}|\{{input:([A-Za-z_][A-Za-z0-9_]*+)\}}")
 _ROOT = re.compile(r"\b(?:ctx\.[A-Za-z_]|(?:pipe|item|acc)\b)")
 
 
@@ -36,6 +37,13 @@ def attempts(text: str) -> Iterator[Span]:
     for found in _ATTEMPT.finditer(text):
         if found.start() not in taken and '"' not in found[0] and _ROOT.search(found[0]):
             yield Span(*found.span())
+
+
+def foreign(text: str) -> Iterator[tuple[Span, str]]:
+    """References as other formats write them, each with the one that is meant: `{{ctx.x}}`, `${ctx.x}`, `{input:x}`."""
+    for found in _FOREIGN.finditer(text):
+        doubled, dollar, named = found.groups()
+        yield Span(*found.span()), f"ctx.{named}" if named else doubled or dollar
 
 
 def template(text: str) -> Template:

@@ -50,9 +50,14 @@ def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
         message = f"{name} is written only inside of another step, which is not seen here"
         help = "give the whole step an output, or read it with get(ctx, …)"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
-    elif at is None and fields.suggests and not (use.in_prompt and use.path[0] != "ctx"):
+    elif at is None and fields.suggests:
         help = fields.suggestion(name, [one for one in use.first if use.written(one)])
-        if help:
+        if help and use.in_prompt and use.path[0] != "ctx":
+            message = (
+                f"no step writes {name}: unless it is an input, the model is sent {{{'.'.join(use.path)}}} as it stands"
+            )
+            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+        elif help:
             message = f"no step writes {name}, so it is an input"
             fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
 

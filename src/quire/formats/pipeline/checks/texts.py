@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.prompts import attempts, references
+from quire.formats.pipeline.inputs import inferred_inputs
+from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import AgentBody, Argument, Literal, Pipeline, ShellBody, Text, ToolBody
 from quire.formats.pipeline.walk import walk
+from quire.source import Span
 from quire.values import Value
 
-_ROOTS = ("ctx", "pipe", "item", "acc")
+_BINDINGS = ("pipe", "item", "acc")
+_ROOTS = ("ctx", *_BINDINGS)
 
 
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
+    stores = {step.output.text for _, step in walk(pipeline) if step.output} | set(inferred_inputs(pipeline))
     for _, step in walk(pipeline):
         match step.body:
             case AgentBody(prompt=prompt):
-                _check_prompt(prompt, fields)
+                _check_prompt(prompt, stores, fields)
             case ToolBody(args=args, name=name):
                 for key, value in args:
                     _check_argument(value, fields)
@@ -29,7 +33,7 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
                 _check_command(command, fields)
 
 
-def _check_prompt(prompt: Text, fields: Fields) -> None:
+def _check_prompt(prompt: Text, stores: Collection[str], fields: Fields) -> None:
     if not prompt.text.strip():
         fields.report(lints.EMPTY_PROMPT, "the prompt is empty", prompt.span)
     for part in attempts(prompt.text):
@@ -39,6 +43,24 @@ def _check_prompt(prompt: Text, fields: Fields) -> None:
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
         message = f"{fields.shown(text)} is no reference: the model is sent it as it stands"
         fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), help)
+    for part, path in foreign(prompt.text):
+        _check_foreign(prompt, part, path, stores, fields)
+
+
+def _check_foreign(prompt: Text, part: Span, path: str, stores: Collection[str], fields: Fields) -> None:
+    """Braces are doubled on purpose too: only what a step here writes, or a binding, is taken for a reference."""
+    text = prompt.text[part.start : part.end]
+    root, _, rest = path.partition(".")
+    known = root in _BINDINGS or root in stores or (root == "ctx" and rest.partition(".")[0] in stores)
+    if text.startswith("{{") and known:
+        message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
+    elif text.startswith("$") and (known or root == "ctx"):
+        message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
+    elif text.startswith("{input:"):
+        message = f"{fields.shown(text)} is how directives refer to inputs: here the model is sent it as it stands"
+    else:
+        return
+    fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), f"write {{{path}}}")
 
 
 def _check_argument(value: Argument, fields: Fields) -> None:

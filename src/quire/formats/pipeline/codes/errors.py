@@ -184,7 +184,8 @@ CLAIMED_TWICE = _error(
     "PL021",
     "claimed-twice",
     "Two registered files of a workspace declare pipelines of one name.",
-    "Neither is loaded: a name must mean one pipeline, whichever file was read first.",
-    "# pipelines/report.yaml, and pipelines/old/report.yaml\npipeline: report\nsteps:\n  - transform: {value: '1'}",
+    "Neither is loaded: a name must mean one pipeline, whichever file is read first. Here `pipelines/report.yaml` and\n"
+    "`pipelines/old/report.yaml` begin alike.",
+    "pipeline: report\nsteps:\n  - transform: {value: '1'}",
     "pipeline: report_of_last_year\nsteps:\n  - transform: {value: '1'}",
 )

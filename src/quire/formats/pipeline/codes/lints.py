@@ -20,9 +20,10 @@ LITERAL_REFERENCE = _lint(
 NO_REFERENCE = _lint(
     "PL202",
     "no-reference",
-    "A prompt holds an expression in braces.",
+    "A prompt holds an expression in braces, or a reference as another format writes it.",
     "A reference is a path and nothing else, without spaces: anything else in braces is sent to the model as it\n"
-    "stands. Compute the value in a step before.",
+    "stands. Compute the value in a step before. `{{ctx.x}}` is the escape of `{ctx.x}`, `${ctx.x}` leaves its `$`,\n"
+    "and `{input:x}` belongs to directives.",
     '- agent: {prompt: "Write {ctx.n + 1} lines."}',
     '- transform: {value: "ctx.n + 1", output: lines}\n- agent: {prompt: "Write {lines} lines."}',
 )
@@ -65,7 +66,8 @@ LIKELY_SLIP = _lint(
     "PL207",
     "likely-slip",
     "A name that no step writes is nearly that of a store.",
-    "It is taken as an input of the pipeline, which is most likely not what is meant.",
+    "It is taken as an input of the pipeline, which is most likely not what is meant; a bare `{name}` in a prompt\n"
+    "that is not a store is sent to the model as it stands.",
     "- transform: {value: '1', output: total}\n- transform: {value: totl + 1}",
     "- transform: {value: '1', output: total}\n- transform: {value: total + 1}",
 )
