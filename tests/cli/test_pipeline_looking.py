@@ -124,6 +124,13 @@ def test_a_circle_through_other_files_is_an_error(board: Path, capsys: Capture) 
     assert "can reach itself" in capsys.readouterr().out
 
 
+def test_a_circle_through_a_file_that_is_not_registered_is_an_error(board: Path, capsys: Capture) -> None:
+    (board / "pipelines" / "back.yaml").write_text("pipeline: back\nsteps:\n  - call: {pipeline: mine}\n")
+    (board / "mine.yaml").write_text("pipeline: mine\nsteps:\n  - call: {pipeline: back}\n")
+    assert main(["check", "mine.yaml"]) == 1
+    assert "mine can reach itself: mine → back → mine" in capsys.readouterr().out
+
+
 def test_two_files_of_one_name_are_an_error_in_both(board: Path, capsys: Capture) -> None:
     (board / "pipelines" / "again.yaml").write_text(PUBLISH)
     assert main(["check", "--json", "pipelines"]) == 1

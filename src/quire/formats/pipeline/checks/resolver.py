@@ -39,12 +39,14 @@ Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 
 
 def finder(file: PipelineFile, resolver: Resolver | None) -> Find:
-    """The pipelines of the file itself come first: siblings call each other by their bare names."""
+    """The pipelines of the file itself come first: siblings call each other by their bare names. A name that is not
+    registered means the checked pipeline itself, as in a run of its file."""
     siblings = {pipeline.name.text: pipeline for pipeline in file.pipelines}
 
     def find(name: str, caller: Pipeline) -> Pipeline | None:
         if name in siblings and siblings.get(caller.name.text) is caller:
             return siblings[name]
-        return resolver.pipeline(name, caller) if resolver else None
+        found = resolver.pipeline(name, caller) if resolver else None
+        return found or (siblings.get(name) if len(siblings) == 1 else None)
 
     return find

@@ -48,11 +48,14 @@ def _check_prompt(prompt: Text, stores: Collection[str], fields: Fields) -> None
 
 
 def _check_foreign(prompt: Text, part: Span, path: str, stores: Collection[str], fields: Fields) -> None:
-    """Braces are doubled on purpose too: only what a step here writes, or a binding, is taken for a reference."""
+    """Braces are doubled on purpose too: only a name that the pipeline has is taken for a reference, and only in a prompt
+    that does not refer to it as well."""
     text = prompt.text[part.start : part.end]
     root, _, rest = path.partition(".")
     known = root in _BINDINGS or root in stores or (root == "ctx" and rest.partition(".")[0] in stores)
-    if text.startswith("{{") and known:
+    if text.startswith("{{"):
+        if not known or any(".".join(one.path) == path for one in references(prompt.text)):
+            return
         message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
     elif text.startswith("$") and (known or root == "ctx"):
         message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
