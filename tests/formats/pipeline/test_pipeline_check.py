@@ -61,6 +61,8 @@ def typed(*texts: str) -> list[tuple[str, str]]:
         (["transform: {value: '1', output: verdict}", 'agent: {prompt: "Sum up {verdct}."}'], [("PL207", "{verdct}")]),
         (["transform: {value: '1', output: verdict}", 'agent: {prompt: "Sum up {example}."}'], []),
         (['agent: {prompt: "Read ${ctx.doc}."}'], [("PL202", "${ctx.doc}")]),
+        (['agent: {prompt: "Read {{ctx.doc}}."}'], [("PL202", "{{ctx.doc}}")]),
+        (['agent: {prompt: "Read {ctx.doc}, and write {{ctx.doc}} before it."}'], []),
         (['agent: {prompt: "Read {input:doc}."}'], [("PL202", "{input:doc}")]),
         (["transform: {value: '1', output: doc}", 'agent: {prompt: "Read {{ctx.doc}} and {{doc}}."}'],
          [("PL202", "{{ctx.doc}}"), ("PL202", "{{doc}}")]),

@@ -13,16 +13,15 @@ from quire.formats.pipeline.walk import walk
 from quire.source import Span
 from quire.values import Value
 
-_BINDINGS = ("pipe", "item", "acc")
-_ROOTS = ("ctx", *_BINDINGS)
+_ROOTS = ("ctx", "pipe", "item", "acc")
 
 
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
-    stores = {step.output.text for _, step in walk(pipeline) if step.output} | set(inferred_inputs(pipeline))
+    names = _mistakable(pipeline)
     for _, step in walk(pipeline):
         match step.body:
             case AgentBody(prompt=prompt):
-                _check_prompt(prompt, stores, fields)
+                _check_prompt(prompt, names, fields)
             case ToolBody(args=args, name=name):
                 for key, value in args:
                     _check_argument(value, fields)
@@ -33,7 +32,15 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
                 _check_command(command, fields)
 
 
-def _check_prompt(prompt: Text, stores: Collection[str], fields: Fields) -> None:
+def _mistakable(pipeline: Pipeline) -> Collection[str]:
+    """The names that doubled braces may be meant to refer to: none where a prompt has a reference in single ones."""
+    prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
+    if any(True for prompt in prompts for _ in references(prompt)):
+        return ()
+    return {step.output.text for _, step in walk(pipeline) if step.output} | {*inferred_inputs(pipeline), "ctx", "pipe"}
+
+
+def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
     if not prompt.text.strip():
         fields.report(lints.EMPTY_PROMPT, "the prompt is empty", prompt.span)
     for part in attempts(prompt.text):
@@ -44,20 +51,16 @@ def _check_prompt(prompt: Text, stores: Collection[str], fields: Fields) -> None
         message = f"{fields.shown(text)} is no reference: the model is sent it as it stands"
         fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), help)
     for part, path in foreign(prompt.text):
-        _check_foreign(prompt, part, path, stores, fields)
+        _check_foreign(prompt, part, path, names, fields)
 
 
-def _check_foreign(prompt: Text, part: Span, path: str, stores: Collection[str], fields: Fields) -> None:
-    """Braces are doubled on purpose too: only a name that the pipeline has is taken for a reference, and only in a prompt
-    that does not refer to it as well."""
+def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], fields: Fields) -> None:
+    """Braces are doubled on purpose too: `names` is empty where the author knows how references are written."""
     text = prompt.text[part.start : part.end]
-    root, _, rest = path.partition(".")
-    known = root in _BINDINGS or root in stores or (root == "ctx" and rest.partition(".")[0] in stores)
-    if text.startswith("{{"):
-        if not known or any(".".join(one.path) == path for one in references(prompt.text)):
-            return
+    root = path.partition(".")[0]
+    if text.startswith("{{") and root in names:
         message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
-    elif text.startswith("$") and (known or root == "ctx"):
+    elif text.startswith("$") and root in _ROOTS:
         message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
     elif text.startswith("{input:"):
         message = f"{fields.shown(text)} is how directives refer to inputs: here the model is sent it as it stands"
