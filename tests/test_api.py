@@ -274,7 +274,10 @@ async def test_launch_without_waiting_sends_a_letter(pipelines: Path) -> None:
     ("pipeline", "inline", "expected"),
     [
         ("nobody", False, "not registered"),
-        ("pipeline: [", True, "the inline definition is invalid: line 1: "),
+        ("pipeline: [", True, "the inline definition is invalid: line 1, column "),
+        ("pipeline: x\nsteps:\n  - transfrom: {value: '1'}\n", True, "line 3, column 5: "),
+        ("pipeline: x\nsteps:\n  - transfrom: {value: '1'}\n", True, "(did you mean transform?)"),
+        ("```yaml\npipeline: x\nsteps:\n  - tool: {name: nope}\n```", True, "does not resolve"),
         ("pipeline: x\nsteps:\n  - tool: {name: nope}\n", True, "does not resolve"),
         ("greet", False, "ctx.name"),
     ],

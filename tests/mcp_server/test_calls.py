@@ -16,6 +16,7 @@ from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Se
 
 from quire.documents import load
 from quire.engine.records import Status
+from quire.formats.pipeline.definition import GRAMMAR
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions
 
@@ -140,10 +141,12 @@ async def test_an_async_launch_gives_its_result_later(serve: Serve, mode: str) -
         await serving.host.calls.close()
         result = await client.call_tool("pipeline_result", {"run_id": run})
         (letter,) = envelope(await client.call_tool("pipeline_inbox", {}))["letters"]
-        (resource,) = (await client.list_resources()).resources
+        grammar, resource = (await client.list_resources()).resources
+        (described,) = (await client.read_resource(grammar.uri)).contents
         (page,) = (await client.read_resource(resource.uri)).contents
     assert (text(result), envelope(result)["data"]["run_id"]) == ("Hello, Bo!", run)
     assert letter["run_id"] == run and letter["text"].startswith(f"[pipeline] run {run} ")
+    assert isinstance(described, types.TextResourceContents) and described.text == GRAMMAR
     assert isinstance(page, types.TextResourceContents)
     assert json.loads(page.text)["data"]["output"] == "Hello, Bo!"
     assert [one.run for one in await serving.runtime.store.letters(f"mcp:{NAME}")] == [run]
@@ -155,7 +158,7 @@ async def test_runs_of_others_are_out_of_reach(serve: Serve, folder: Path, mode:
     mine = await serving.runtime.start(load(folder / "pipelines" / "greet.yaml"), {"name": "me"}, RunOptions())
     async with serving.client(mode) as client:
         result = await client.call_tool("pipeline_result", {"run_id": mine})
-        assert (await client.list_resources()).resources == []
+        assert [one.uri for one in (await client.list_resources()).resources] == ["quire://grammar/pipeline"]
         with pytest.raises(MCPError, match="there is no run"):
             await client.read_resource(f"quire://runs/{mine}")
     assert result.is_error and "there is no run" in text(result)

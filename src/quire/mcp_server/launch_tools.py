@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mcp_types as types
 
+from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.results import ENVELOPE
 from quire.runtime.launch import ASYNC, INLINE
 from quire.values import Value
@@ -44,7 +45,7 @@ def launch_tool(name: str) -> types.Tool:
     what = "Launches a pipeline that is given as text." if inline else "Launches a registered pipeline."
     return types.Tool(
         name=name,
-        description=f"{what} {_LATER if name.endswith(ASYNC) else _NOW}",
+        description=f"{what} {_LATER if name.endswith(ASYNC) else _NOW}" + (f"\n\n{GRAMMAR}" if inline else ""),
         input_schema={
             "type": "object",
             "properties": {subject: {"type": "string", "description": explained}, "input": _INPUT},

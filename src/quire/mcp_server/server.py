@@ -21,6 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from quire import __version__
 from quire.errors import NoSuchRun, QuireError
+from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.callers import Caller, Context, connection_of
 from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import Catalogue, Offered
@@ -33,6 +34,7 @@ from quire.runtime.launch import Envelope
 T = TypeVar("T")
 
 NAME = "quire"
+GRAMMAR_URI = "quire://grammar/pipeline"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
     "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
@@ -172,13 +174,21 @@ class Host:
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=f"{SCHEME}{row.id}",
-                    name=row.id,
-                    title=row.title,
-                    description=f"A run of {row.title}: {row.status.words}",
-                    mime_type="application/json",
-                )
-                for row in rows
+                    uri=GRAMMAR_URI,
+                    name="pipeline grammar",
+                    description="How a pipeline is written, for run_pipeline_inline",
+                    mime_type="text/plain",
+                ),
+                *(
+                    types.Resource(
+                        uri=f"{SCHEME}{row.id}",
+                        name=row.id,
+                        title=row.title,
+                        description=f"A run of {row.title}: {row.status.words}",
+                        mime_type="application/json",
+                    )
+                    for row in rows
+                ),
             ]
         )
 
@@ -195,6 +205,9 @@ class Host:
 
     async def _read(self, context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
+        if uri == GRAMMAR_URI:
+            grammar = types.TextResourceContents(uri=uri, text=GRAMMAR, mime_type="text/plain")
+            return types.ReadResourceResult(contents=[grammar])
         try:
             text = await self._late.page(uri)
         except NoSuchRun as error:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quire.errors import ToolFailed
+from quire.formats.pipeline.definition import definition_source
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import ToolBody
 from quire.formats.pipeline.walk import walk
-from quire.source import Source
 from quire.tools.gate import open_gate
 from quire.trust.capabilities import Grants
 from quire.workspace.settings import Settings
@@ -45,7 +45,7 @@ class KnownTools:
 
 
 def _tools(definition: str) -> set[str]:
-    file = parse(Source.of(definition, "inline.yaml")).file
+    file = parse(definition_source(definition)).file
     if file is None:
         return set()
     bodies = (step.body for pipeline in file.pipelines for _, step in walk(pipeline))

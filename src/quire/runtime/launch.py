@@ -10,19 +10,18 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from quire.diagnostics import Severity
 from quire.documents import Document
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
 from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, Refused
+from quire.formats.pipeline.definition import definition_source, mistakes
 from quire.formats.pipeline.gate import LAUNCHING, gate
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.runtime.options import RunOptions
 from quire.runtime.runtime import Runtime
-from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
@@ -180,12 +179,10 @@ class Launching:
     def _inline(self, definition: Value, launcher: Launcher) -> Document:
         if not isinstance(definition, str) or not definition.strip():
             raise Refused("definition is required: a pipeline as YAML text")
-        source = Source.of(definition, "inline.yaml")
+        source = definition_source(definition)
         reading = parse(source)
         if reading.file is None:
-            wrong = [(source.position(found.span.start).line, found.message) for found in reading.of(Severity.ERROR)]
-            problems = "; ".join(f"line {line}: {message}" for line, message in wrong)
-            raise Refused(f"the inline definition is invalid: {problems}")
+            raise Refused(f"the inline definition is invalid: {mistakes(reading)}")
         (pipeline,) = reading.file.pipelines
         launcher.check(pipeline.name.text)
         problem = gate(reading.file, launcher.identity, self._known_tools(), self._shell)

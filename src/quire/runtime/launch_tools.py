@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 
 from quire.errors import ToolFailed
+from quire.formats.pipeline.definition import GRAMMAR
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.runtime.known_tools import KnownTools
@@ -77,7 +78,8 @@ def _spec(tool: str) -> ToolSpec:
         "properties": {subject: {"type": "string"}, "input": _INPUT},
         "required": [subject],
     }
-    return ToolSpec(tool, tool, f"Launches {what} and {when}.", schema, "idempotent")
+    grammar = f"\n\n{GRAMMAR}" if INLINE in tool else ""
+    return ToolSpec(tool, tool, f"Launches {what} and {when}.{grammar}", schema, "idempotent")
 
 
 def _own_spec(name: str, registered: Registered) -> ToolSpec:

@@ -81,12 +81,15 @@ class Events:
             line = self._source.position(min(self._base + error.context_mark.index, len(text))).line
             context = f"{error.context} that begins on line {line}"
         width = 1 if at < len(text) and text[at] != "\n" else 0
-        help = _help(problem, error.context or "", text[at : at + 1])
+        help = _help(problem, error.context or "", text[at : at + 3])
         self.found.append(Diagnostic(codes.SYNTAX, problem, Span(at, at + width), context, help))
         return at
 
 
-def _help(problem: str, context: str, character: str) -> str:
+def _help(problem: str, context: str, there: str) -> str:
+    character = there[:1]
+    if there == "```":
+        return "the text stands in a Markdown fence: take the lines with ``` away"
     if character == "\t":
         return "indent with spaces: YAML does not take tabs"
     if "cannot start any token" in problem:
