@@ -3,7 +3,10 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 
-.PHONY: setup demo test check bench simulate chaos chaos-cluster lock clean
+# Without compiled code every process that a test starts would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo test test-long check bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -19,6 +22,10 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 tests
+
+# The same tests with many more random cases, kills and points of death in each (tests/depth.py).
+test-long: setup
+	QUIRE_LONG=1 $(BIN)/python -m pytest -n 2 tests
 
 check: setup
 	$(BIN)/ruff check .

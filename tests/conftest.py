@@ -1,11 +1,13 @@
-"""What holds for all tests: a module of tools that one of them has written is not there for the next, and the random
-documents of a test run begin at a seed that is drawn anew, and printed."""
+"""What holds for all tests: a module of tools that one of them has written is not there for the next, the random
+documents of a test run begin at a seed that is drawn anew, and printed, and files are written to memory."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,11 @@ import pytest
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
 
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory. Tests write many small files, which takes long on a disk."""
+
+ENOUGH_MEMORY = 2_000_000_000
+
 _first_seed = pytest.StashKey[int]()
 
 
@@ -23,6 +30,15 @@ def pytest_configure(config: pytest.Config) -> None:
     given: dict[str, Any] = getattr(config, "workerinput", {})
     drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
     config.stash[_first_seed] = int(drawn)
+    _write_to_memory()
+
+
+def _write_to_memory() -> None:
+    """Unless a place is named for temporary files, or there is too little room. Processes that are started do the
+    same."""
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.processes import started, wait_until
 from tests.security import misbehaving
 
 from quire.engine.requests import ToolRequest
@@ -305,20 +306,15 @@ def test_ctrl_c_ends_the_command(tmp_path: Path, mode: str) -> None:
     environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
     confirm(load_settings(Workspace(tmp_path), environ))
     command = [sys.executable, "-m", "quire", "run", "p.yaml", "--allow", "mcp/bad/work"]
-    with (tmp_path / "said").open("wb") as file:
-        run = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=file, stdout=file, stdin=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 50
-        while not left_running(str(tmp_path)) and time.monotonic() < until and run.poll() is None:
-            os.sched_yield()
-        for said in ("Ctrl-C again", ""):
-            # The first lets the step finish, the second does not.
-            run.send_signal(signal.SIGINT)
-            while run.poll() is None and said not in (tmp_path / "said").read_text() and time.monotonic() < until:
-                os.sched_yield()
-        run.wait(max(1.0, until - time.monotonic()))
-    finally:
-        run.kill()
+    with (
+        (tmp_path / "said").open("wb") as file,
+        started(command, cwd=tmp_path, env=environ, stderr=file, stdout=file, stdin=subprocess.DEVNULL) as run,
+    ):
+        wait_until(lambda: left_running(str(tmp_path)) or run.poll() is not None)
+        # The first lets the step finish, the second does not.
+        run.send_signal(signal.SIGINT)
+        wait_until(lambda: "Ctrl-C again" in (tmp_path / "said").read_text() or run.poll() is not None)
+        run.send_signal(signal.SIGINT)
         run.wait()
     text = (tmp_path / "said").read_text()
     assert run.returncode == 130, text

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.processes import started
 
 from quire.documents import read
 from quire.engine.pipeline import Setting, interpret_pipeline
@@ -219,7 +220,7 @@ def _quire(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_ctrl_c_pauses_a_run_that_computes(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / "quire.toml").write_text("[runs]\npure_work = 900000000000\n")
     command = [sys.executable, "-m", "quire", "run", "nest.yaml", "--inputs", "inputs.json"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+    with started(command, cwd=folder, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = b""
         while b"[1/1]" not in said and (more := os.read(process.stderr.fileno(), 1000)):
