@@ -193,6 +193,8 @@ def _become(order: dict[str, Any], streams: Sequence[int]) -> None:
             os.close(stream)
         if order["terminal"]:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        # A shell that starts the tests in the background has them ignore Ctrl-C.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
         os.environ.update(order["environ"])
         os.chdir(order["folder"])

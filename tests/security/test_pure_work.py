@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.processes import started
+from tests.warm import run_quire
 
 from quire.documents import read
 from quire.engine.pipeline import Setting, interpret_pipeline
@@ -213,8 +214,7 @@ def _chained(text: str) -> str:
 
 
 def _quire(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "quire", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return run_quire(arguments, cwd=cwd, env=os.environ, timeout=60)
 
 
 def test_ctrl_c_pauses_a_run_that_computes(folder: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.diagnostics import Diagnostic
 from quire.engine.thread.hooks import read_hooks_yaml
@@ -353,7 +354,7 @@ def sharing(draw: st.DrawFn) -> Value:
     return pool
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(value=sharing())
 def test_shared_parts_come_back(value: Value) -> None:
     assert values_of(yaml.safe_dump(value)) == [value]
@@ -375,7 +376,7 @@ def merging(draw: st.DrawFn) -> str:
     return "".join(lines)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(text=merging())
 def test_merging_is_that_of_the_safe_loader(text: str) -> None:
     assert values_of(text) == [yaml.safe_load(text)]
