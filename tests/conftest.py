@@ -40,7 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def _write_to_memory() -> None:
     """Unless a place is named for temporary files, or there is too little room. Processes that are started do the
     same."""
-    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH_MEMORY:
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ENOUGH_MEMORY:
+        return
+    # Containers often mount it so that no program can be started from there, which some tests do.
+    if not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = str(MEMORY)
         tempfile.tempdir = None
 

@@ -2,7 +2,7 @@
 
 A parent that has imported the verbs forks a child for each command, which runs `quire.cli.main`: a process with its own
 memory, folder, environment, streams and death. Tests of what a start imports, and of code that lies in wait for one,
-start Python themselves.
+start Python themselves. Where the system has no `pidfd_open`, each command is a cold start.
 
 The parent is a separate program (this file, run as a script): forking a test runner with its threads would not do. A
 child that has ended stays until its exit code is asked for, so that its id cannot come to mean another process.
@@ -105,9 +105,11 @@ def start_quire(
     stderr: int = subprocess.DEVNULL,
     terminal: bool = False,
     code: str = "",
-) -> WarmProcess:
+) -> WarmProcess | subprocess.Popen[bytes]:
     """Starts `quire ARGUMENTS` in a session of its own. Streams are file descriptors; with `terminal` the input is the
     terminal of the session. `code` is run first, in the same process."""
+    if not hasattr(os, "pidfd_open"):
+        return _cold(arguments, cwd, env, (stdin, stdout, stderr), terminal, code)
     order = {"arguments": list(arguments), "folder": str(cwd), "environ": dict(env), "terminal": terminal, "code": code}
     nowhere = os.open(os.devnull, os.O_RDWR)
     try:
@@ -132,6 +134,31 @@ def run_quire(
             file.seek(0)
             said.append(file.read().decode())
         return subprocess.CompletedProcess(list(arguments), code, *said)
+
+
+def _cold(
+    arguments: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: tuple[int, int, int],
+    terminal: bool,
+    code: str,
+) -> subprocess.Popen[bytes]:
+    enter = "\nimport sys\nfrom quire.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    return subprocess.Popen(
+        [sys.executable, "-c", code + enter, *arguments],
+        cwd=cwd,
+        env=env,
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        start_new_session=True,
+        preexec_fn=_own_terminal if terminal else None,
+    )
+
+
+def _own_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 class _Parent:
@@ -192,7 +219,7 @@ def _become(order: dict[str, Any], streams: Sequence[int]) -> None:
             os.dup2(stream, number)
             os.close(stream)
         if order["terminal"]:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            _own_terminal()
         # A shell that starts the tests in the background has them ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()

@@ -94,7 +94,7 @@ class TemporalServer:
 
 
 class WorkerProcess:
-    def __init__(self, process: WarmProcess, log: Path) -> None:
+    def __init__(self, process: WarmProcess | subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
         self.log = log
 
