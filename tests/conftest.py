@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from tests.depth import depth
+from hypothesis import HealthCheck, settings
+from tests.depth import LONG, depth
 
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
@@ -33,7 +33,9 @@ def pytest_configure(config: pytest.Config) -> None:
     drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
     config.stash[_first_seed] = int(drawn)
     _write_to_memory()
-    settings.register_profile("quire", max_examples=depth(30, 100))
+    # The check for filters counts on many examples, most of which begin small.
+    ignored = () if LONG else (HealthCheck.filter_too_much,)
+    settings.register_profile("quire", max_examples=depth(30, 100), suppress_health_check=ignored)
     settings.load_profile("quire")
 
 
