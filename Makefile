@@ -3,7 +3,10 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 
-.PHONY: setup demo test check bench simulate chaos chaos-cluster lock clean
+# Without compiled code every process that a test starts would compile the whole package again.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: setup demo test test-long check bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -17,8 +20,13 @@ setup: .venv/.ready
 demo: setup
 	@sh examples/demo.sh $(MODEL)
 
+# Three processes for two cores: some tests wait. Work is stolen, not dealt: so most tests of a file share its fixtures.
 test: setup
-	$(BIN)/python -m pytest -n 2 tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal tests
+
+# The same tests with many more random cases, kills and points of death in each (tests/depth.py).
+test-long: setup
+	QUIRE_LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
 
 check: setup
 	$(BIN)/ruff check .

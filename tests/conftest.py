@@ -1,19 +1,28 @@
-"""What holds for all tests: a module of tools that one of them has written is not there for the next, and the random
-documents of a test run begin at a seed that is drawn anew, and printed."""
+"""What holds for all tests: a module of tools that one of them has written is not there for the next, the random
+documents of a test run begin at a seed that is drawn anew, and printed, and files are written to memory."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+from tests.depth import LONG, depth
 
 FRESH_SEED = "QUIRE_FRESH_SEED"
 """The environment variable that gives `tests/simulation/test_seeds.py` the seeds of an earlier test run."""
+
+MEMORY = Path("/dev/shm")
+"""Where Linux keeps files in memory. Tests write many small files, which takes long on a disk."""
+
+ENOUGH_MEMORY = 2_000_000_000
 
 _first_seed = pytest.StashKey[int]()
 
@@ -23,6 +32,22 @@ def pytest_configure(config: pytest.Config) -> None:
     given: dict[str, Any] = getattr(config, "workerinput", {})
     drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
     config.stash[_first_seed] = int(drawn)
+    _write_to_memory()
+    # The check for filters counts on many examples, most of which begin small.
+    ignored = () if LONG else (HealthCheck.filter_too_much,)
+    settings.register_profile("quire", max_examples=depth(30, 100), suppress_health_check=ignored)
+    settings.load_profile("quire")
+
+
+def _write_to_memory() -> None:
+    """Unless a place is named for temporary files, or there is too little room. Processes that are started do the
+    same."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK) or shutil.disk_usage(MEMORY).free < ENOUGH_MEMORY:
+        return
+    # Containers often mount it so that no program can be started from there, which some tests do.
+    if not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = str(MEMORY)
+        tempfile.tempdir = None
 
 
 @pytest.hookimpl(optionalhook=True)

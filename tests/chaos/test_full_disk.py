@@ -20,6 +20,7 @@ from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.storm import told
 from tests.chaos.workspace import Place, make_place
+from tests.depth import depth
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
@@ -28,7 +29,7 @@ COULD_NOT_GO_ON = (2, 3)
 
 ROOM = 3_000_000
 NO_ROOM = "no room left on the disk of"
-DRIVES = 8
+DRIVES = depth(4, 8)
 """How many processes of a run have too little room."""
 
 

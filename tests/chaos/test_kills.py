@@ -1,7 +1,7 @@
 """Real processes, killed with -9 at random moments: the next one goes on, and in the end nothing is missing or twice.
 
-This is the small version; `make chaos N=2000` does the same for longer. A failure prints the seed and all that is
-known; a test that fails once in a hundred times has found something all the same.
+This is the small version; `make test-long` kills more of them, and `make chaos N=2000` as many as one likes. A failure
+prints the seed and all that is known; a test that fails once in a hundred times has found something all the same.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from tests.chaos.life import Life, Lived, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.storm import storm, told
 from tests.chaos.workspace import make_place, settle_in
+from tests.depth import depth
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = 100
+KILLS = depth(20, 100)
 """Of each story, however long a slow machine takes for them."""
 
-NEIGHBOUR_KILLS = 10
+NEIGHBOUR_KILLS = depth(4, 10)
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: str(story.name))
 def test_kill_9_at_any_moment(story: Story, tmp_path: Path, stables: list[Stable]) -> None:
-    found = storm(stables, tmp_path, story, KILLS, int(time.time()), kills_per_life=20)
+    found = storm(stables, tmp_path, story, KILLS, int(time.time()), kills_per_life=10)
     assert not found.report, found.report
     assert found.kills >= KILLS
     assert sum(found.hits.values()) == found.kills

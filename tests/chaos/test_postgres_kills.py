@@ -18,6 +18,7 @@ from tests.chaos.life import Life, calm_life
 from tests.chaos.stable import Stable
 from tests.chaos.storm import storm, told
 from tests.chaos.workspace import make_place
+from tests.depth import depth
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
 
@@ -25,7 +26,7 @@ from tests.store.postgres_server import PostgresServer, shared_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 
-KILLS = 20
+KILLS = depth(8, 20)
 COULD_NOT_GO_ON = (2, 3)
 """Before it began, and in the middle."""
 

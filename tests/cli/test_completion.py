@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.warm import run_quire
 
 from quire.cli.completion import SHELLS, command
 
@@ -28,9 +29,7 @@ def completed(words: list[str], folder: Path) -> list[str]:
         "COMP_WORDS": " ".join(words),
         "COMP_CWORD": str(len(words) - 1),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", FRONT_DOOR], env=environ, cwd=folder, capture_output=True, text=True, timeout=60
-    )
+    done = run_quire([], cwd=folder, env=environ)
     assert (done.returncode, done.stderr) == (0, "")
     return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from tests.cli.directive_project import (
     sign_all,
     write_directives,
 )
+from tests.processes import started, wait_until
 
 from quire.cli import main
 
@@ -384,12 +382,8 @@ def test_killed_in_the_middle_no_call_is_made_again(said: Said, project: Path) -
     last = {"tool_calls": [call("directive_return", path="two.txt")]}
     put_script(project, *first, {**last, "delay_ms": 600_000})
     quire = [sys.executable, "-m", "quire", "run", "deploy_staging", "-i", "target=eu", "-q", *SCRIPTED]
-    process = subprocess.Popen(quire, stderr=subprocess.PIPE)
-    give_up = time.monotonic() + PATIENCE
-    while _turns_begun(said) < 3:
-        assert time.monotonic() < give_up and process.poll() is None
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    with started(quire, stderr=subprocess.DEVNULL):
+        wait_until(lambda: _turns_begun(said) >= 3, patience=PATIENCE)
     put_script(project, *first, last)
     assert main(["resume", "last", "-q"]) == 0
     assert json.loads(said()[0]) == {"path": "two.txt"}

@@ -6,12 +6,11 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.warm import start_quire
 
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import find_workspace
@@ -64,19 +63,20 @@ def test_a_server_that_does_not_answer_is_stopped(
     (workspace / ".mcp.json").write_text(json.dumps({"mcpServers": {"slow": entry}}))
     (workspace / "t.playbook.md").write_text("# T\n\n## STEP 1: A\n\n@tool(slow, look)\n")
     confirm(load_settings(find_workspace(workspace)))
-    with subprocess.Popen(
-        [sys.executable, "-m", "quire", "run", "t.playbook.md"], stderr=subprocess.PIPE, text=True
-    ) as running:
-        try:
-            assert fifo.word() == "up"
+    errors = workspace.parent / "errors"
+    with errors.open("wb") as file:
+        running = start_quire(["run", "t.playbook.md"], cwd=workspace, env=os.environ, stderr=file.fileno())
+    try:
+        assert fifo.word() == "up"
+        running.send_signal(sent)
+        if times == 2:
+            assert fifo.word() == "asked"
             running.send_signal(sent)
-            if times == 2:
-                assert fifo.word() == "asked"
-                running.send_signal(sent)
-            said = running.communicate(timeout=SECONDS)[1]
-        finally:
-            running.kill()
-    assert running.returncode == 130
+        code = running.wait(SECONDS)
+    finally:
+        running.kill()
+    said = errors.read_text()
+    assert code == 130
     assert said.endswith("\nnothing was started\n")
     assert [word for word in iter(fifo.word, "") if word != "asked"] == []
     assert not (workspace / ".quire" / "quire.db").exists()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.processes import started
 
 from quire.cli.mcp import command
 
@@ -57,13 +58,13 @@ def test_the_url_and_the_token_are_said_on_stderr(workspace: Path, token: str) -
     environ = {**os.environ, "QUIRE_MCP_TOKEN": token}
     command = [sys.executable, "-m", "quire", "mcp", "--http"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, env=environ, stdout=pipe, stderr=pipe, text=True) as process:
+    with started(command, env=environ, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stderr and process.stdout
         first = process.stderr.readline()
         assert "at http://127.0.0.1:" in first
         if not token:
             assert "Authorization: Bearer " in process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
+        assert process.wait() == 130
         assert token == "" or token not in process.stderr.read()
         assert process.stdout.read() == ""

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import run_quire
 
 PAGE = "# T\n\n## INPUTS\n\n- `x` (string)\n\n## STEP 1: A\n\nSay {{x}}.\n"
 SCRIPT = "- reply: done\n"
@@ -23,6 +24,9 @@ def page(workspace: Path) -> Path:
 
 
 def quire(*words: str, stdin: int = subprocess.DEVNULL, shares: tuple[int, ...] = ()) -> tuple[int, str]:
+    if stdin == subprocess.DEVNULL and not shares:
+        warm = run_quire(words, cwd=Path.cwd(), env=os.environ, timeout=SECONDS)
+        return warm.returncode, warm.stderr + warm.stdout
     line = [sys.executable, "-m", "quire", *words]
     done = subprocess.run(
         line, stdin=stdin, capture_output=True, text=True, timeout=SECONDS, check=False, pass_fds=shares

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Said
+from tests.processes import started
 
 from quire.cli import main
 
@@ -75,15 +76,11 @@ def test_a_failure_is_tried_again_and_scripts_go_on_where_they_were(document: st
 def test_a_process_that_was_killed_lost_nothing(document: str, said: Said) -> None:
     replies = script("one", {"reply": "never said", "delay_ms": 60_000})
     command = [sys.executable, "-m", "quire", "run", document, "--json", "--script", replies]
-    quire = subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ)
-    assert quire.stdout is not None
-    for line in quire.stdout:
-        event = json.loads(line)
-        if event["type"] == "step_started" and event["path"] == "2":
-            break
-    quire.kill()
-    quire.wait()
-    quire.stdout.close()
+    with started(command, stdout=subprocess.PIPE, env=os.environ) as quire:
+        for line in quire.stdout or ():
+            event = json.loads(line)
+            if event["type"] == "step_started" and event["path"] == "2":
+                break
     assert main(["runs", event["run"], "--json"]) == 0
     shown = json.loads(said()[0])
     assert (shown["status"], shown["step"]) == ("interrupted", "2")

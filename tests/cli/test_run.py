@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.processes import started
 
 from quire.cli import BROKEN_PIPE, main
 from quire.engine.records import Batch, Lease, Written
@@ -364,15 +365,13 @@ def test_a_damaged_store_is_one_line(workspace: Path, script: Write, capsys: pyt
 def test_a_reader_that_leaves_parks_the_run(workspace: Path, script: Write) -> None:
     page(workspace, DOCUMENT)
     arguments = ["run", "page.md", *INPUTS, "--json", "--script", script({"default": "x", "delay_ms": 50})]
-    quire = subprocess.Popen(
-        [sys.executable, "-m", "quire", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ
-    )
-    assert quire.stdout is not None and quire.stderr is not None
-    quire.stdout.readline()
-    quire.stdout.close()
-    err = quire.stderr.read().decode()
-    quire.stderr.close()
-    assert quire.wait() == BROKEN_PIPE
+    pipe = subprocess.PIPE
+    with started([sys.executable, "-m", "quire", *arguments], stdout=pipe, stderr=pipe, env=os.environ) as quire:
+        assert quire.stdout is not None and quire.stderr is not None
+        quire.stdout.readline()
+        quire.stdout.close()
+        err = quire.stderr.read().decode()
+        assert quire.wait() == BROKEN_PIPE
     assert "quire resume" in err and "Traceback" not in err and "Exception" not in err
 
 
@@ -412,12 +411,12 @@ def test_a_signal_pauses_without_a_terminal(workspace: Path, script: Write) -> N
     page(workspace, DOCUMENT)
     replies = script({"reply": "one", "delay_ms": 300}, {"default": "x"})
     command = [sys.executable, "-m", "quire", "run", "page.md", *INPUTS, "--json", "--script", replies]
-    quire = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
-    assert quire.stdout is not None
-    while json.loads(quire.stdout.readline())["type"] != "step_started":
-        pass
-    quire.terminate()
-    out, err = quire.communicate()
+    with started(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ) as quire:
+        assert quire.stdout is not None
+        while json.loads(quire.stdout.readline())["type"] != "step_started":
+            pass
+        quire.terminate()
+        out, err = quire.communicate()
     result = json.loads(out.splitlines()[-1])
     assert quire.returncode == 130
     assert (result["status"], result["steps"]["1"], result["steps"]["3"]) == ("paused", "completed", "pending")

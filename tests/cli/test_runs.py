@@ -7,13 +7,12 @@ import contextlib
 import json
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
+from tests.warm import start_quire
 
 from quire.cli.runs import command, follow_run
 from quire.documents import load
@@ -320,23 +319,15 @@ def on_a_terminal(arguments: list[str], folder: Path, **environ: str) -> str:
     """What a terminal is sent by a command line."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    door = "import sys; from quire.cli import main; sys.exit(main())"
     plain = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", door, *arguments],
-        cwd=folder,
-        env={**plain, "TERM": "xterm", **environ},
-        stdin=subprocess.DEVNULL,
-        stdout=theirs,
-        stderr=subprocess.DEVNULL,
-    )
+    process = start_quire(arguments, cwd=folder, env={**plain, "TERM": "xterm", **environ}, stdout=theirs)
     os.close(theirs)
     sent = b""
     with contextlib.suppress(OSError):
         while piece := os.read(ours, 4096):
             sent += piece
     os.close(ours)
-    assert process.wait(60) == 0
+    assert process.wait() == 0
     return sent.decode()
 
 

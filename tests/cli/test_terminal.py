@@ -7,13 +7,12 @@ import os
 import re
 import select
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.warm import start_quire
 
 fcntl = pytest.importorskip("fcntl")
 termios = pytest.importorskip("termios")
@@ -53,18 +52,9 @@ class Screen:
     def __init__(self, arguments: list[str], env: Mapping[str, str], size: tuple[int, int] = (30, 90)) -> None:
         self.master, slave = os.openpty()
         self.resize(*size)
-
-        def own_terminal() -> None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "quire", *arguments],
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            env={**os.environ, "TERM": "xterm-256color", **env},
-            start_new_session=True,
-            preexec_fn=own_terminal,
+        environ = {**os.environ, "TERM": "xterm-256color", **env}
+        self.process = start_quire(
+            arguments, cwd=Path.cwd(), env=environ, stdin=slave, stdout=slave, stderr=slave, terminal=True
         )
         os.close(slave)
         self.raw = ""

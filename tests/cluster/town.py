@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.warm import WarmProcess, run_quire, start_quire
 
 from quire.cluster.client import Cluster
 from quire.documents import load
@@ -67,13 +66,6 @@ steps:
 """
 
 
-ENTER = """
-import sys
-from quire.cli.door import enter
-sys.exit(enter(sys.argv[1:]))
-"""
-
-
 class TemporalServer:
     """The dev server. With a `file` it remembers what it knew when it is started again."""
 
@@ -102,7 +94,7 @@ class TemporalServer:
 
 
 class WorkerProcess:
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: WarmProcess | subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
         self.log = log
 
@@ -116,16 +108,13 @@ class WorkerProcess:
     @property
     def stopped(self) -> bool:
         """Whether it is suspended."""
-        found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT)
-        return found is not None and found.si_status == signal.SIGSTOP
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     def said(self) -> str:
         return self.log.read_text()
 
     def end(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            self.send(signal.SIGCONT)
-            self.process.kill()
+        self.process.kill()
         self.process.wait()
 
 
@@ -168,16 +157,16 @@ class Town:
         self._workers: list[WorkerProcess] = []
 
     def worker(self, *arguments: str, code: str = "") -> WorkerProcess:
-        """One more. `code` is run before anything of Quire, in the same process."""
+        """One more. `code` is run first, in the same process."""
         log = self.folder.parent / f"worker-{len(self._workers)}.log"
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-c", code + ENTER, "worker", "--sweep", "1", *arguments],
+            process = start_quire(
+                ["worker", "--sweep", "1", *arguments],
                 cwd=self.folder,
                 env=self.environ,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
+                stdout=output.fileno(),
+                stderr=output.fileno(),
+                code=code,
             )
         made = WorkerProcess(process, log)
         self._workers.append(made)
@@ -193,15 +182,7 @@ class Town:
         until(lambda: "driving runs" in worker.said(), f"the worker does not start: {worker.said()}")
 
     def quire(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "quire", *arguments],
-            cwd=self.folder,
-            env=self.environ,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
+        return run_quire(arguments, cwd=self.folder, env=self.environ, timeout=60)
 
     async def cluster(self) -> Cluster:
         return await Cluster.connect(self.settings.cluster)

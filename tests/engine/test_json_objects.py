@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.engine.json_objects import json_objects
 
@@ -49,7 +50,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=1000)
+@settings(max_examples=depth(200, 1000))
 @given(st.lists(PIECES, max_size=40).map("".join))
 def test_the_same_objects_as_the_obvious_way(text: str) -> None:
     assert [found.value for found in json_objects(text)] == reference(text)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.warm import run_quire
 
 from quire.errors import Denied
 from quire.tools.sandbox import sandboxed
@@ -30,16 +30,7 @@ class Desk:
         return {**kept, "QUIRE_HOME": str(self.home)}
 
     def quire(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "quire", *arguments],
-            cwd=self.folder,
-            env=self.environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=timeout,
-        )
+        return run_quire(arguments, cwd=self.folder, env=self.environ, timeout=timeout)
 
     def fine(self, *arguments: str, timeout: float = 120) -> str:
         """What the command prints; it must end with 0."""

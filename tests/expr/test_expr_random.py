@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.expr import EvalError, ExpressionError, compile, parse, reads
 from quire.values import Value
@@ -214,7 +215,7 @@ def combined(sign: str, left: Any, right: Any) -> Any:
     return left // right if whole and left % right == 0 else left / right
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=depth(80, 400), deadline=None)
 @given(TREES)
 @example(("map", ("path", ("ctx", "l")), "ctx", ("path", ("ctx",))))
 @example(("/", ("constant", 10**30), ("constant", 7)))
@@ -249,7 +250,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=depth(120, 600), deadline=None)
 @given(st.lists(PIECES, max_size=25).map("".join) | st.text(max_size=40), VALUES, VALUES)
 def test_nothing_but_our_errors_gets_out(text: str, context: Value, pipe: Value) -> None:
     try:
@@ -261,7 +262,7 @@ def test_nothing_but_our_errors_gets_out(text: str, context: Value, pipe: Value)
         assert str(error)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=depth(60, 300), deadline=None)
 @given(VALUES, VALUES)
 def test_equality_is_python_equality(left: Value, right: Value) -> None:
     evaluate = compile(parse("[ctx == pipe, ctx != pipe]")).evaluate
@@ -269,7 +270,7 @@ def test_equality_is_python_equality(left: Value, right: Value) -> None:
         assert evaluate({"ctx": one, "pipe": other}) == [one == other, one != other]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(
     st.floats(allow_nan=False, allow_infinity=False), st.floats(allow_nan=False, allow_infinity=False) | st.integers()
 )

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.examples.command import Desk, calls, desk, give, need_sandbox
+from tests.processes import started
 
 from quire.models.files import pulled_model
 from quire.values import Value
@@ -169,14 +169,11 @@ def test_kill_9_in_a_thread_and_no_call_is_made_again(work: Desk) -> None:
         {"step": "turn 3", "delay_ms": 600_000, "reply": "Never said."},
     )
     command = [sys.executable, "-m", "quire", "run", "count_words", "--script", script, "--json"]
-    running = subprocess.Popen(command, cwd=work.folder, env=work.environ, stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    for line in running.stdout:
-        event = json.loads(line)
-        if event["type"] == "step_started" and event["step"] == "turn 3":
-            break
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    with started(command, cwd=work.folder, env=work.environ, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout or ():
+            event = json.loads(line)
+            if event["type"] == "step_started" and event["step"] == "turn 3":
+                break
     assert (work.folder / "counted.txt").read_text().split() == ["one", "two", "three"]
     assert [row["status"] for row in json.loads(work.fine("runs", "--json"))] == ["interrupted"]
     before = work.effects()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.processes import started
 
 from quire.models.files import pulled_model
 
@@ -132,13 +132,10 @@ def test_kill_9_in_the_middle_of_a_reply_loses_nothing_that_was_recorded(workspa
     quire(workspace, "trust", "workspace", "--yes")
     environ = {**os.environ, "QUIRE_HOME": str(workspace / "home")}
     command = [sys.executable, "-m", "quire", *RUN, "--json"]
-    running = subprocess.Popen(command, cwd=workspace, env=environ, stdout=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    for line in running.stdout:
-        if json.loads(line)["type"] == "delta":
-            break
-    running.send_signal(signal.SIGKILL)
-    running.wait()
+    with started(command, cwd=workspace, env=environ, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout or ():
+            if json.loads(line)["type"] == "delta":
+                break
     rows = json.loads(quire(workspace, "runs", "--json").stdout)
     assert [row["status"] for row in rows] == ["interrupted"]
     before = _effects(workspace)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
+from tests.depth import depth
 
 from quire.documents import read
 from quire.engine.progress import Progress
@@ -125,7 +126,7 @@ def test_a_long_document_is_shown_around_its_current_step() -> None:
     assert "30 Step 30" in lines(known, height=3)[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=depth(25, 60), deadline=None)
 @given(
     width=st.integers(1, 120),
     height=st.integers(1, 40),

@@ -7,6 +7,7 @@ import io
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.documents import read
 from quire.engine.progress import KEPT_FAILURES, Progress, place_in_plan
@@ -137,7 +138,7 @@ def test_plain_lines() -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=depth(25, 60), deadline=None)
 @given(
     width=st.integers(1, 120),
     height=st.integers(1, 20),

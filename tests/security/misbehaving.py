@@ -111,6 +111,8 @@ def tools(request: Message) -> None:
     cursor = (request.get("params") or {}).get("cursor")
     good = [tool("work")]
     match MODE:
+        case "gossip":
+            answer(request, {"tools": [tool(name) for name in ("environment", "fail", "large")]})
         case "endless-pages":
             number = int(cursor or 0)
             answer(request, {"tools": [tool(f"t{number}-{n}") for n in range(50)], "nextCursor": str(number + 1)})
@@ -135,6 +137,8 @@ def tools(request: Message) -> None:
 def call(request: Message) -> None:
     done = {"jsonrpc": "2.0", "id": request["id"], "result": text("done")}
     match MODE:
+        case "gossip":
+            gossip(request)
         case "endless-line":
             raw(b'{"jsonrpc":"2.0","id":%d,"result":"' % request["id"])
             for_ever(b"x" * 65536)
@@ -216,6 +220,19 @@ def call(request: Message) -> None:
             answer(request, {"content": [], "structuredContent": {"n": "one"}})
         case _:
             send(done)
+
+
+def gossip(request: Message) -> None:
+    """What it was told, or knows of its environment."""
+    params = request["params"]
+    given = params.get("arguments") or {}
+    match params["name"]:
+        case "environment":
+            answer(request, text(os.environ.get(given["name"], "not set")))
+        case "fail":
+            answer(request, {"isError": True, **text(f"the key {given['key']} is not good")})
+        case _:
+            answer(request, text("x" * 2_000_000))
 
 
 def prompt(request: Message) -> None:

@@ -192,11 +192,12 @@ class Stage:
         """Every file there is, but for the journal and the notes of what is signed: to see that nothing was left
         behind."""
         found = {}
+        notes = self.settings.user / "signed"
         for top in (self.work, self.space, self.outside):
             for file in sorted(top.rglob("*")):
                 if file.is_symlink():
                     found[str(file)] = f"-> {file.readlink()}"
-                elif file.is_file() and file.parent != self.settings.user / "signed":
+                elif file.is_file() and file.parent != notes:
                     found[str(file)] = hashlib.sha256(file.read_bytes()).hexdigest()
         return found
 

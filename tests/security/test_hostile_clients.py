@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes import wait_until
 
 pytest.importorskip("mcp")
 
@@ -69,8 +70,8 @@ def door(tmp_path: Path) -> Iterator[Door]:
     with said.open("wb") as file:
         server = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=file, stdin=subprocess.DEVNULL)
     try:
-        while (found := re.search(r":(\d+)/mcp", said.read_text())) is None and server.poll() is None:
-            os.sched_yield()
+        wait_until(lambda: re.search(r":(\d+)/mcp", said.read_text()) or server.poll() is not None)
+        found = re.search(r":(\d+)/mcp", said.read_text())
         assert found is not None, said.read_text()
         yield Door(int(found[1]))
     finally:

@@ -8,15 +8,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.security import misbehaving
 from tests.security.stage import Call, Stage, completed
-from tests.tools import served
 
 from quire.errors import Untrusted
 
 pytest.importorskip("mcp")
 
 TOKEN = "token-of-the-environment"
-SERVER = {"command": sys.executable, "args": [str(served.__file__)], "env": {"SERVED_TOKEN": "${A_TOKEN}"}}
+SERVER = {
+    "command": sys.executable,
+    "args": ["-I", str(misbehaving.__file__), "gossip"],
+    "env": {"SERVED_TOKEN": "${A_TOKEN}"},
+}
 PERMISSIONS = (
     "<execute><tool>mcp.served.*</tool><pipeline>*</pipeline></execute><acknowledge risk='elevated'>x</acknowledge>"
 )

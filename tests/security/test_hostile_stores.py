@@ -9,13 +9,12 @@ import pty
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.warm import start_quire
 
 from quire.errors import QuireError
 from quire.runtime import Runtime
@@ -61,23 +60,16 @@ class Clone:
     def at_terminal(self, *arguments: str, **environ: str) -> str:
         """What a terminal gets of a verb: standard output and standard error."""
         ours, theirs = pty.openpty()
-        command = [sys.executable, "-m", "quire", *arguments]
-        with subprocess.Popen(
-            command,
-            cwd=self.folder,
-            env={**self._environ, **environ},
-            stdin=subprocess.DEVNULL,
-            stdout=theirs,
-            stderr=theirs,
-        ) as process:
-            os.close(theirs)
-            got = b""
-            try:
-                while piece := os.read(ours, 65_536):
-                    got += piece
-            except OSError:
-                pass  # the other end is closed
-            process.wait(30)
+        environ = {**self._environ, **environ}
+        process = start_quire(arguments, cwd=self.folder, env=environ, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        got = b""
+        try:
+            while piece := os.read(ours, 65_536):
+                got += piece
+        except OSError:
+            pass  # the other end is closed
+        process.wait(30)
         os.close(ours)
         return got.decode().replace("\r\n", "\n")
 

@@ -15,6 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.processes import started, wait_until
 from tests.security import misbehaving
 
 from quire.engine.requests import ToolRequest
@@ -97,22 +98,22 @@ async def failure(gate: Gate, tool: str = "work", arguments: dict[str, Value] | 
 
 FAILING = {
     "silent:initialize": "no answer within 1.5 s",
-    "silent:tools/list": "took longer than 1 s",
-    "silent:tools/call": "took longer than 1 s",
+    "silent:tools/list": "took longer than 0.5 s",
+    "silent:tools/call": "took longer than 0.5 s",
     "endless-line-at-once": "sent a message of more than 10,000,000 bytes",
     "endless-line": "sent a message of more than 10,000,000 bytes",
     "huge-line": "sent a message of more than 10,000,000 bytes",
-    "dripping": "took longer than 1 s",
+    "dripping": "took longer than 0.5 s",
     "same-cursor": "lists its tools in a circle",
     "huge-schema": "sent a message of more than 10,000,000 bytes",
     "too-deep": "its answer cannot be read",
     "tools-are-text": "ValidationError",
     "cursor-is-a-list": "ValidationError",
-    "wrong-ids": "took longer than 1 s",
-    "progress-flood": "took longer than 1 s",
-    "log-flood": "took longer than 1 s",
-    "changed-flood": "took longer than 1 s",
-    "cancelled-flood": "took longer than 1 s",
+    "wrong-ids": "took longer than 0.5 s",
+    "progress-flood": "took longer than 0.5 s",
+    "log-flood": "took longer than 0.5 s",
+    "changed-flood": "took longer than 0.5 s",
+    "cancelled-flood": "took longer than 0.5 s",
     "sampling-flood": "asks for more than 100 things at once",
     "roots-flood": "asks for more than 100 things at once",
     "elicitation-flood": "asks for more than 100 things at once",
@@ -138,7 +139,7 @@ async def test_it_fails_soon_and_says_why(opened: Open, mode: str, monkeypatch: 
     expected = FAILING[mode]
     if mode == "silent:initialize":
         monkeypatch.setattr(mcp_session, "START_SECONDS", 1.5)
-    async with opened(mode, 1.0 if "took longer" in expected else 30.0) as gate:
+    async with opened(mode, 0.5 if "took longer" in expected else 30.0) as gate:
         assert expected in await failure(gate)
 
 
@@ -149,8 +150,8 @@ async def test_pages_without_end_are_cut_off(opened: Open, monkeypatch: pytest.M
 
 
 async def test_pages_without_end_have_one_time_limit(opened: Open) -> None:
-    async with opened("endless-pages", 1.0) as gate:
-        assert "took longer than 1 s" in await failure(gate)
+    async with opened("endless-pages", 0.5) as gate:
+        assert "took longer than 0.5 s" in await failure(gate)
 
 
 ONE_BAD = {
@@ -271,14 +272,14 @@ async def test_what_a_tool_is_said_to_do_quotes_no_secret(opened: Open, monkeypa
 
 
 async def test_a_prompt_that_never_comes(opened: Open) -> None:
-    async with opened("silent:prompts/get", 1.0) as gate:
-        with pytest.raises(StepFailed, match="took longer than 1 s"):
+    async with opened("silent:prompts/get", 0.5) as gate:
+        with pytest.raises(StepFailed, match=r"took longer than 0\.5 s"):
             await gate.prompt("bad", "p")
 
 
 async def test_a_server_that_reads_nothing(opened: Open) -> None:
-    async with opened("reads-nothing", 1.0) as gate:
-        assert "took longer than 1 s" in await failure(gate, "work", {"x": "y" * 900_000})
+    async with opened("reads-nothing", 0.5) as gate:
+        assert "took longer than 0.5 s" in await failure(gate, "work", {"x": "y" * 900_000})
 
 
 async def test_a_session_that_is_over_starts_again(opened: Open) -> None:
@@ -305,20 +306,15 @@ def test_ctrl_c_ends_the_command(tmp_path: Path, mode: str) -> None:
     environ = {**os.environ, "QUIRE_HOME": str(tmp_path / "home"), "NO_COLOR": "1"}
     confirm(load_settings(Workspace(tmp_path), environ))
     command = [sys.executable, "-m", "quire", "run", "p.yaml", "--allow", "mcp/bad/work"]
-    with (tmp_path / "said").open("wb") as file:
-        run = subprocess.Popen(command, cwd=tmp_path, env=environ, stderr=file, stdout=file, stdin=subprocess.DEVNULL)
-    try:
-        until = time.monotonic() + 50
-        while not left_running(str(tmp_path)) and time.monotonic() < until and run.poll() is None:
-            os.sched_yield()
-        for said in ("Ctrl-C again", ""):
-            # The first lets the step finish, the second does not.
-            run.send_signal(signal.SIGINT)
-            while run.poll() is None and said not in (tmp_path / "said").read_text() and time.monotonic() < until:
-                os.sched_yield()
-        run.wait(max(1.0, until - time.monotonic()))
-    finally:
-        run.kill()
+    with (
+        (tmp_path / "said").open("wb") as file,
+        started(command, cwd=tmp_path, env=environ, stderr=file, stdout=file, stdin=subprocess.DEVNULL) as run,
+    ):
+        wait_until(lambda: left_running(str(tmp_path)) or run.poll() is not None)
+        # The first lets the step finish, the second does not.
+        run.send_signal(signal.SIGINT)
+        wait_until(lambda: "Ctrl-C again" in (tmp_path / "said").read_text() or run.poll() is not None)
+        run.send_signal(signal.SIGINT)
         run.wait()
     text = (tmp_path / "said").read_text()
     assert run.returncode == 130, text
@@ -326,6 +322,6 @@ def test_ctrl_c_ends_the_command(tmp_path: Path, mode: str) -> None:
 
 
 async def test_many_at_once_end_together(opened: Open) -> None:
-    async with opened("silent:tools/call", 1.0) as gate:
+    async with opened("silent:tools/call", 0.5) as gate:
         found = await asyncio.gather(*(failure(gate) for _ in range(50)))
-    assert {one for one in found if "took longer than 1 s" not in one} == set()
+    assert {one for one in found if "took longer than 0.5 s" not in one} == set()

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.processes import started
+from tests.warm import run_quire
 
 from quire.documents import read
 from quire.engine.pipeline import Setting, interpret_pipeline
@@ -212,14 +214,13 @@ def _chained(text: str) -> str:
 
 
 def _quire(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "quire", *arguments]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return run_quire(arguments, cwd=cwd, env=os.environ, timeout=60)
 
 
 def test_ctrl_c_pauses_a_run_that_computes(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "home" / "quire.toml").write_text("[runs]\npure_work = 900000000000\n")
     command = [sys.executable, "-m", "quire", "run", "nest.yaml", "--inputs", "inputs.json"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE) as process:
+    with started(command, cwd=folder, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         said = b""
         while b"[1/1]" not in said and (more := os.read(process.stderr.fileno(), 1000)):

@@ -147,8 +147,10 @@ async def test_the_size_of_a_file_is_limited(house: House, command: str) -> None
 
 
 async def test_shared_memory_has_a_size_and_is_private(house: House) -> None:
-    inside = await run(house, "ls -A /dev/shm | wc -l; df -k /dev/shm | tail -1 | awk '{print $2}'")
-    count, size = str(inside).split()
+    with tempfile.NamedTemporaryFile(dir="/dev/shm", prefix="of-others-") as theirs:
+        listed = "ls -A /dev/shm | grep -c '^of-others-'; df -k /dev/shm | tail -1 | awk '{print $2}'"
+        count, size = str(await run(house, listed)).split()
+        assert Path(theirs.name).exists()
     assert (int(count), int(size) <= sandbox.TMP_BYTES // 1024) == (0, True)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.depth import depth
 from tests.security.stage import (
     FILES,
     NOW,
@@ -66,12 +67,22 @@ def sign(item_id: str, item_type: str = "directive", **more: str) -> Call:
 async def test_a_run_signs_nothing_that_may_do_more(stage: Stage, wider: str) -> None:
     stage.directive("main", SIGNING)
     stage.directive("strong", BASH)
-    for name in ("evil", "*", "ev?l", "[e]vil", "**"):
-        played = await stage.play("main", [put("evil", wider)], [sign(name)], [fork("evil")])
-        assert completed(played) and played.kinds[0] == "", played.told
-        file = stage.work / ".ai/directives/evil.md"
-        assert file.read_text() == wider, (name, played.told)
-        assert played.kinds[2] == "denied" and "unsigned" in played.told[2]
+    for name in ("evil", "*"):
+        await _is_not_signed(stage, wider, name)
+
+
+@pytest.mark.parametrize("name", ["ev?l", "[e]vil", "**"])
+async def test_a_run_signs_nothing_that_may_do_more_by_a_pattern(stage: Stage, name: str) -> None:
+    stage.directive("main", SIGNING)
+    await _is_not_signed(stage, directive("evil", BASH), name)
+
+
+async def _is_not_signed(stage: Stage, wider: str, name: str) -> None:
+    played = await stage.play("main", [put("evil", wider)], [sign(name)], [fork("evil")])
+    assert completed(played) and played.kinds[0] == "", played.told
+    file = stage.work / ".ai/directives/evil.md"
+    assert file.read_text() == wider, (name, played.told)
+    assert played.kinds[2] == "denied" and "unsigned" in played.told[2]
 
 
 async def test_what_it_wrote_runs_once_it_is_signed_within_its_own_capabilities(stage: Stage) -> None:
@@ -310,14 +321,15 @@ def flip(data: bytes, at: int) -> bytes:
 
 
 async def test_one_flipped_byte_anywhere_in_a_file_starts_nothing(stage: Stage) -> None:
-    """Each byte of the directive, through the very door that a user comes in by."""
+    """Bytes from all over the directive (`make test-long`: each of them), through the very door that a user comes in
+    by."""
     file = stage.directive("main", body="Schön langsam.")
     data = file.read_bytes()
     unsigned_time = range(data.index(b"2026-"), data.index(b"Z:"))
     started = []
     runtime = stage.runtime(scripted())
     try:
-        for at in range(len(data)):
+        for at in range(0, len(data), depth(5, 1)):
             file.write_bytes(flip(data, at))
             with contextlib.suppress(QuireError):
                 await runtime.start(load(file), {}, RunOptions())

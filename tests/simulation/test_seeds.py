@@ -1,4 +1,5 @@
-"""Random documents of each format under random faults. `make simulate SEEDS=…` runs as many as one likes.
+"""Random documents of each format under random faults. `make simulate SEEDS=…` runs as many as one likes, `make
+test-long` more than `make test`.
 
 Some seeds are always the same ones, and some are drawn anew in every test run, which prints where they begin.
 """
@@ -6,11 +7,12 @@ Some seeds are always the same ones, and some are drawn anew in every test run, 
 from __future__ import annotations
 
 import pytest
+from tests.depth import depth
 
 from quire.testing.simulator.case import Case, check
 
-SEEDS = {"playbook": 40, "pipeline": 40, "directive": 16}
-FRESH = {"playbook": 56, "pipeline": 56, "directive": 40}
+SEEDS = {"playbook": depth(16, 40), "pipeline": depth(16, 40), "directive": depth(8, 16)}
+FRESH = {"playbook": depth(24, 56), "pipeline": depth(24, 56), "directive": depth(16, 40)}
 PART = 8
 
 

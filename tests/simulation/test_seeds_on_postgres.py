@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.depth import depth
 from tests.simulation.documents import SCENARIOS
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
@@ -21,7 +22,7 @@ from quire.testing.simulator.case import Case, check, simulate
 from quire.testing.simulator.faults import Fault
 from quire.testing.simulator.shelf import SchemaShelf, Shelves, shelves_of
 
-SEEDS = {"playbook": 12, "pipeline": 12, "directive": 8}
+SEEDS = {"playbook": depth(4, 12), "pipeline": depth(4, 12), "directive": depth(4, 8)}
 PART = 4
 
 

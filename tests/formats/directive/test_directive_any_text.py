@@ -6,6 +6,7 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.formats.directive.document import check
 from quire.formats.directive.fields import directive_tree
@@ -82,13 +83,13 @@ def test_any_text(text: str) -> None:
     try_everything(f"```xml\n{text}\n```\n{text}")
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=depth(40, 200))
 @given(soup, soup)
 def test_any_soup_of_tags(inside: str, after: str) -> None:
     try_everything(f'# T\n```xml\n<directive name="d">{inside}</directive>\n```\n{after}')
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=depth(40, 200))
 @given(st.lists(nested, max_size=5).map("".join), st.booleans())
 def test_well_formed_trees_come_back(inside: str, metadata: bool) -> None:
     inside = f"<metadata>{inside}</metadata>" if metadata else inside

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 from tests.formats.directive.directives import METADATA, document
 
 from quire.formats.directive.parse import parse
@@ -97,7 +98,7 @@ texts = st.text(
 ).map(str.strip)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=depth(25, 80), deadline=None)
 @given(st.lists(texts, min_size=6, max_size=6))
 def test_any_texts(parts: list[str]) -> None:
     """Texts of a tree come out as they went in, whatever they hold."""

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.diagnostics import Severity
 from quire.formats.pipeline.document import check
@@ -134,7 +135,7 @@ def same_again(file: PipelineFile) -> None:
     assert without_spans(again.file) == without_spans(file), written
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=depth(30, 150), deadline=None)
 @given(st.lists(any_step, min_size=1, max_size=3), texts)
 def test_what_is_written_reads_the_same(found: list[dict[str, object]], description: str) -> None:
     text = f"pipeline: p\ndescription: {as_yaml(description)}\nsteps:\n" + "".join(
@@ -163,7 +164,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=depth(60, 300), deadline=None)
 @given(
     st.one_of(st.text(), st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=8)), max_size=14).map("\n".join))
 )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.diagnostics import Severity
 from quire.formats import check
@@ -60,7 +61,7 @@ def steps_of(steps: tuple[Step, ...]) -> Iterator[Step]:
             yield from steps_of(arm.steps)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(st.one_of(st.text(), anything, st.text(alphabet='#@`~ \n{}()",:STEP1output')))
 def test_nothing_raises(text: str) -> None:
     source = Source.of(text)
@@ -72,7 +73,7 @@ def test_nothing_raises(text: str) -> None:
         assert source.position(found.span.end).line >= 1
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(st.lists(st.one_of(lines, st.sampled_from(FENCES)), max_size=30))
 def test_no_line_of_text_is_lost(body: list[str]) -> None:
     numbered = [piece for at, line in enumerate(body) for piece in (line, f"text number {at} {{{{m}}}}")]
@@ -84,7 +85,7 @@ def test_no_line_of_text_is_lost(body: list[str]) -> None:
     assert len({place.span for place in places}) == len(places) >= len(body)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(
     bodies,
     st.sampled_from(["", "Some words.\n\nMore."]),

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.diagnostics import Diagnostic
 from quire.engine.thread.hooks import read_hooks_yaml
@@ -274,6 +275,15 @@ def test_metadata_of_knowledge_and_hooks_share_parts() -> None:
 
 
 LAUGHS = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 21))
+PART = depth(4, 1)
+
+
+def part(count: int) -> int:
+    """A smaller text may take less time in proportion."""
+    return count // PART
+
+
+LONG = "{" + ", ".join(f"k{n}: 1" for n in range(part(9_000))) + "}"
 HOSTILE = {
     "laughs": LAUGHS,
     "many laughs": "".join(f"---\n{LAUGHS}" for _ in range(100)),
@@ -282,25 +292,25 @@ HOSTILE = {
         f"a{n}: &a{n} {{<<: [{f'*a{n - 1}, ' * 9}], {', '.join(f'k{n}{at}: *a{n - 1}' for at in range(9))}}}\n"
         for n in range(1, 21)
     ),
-    "long text": f"a: &a {'x' * 100_000}\nb: [{'*a, ' * 24_000}]\n",
-    "long list": f"a: &a [{'1,' * 50_000}]\nb: [{'*a, ' * 24_000}]\n",
-    "long mapping": f"a: &a {{{', '.join(f'k{n}: 1' for n in range(9_000))}}}\nb: [{'{<<: *a}, ' * 9_000}]\n",
-    "merged by one": f"a: &a {{{', '.join(f'k{n}: 1' for n in range(9_000))}}}\nb: {{<<: [{'*a, ' * 20_000}]}}\n",
-    "anchors": "".join(f"- &a{n} 1\n" for n in range(15_000)),
-    "anchors with aliases": "".join(f"- &a{n} 1\n- *a{n}\n" for n in range(10_000)),
-    "one anchor": "- &a 1\n" * 27_000,
-    "one anchor, many aliases": "- &a 1\n" + "- *a\n" * 38_000,
-    "aliases of nothing": "- *a\n" * 38_000,
-    "aliases as keys": "a: &a b\n" + "*a : 1\n" * 25_000,
-    "chain": "- &a0 [x]\n" + "".join(f"- &a{n} [*a{n - 1}]\n" for n in range(1, 9_000)),
-    "merge chain": "- &a0 {x: 1}\n" + "".join(f"- &a{n} {{<<: *a{n - 1}, k{n}: 1}}\n" for n in range(1, 6_000)),
-    "merge keys": "{" + "<<: {}, " * 24_000 + "}",
-    "merge lists": f"<<: [{'{}, ' * 45_000}]",
-    "circles": "&a [" + "*a, " * 48_000 + "]",
-    "nested anchors": "".join(f"&a{n} [" for n in range(100)) + "1, " * 60_000 + "]" * 100,
-    "anchors of nothing": "[" + ", ".join(f"&a{n}" for n in range(20_000)) + "]",
+    "long text": f"a: &a {'x' * 100_000}\nb: [{'*a, ' * part(24_000)}]\n",
+    "long list": f"a: &a [{'1,' * part(50_000)}]\nb: [{'*a, ' * part(24_000)}]\n",
+    "long mapping": f"a: &a {LONG}\nb: [{'{<<: *a}, ' * part(9_000)}]\n",
+    "merged by one": f"a: &a {LONG}\nb: {{<<: [{'*a, ' * part(20_000)}]}}\n",
+    "anchors": "".join(f"- &a{n} 1\n" for n in range(part(15_000))),
+    "anchors with aliases": "".join(f"- &a{n} 1\n- *a{n}\n" for n in range(part(10_000))),
+    "one anchor": "- &a 1\n" * part(27_000),
+    "one anchor, many aliases": "- &a 1\n" + "- *a\n" * part(38_000),
+    "aliases of nothing": "- *a\n" * part(38_000),
+    "aliases as keys": "a: &a b\n" + "*a : 1\n" * part(25_000),
+    "chain": "- &a0 [x]\n" + "".join(f"- &a{n} [*a{n - 1}]\n" for n in range(1, part(9_000))),
+    "merge chain": "- &a0 {x: 1}\n" + "".join(f"- &a{n} {{<<: *a{n - 1}, k{n}: 1}}\n" for n in range(1, part(6_000))),
+    "merge keys": "{" + "<<: {}, " * part(24_000) + "}",
+    "merge lists": f"<<: [{'{}, ' * part(45_000)}]",
+    "circles": "&a [" + "*a, " * part(48_000) + "]",
+    "nested anchors": "".join(f"&a{n} [" for n in range(100)) + "1, " * part(60_000) + "]" * 100,
+    "anchors of nothing": "[" + ", ".join(f"&a{n}" for n in range(part(20_000))) + "]",
 }
-SECONDS = 6.0
+SECONDS = 6.0 / PART
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -353,7 +363,7 @@ def sharing(draw: st.DrawFn) -> Value:
     return pool
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(value=sharing())
 def test_shared_parts_come_back(value: Value) -> None:
     assert values_of(yaml.safe_dump(value)) == [value]
@@ -375,7 +385,7 @@ def merging(draw: st.DrawFn) -> str:
     return "".join(lines)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(text=merging())
 def test_merging_is_that_of_the_safe_loader(text: str) -> None:
     assert values_of(text) == [yaml.safe_load(text)]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.formats.yaml import Mapping, Scalar, place, read_yaml
 from quire.source import Source, Span
@@ -64,7 +65,7 @@ def test_place_outside_is_the_whole_scalar() -> None:
     assert place(source, value, Span(0, 99)) == value.body
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=depth(30, 150), deadline=None)
 @given(
     lines=st.lists(st.text(alphabet="ab +'\"\\é:#", max_size=8), min_size=1, max_size=4),
     style=st.sampled_from(["'", '"', "|"]),

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.depth import depth
 
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, describe, label_of, literal, read_yaml
@@ -420,7 +421,7 @@ PIECES += [
 
 
 @pytest.mark.parametrize("name", ["CSafeLoader", "SafeLoader"])
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=depth(60, 300), deadline=None)
 @given(text=st.one_of(st.lists(st.sampled_from(PIECES), max_size=40).map("".join), st.text(max_size=60)))
 @example(text='"\\ud800"')
 @example(text='"\\U00110000"')
@@ -453,7 +454,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(value=JSON)
 def test_json_is_yaml(value: Value) -> None:
     text = json.dumps(value, ensure_ascii=False)
@@ -472,7 +473,7 @@ DUMPED = st.recursive(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=depth(40, 200), deadline=None)
 @given(value=DUMPED)
 def test_dumped_yaml_comes_back(value: Value) -> None:
     assert value_of(yaml.safe_dump(value, allow_unicode=False)) == value
