@@ -124,16 +124,16 @@ WIDE = (
 def test_what_was_planted_in_a_folder_is_not_signed_by_itself(
     invoke: Invoke, project: Path, key_id: str, argument: str, options: tuple[str, ...]
 ) -> None:
-    assert invoke(command, ".", "--yes").exit_code == 0
+    assert invoke(command, *FILES).exit_code == 0
     before = {name: (project / name).read_text() for name in FILES}
     (project / PLANTED).write_text(WIDE)
     done = invoke(command, argument, *options)
+    assert (project / PLANTED).read_text() == WIDE, "it is signed"
     assert (done.exit_code, done.stdout) == (6, "")
     assert done.stderr == (
         f"error: 1 document here would be signed for the first time, or changed since: {PLANTED}; nothing is signed. "
         "Look at them, then name the files, or say --yes\n"
     )
-    assert (project / PLANTED).read_text() == WIDE
     assert {name: (project / name).read_text() for name in FILES} == before
 
 

@@ -6,10 +6,12 @@ import asyncio
 import json
 import signal
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from tests.cluster.conftest import MakeTown
 from tests.cluster.town import ASKING, Town, marks_pipeline, until
+from tests.security.test_pure_work import FOLDS, ITEMS
 
 from quire.engine.records import Status
 from quire.runtime import RunOptions
@@ -194,3 +196,34 @@ async def test_a_worker_that_cannot_start(town: Town) -> None:
     for options, said in ((["--temporal", "x:1"], "which store?"), (["--database", "q.db"], "which Temporal server?")):
         refused = town.quire("worker", *options)
         assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+
+
+async def computing(town: Town, pure_work: int) -> str:
+    """A run that computes for ever on a worker with this budget."""
+    home = Path(town.environ["QUIRE_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "quire.toml").write_text(f"[runs]\npure_work = {pure_work}\n")
+    town.workers(1, "--concurrency", "4")
+    run = await town.create(FOLDS, inputs=ITEMS)  # type: ignore[arg-type]
+    await (await town.cluster()).look(run)
+    return run
+
+
+async def test_a_run_that_computes_for_ever_holds_up_no_worker(town: Town) -> None:
+    """M8: the worker heartbeats, drives other runs and takes a cancellation while it computes."""
+    run = await computing(town, 10**9)
+    await town.reach([run], Status.RUNNING)
+    beside = await started(town, marks_pipeline(1, 0.0))
+    await town.reach(beside, Status.COMPLETED, patience=40.0)
+    row = await town.row(run)
+    assert (row.status, row.epoch) == (Status.RUNNING, 1), "nobody took it for dead"
+    assert town.quire("cancel", run).returncode == 0
+    await town.reach([run], Status.CANCELLED, patience=40.0)
+
+
+async def test_a_worker_fails_a_run_that_computes_beyond_its_budget(town: Town) -> None:
+    """M8: the run is not given to the next worker, which it would hold up in turn."""
+    run = await computing(town, 300_000)
+    (row,) = await town.reach([run], Status.FAILED, patience=40.0)
+    assert row.failure is not None and row.failure.kind == "pure_work"
+    assert await workflow_result(town, run) == "failed"

@@ -16,6 +16,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.session import ClientRequestContext
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
+from tests.security.test_pure_work import FOLDS, ITEMS
 
 from quire.engine.records import Status
 from quire.runtime import Runtime
@@ -150,3 +151,38 @@ def test_the_inspector_is_a_client_as_well(folder: Path, environ: dict[str, str]
     if "ENOTCACHED" in done.stderr or "npm error" in done.stderr or "npm ERR!" in done.stderr:
         pytest.skip("the MCP inspector is not in the cache of npx")
     assert json.loads(done.stdout)["content"] == [{"type": "text", "text": "Hello, Ann!"}], done.stderr
+
+
+def allow_pure_work(environ: dict[str, str], units: int) -> None:
+    home = Path(environ["QUIRE_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "quire.toml").write_text(f"[runs]\npure_work = {units}\n")
+
+
+async def test_a_document_that_computes_for_ever_holds_up_no_other_call(folder: Path, environ: dict[str, str]) -> None:
+    """M8, on a real server."""
+    write(folder, nest=FOLDS)
+    allow_pure_work(environ, 10**9)
+    async with Client(parameters(folder, environ)) as client:
+        started = envelope(await client.call_tool("run_pipeline_async", {"name": "nest", "input": ITEMS}))
+        for name in ("Ann", "Bob"):
+            greeted = await asyncio.wait_for(client.call_tool("pipeline__greet", {"name": name}), 30)
+            assert text(greeted) == f"Hello, {name}!"
+        runtime = Runtime.open(folder, environ=environ)
+        run = started["data"]["run_id"]
+        assert (await runtime.row(run)).status is Status.RUNNING
+        await runtime.store.request_cancel(run)
+        async with asyncio.timeout(30):
+            while (await runtime.row(run)).status is not Status.CANCELLED:
+                await client.call_tool("pipeline__greet", {"name": "Eve"})
+        await runtime.close()
+
+
+async def test_a_document_that_computes_beyond_the_budget_fails_its_call(folder: Path, environ: dict[str, str]) -> None:
+    """M8: and the server answers the next one."""
+    write(folder, nest=FOLDS)
+    allow_pure_work(environ, 300_000)
+    async with Client(parameters(folder, environ)) as client:
+        failed = await asyncio.wait_for(client.call_tool("pipeline__nest", ITEMS), 30)
+        assert failed.is_error and "300,000 units of pure work" in str(failed)
+        assert text(await client.call_tool("pipeline__greet", {"name": "Ann"})) == "Hello, Ann!"

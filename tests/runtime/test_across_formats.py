@@ -12,7 +12,7 @@ import pytest
 
 from quire.documents import load
 from quire.engine.drive import Ended
-from quire.engine.records import Event, Status
+from quire.engine.records import Event, NewRun, Status
 from quire.errors import Refused
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
@@ -150,6 +150,34 @@ steps:
     assert output(ended) == {"greeting": "hello HEY!"}
     assert "Shout hey." in model.calls[0].messages[0].content
     assert "Greet HEY!." in model.calls[1].messages[0].content
+
+
+LONG = "# Long\n\n" + "".join(f"## STEP {n}: Say\n\nSay {n}.\n\n" for n in (1, 2, 3))
+
+
+@pytest.mark.parametrize("started_by", ["this version", "0.1.0"])
+async def test_a_playbook_that_is_called_keeps_to_the_context_budget(house: House, started_by: str) -> None:
+    """A run of 0.1.0 told a callee all of its earlier results: the hashes in its journal are those of such requests."""
+    house.write("quire.toml", "[runs]\ncontext_budget = 30\n")
+    house.write("playbooks/long.playbook.md", LONG)
+    file = house.write("p.yaml", "pipeline: p\nsteps:\n- call: {pipeline: long}\n")
+    model = ScriptedModel(["alpha", "beta", "gamma"])
+    store = open_store(house.folder / ".quire" / "quire.db", durability="process")
+    settings = load_settings(Workspace(house.folder), house.environ)
+    runtime = Runtime(settings, store, environ=house.environ, model=model)
+    try:
+        run = await runtime.start(load(file), {}, RunOptions())
+        if started_by == "0.1.0":
+            row = await runtime.row(run)
+            pins = {name: value for name, value in row.pins.items() if name != "callee_context_budget"}
+            run = "old"
+            await store.create(NewRun(run, row.title, row.format, row.document, row.created_at, pins, {}))
+        assert (await runtime.drive(run)).status is Status.COMPLETED
+        assert (await runtime.view(run)).replay.finished
+    finally:
+        await runtime.close()
+    left_out = "The results of 1 earlier steps are left out" in model.calls[2].system
+    assert (left_out, "alpha" in model.calls[2].system) == ((True, False) if started_by != "0.1.0" else (False, True))
 
 
 async def test_a_playbook_runs_a_pipeline_and_a_directive_as_tools(house: House) -> None:

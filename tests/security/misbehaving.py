@@ -203,6 +203,10 @@ def call(request: Message) -> None:
         case "exits":
             print("last words", file=sys.stderr, flush=True)
             os._exit(3)
+        case "quoting-last-words":
+            kept = int(os.environ["KEPT"])
+            print(os.environ["LEAKED"] + "y" * (4_096 - kept), file=sys.stderr, end="", flush=True)
+            os._exit(3)
         case "grandchild":
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", sys.argv[2]])
             os._exit(3)

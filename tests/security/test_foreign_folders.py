@@ -53,11 +53,13 @@ def test_the_marker_of_another_account_is_refused(
     shared: Path, marker: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = plant(shared, marker)
-    assert main(["run", "hello.playbook.md", "--script", "script.json"]) == 6
+    status = main(["run", "hello.playbook.md", "--script", "script.json"])
+    assert not (shared / ".quire").exists(), "the folder above became the workspace"
+    assert status == 6
     out, err = capsys.readouterr()
     assert f"{path} belongs to the account with the number {STRANGER}, not to you" in err
     assert f'safe_folders = ["{shared}"]' in err and "quire.toml" in err
-    assert out == "" and not (shared / ".quire").exists()
+    assert out == ""
 
 
 @as_root
@@ -70,8 +72,11 @@ def test_a_foreign_file_in_a_folder_of_ones_own_is_refused(shared: Path) -> None
 
 @as_root
 def test_a_store_of_another_account_is_refused(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plant(shared / "mine", ".quire")
-    assert main(["runs"]) == 6
+    store = plant(shared / "mine", ".quire")
+    store.chmod(0o777)
+    status = main(["run", "hello.playbook.md", "--script", "script.json"])
+    assert list(store.iterdir()) == [], "the run is in a folder of another account"
+    assert (status, main(["runs"])) == (6, 6)
     assert ".quire belongs to the account" in capsys.readouterr().err
 
 
@@ -109,7 +114,7 @@ def test_under_sudo_the_callers_folders_are_ones_own(shared: Path, monkeypatch: 
 ANOTHER = """
 import os, sys
 from quire.cli import main
-main(["runs"])  # imports all that it needs, as long as it may read it
+main(["run", "warm.playbook.md", "--script", "script.json"])  # imports all that it needs, as long as it may read it
 os.setgroups([])
 os.setgid({stranger})
 os.setuid({stranger})
@@ -124,6 +129,10 @@ def test_another_account_for_real(shared: Path, tmp_path: Path) -> None:
     (shared / "quire.toml").write_text("")
     warm = tmp_path / "warm"
     warm.mkdir()
+    (warm / "quire.toml").write_text("")
+    (warm / "warm.playbook.md").write_text(PLAYBOOK)
+    (warm / "script.json").write_text(SCRIPT)
+    shared.chmod(0o777)
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_mode & 0o001 == 0:
             folder.chmod(folder.stat().st_mode | 0o011)
@@ -131,9 +140,9 @@ def test_another_account_for_real(shared: Path, tmp_path: Path) -> None:
     code = ANOTHER.format(stranger=STRANGER, mine=str(shared / "mine"))
     line = [sys.executable, "-P", "-c", code]
     done = subprocess.run(line, cwd=warm, capture_output=True, text=True, check=False)
+    assert not (shared / ".quire").exists()
     assert done.returncode == 6, done.stderr
     assert "belongs to the account root, not to you" in done.stderr
-    assert not (shared / ".quire").exists()
 
 
 def test_a_linked_store_writes_nothing_elsewhere(
@@ -143,18 +152,21 @@ def test_a_linked_store_writes_nothing_elsewhere(
     target.mkdir()
     (shared / "mine" / ".quire").symlink_to(target)
     for verb in (["run", "hello.playbook.md", "--script", "script.json"], ["runs"], ["inbox"]):
-        assert main(verb) == 2
-        assert ".quire is a link, not a folder: remove it" in capsys.readouterr().err
-    assert list(target.iterdir()) == []
+        status = main(verb)
+        assert list(target.iterdir()) == []
+        assert status == 2 and ".quire is a link, not a folder: remove it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["quire.db", "quire.db-wal", "locks"])
 def test_nor_does_a_link_in_it(shared: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (shared / "mine" / ".quire").mkdir()
-    (shared / "mine" / ".quire" / name).symlink_to(tmp_path / "elsewhere")
-    assert main(["run", "hello.playbook.md", "--script", "script.json"]) == 2
-    assert f"{name} is a link" in capsys.readouterr().err
-    assert not (tmp_path / "elsewhere").exists()
+    target = tmp_path / "elsewhere"
+    if name == "locks":
+        target.mkdir()
+    (shared / "mine" / ".quire" / name).symlink_to(target)
+    status = main(["run", "hello.playbook.md", "--script", "script.json"])
+    assert not target.exists() or (name == "locks" and list(target.iterdir()) == [])
+    assert status == 2 and f"{name} is a link" in capsys.readouterr().err
 
 
 def modes(folder: Path) -> dict[str, int]:

@@ -271,6 +271,17 @@ async def test_what_a_tool_is_said_to_do_quotes_no_secret(opened: Open, monkeypa
             assert "[redacted:LEAKED_TOKEN]" in str(offers) and "sk-0123" not in str(offers)
 
 
+@pytest.mark.parametrize("kept", [12, 18])
+async def test_its_last_words_quote_no_part_of_a_secret(
+    opened: Open, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The key stands where the words are cut: so much of it would be left."""
+    monkeypatch.setenv("LEAKED_TOKEN", "sk-0123456789abcdef")
+    async with opened("quoting-last-words", env={"LEAKED": "${LEAKED_TOKEN}", "KEPT": str(kept)}) as gate:
+        message = await failure(gate)
+        assert "89abcdef" not in message and "its last words" in message, message[:200]
+
+
 async def test_a_prompt_that_never_comes(opened: Open) -> None:
     async with opened("silent:prompts/get", 0.5) as gate:
         with pytest.raises(StepFailed, match=r"took longer than 0\.5 s"):

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pty
+import resource
 import select
 import shutil
 import sqlite3
@@ -35,6 +36,10 @@ PAGE = """# Deploy
 @tool(quire, shell, {"command": "touch owned"})
 """
 REFUSED = 6
+
+
+def _little_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (800_000_000, 800_000_000))
 
 
 @dataclass(frozen=True)
@@ -73,6 +78,7 @@ class Person:
             text=True,
             timeout=60,
             check=False,
+            preexec_fn=_little_memory,
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
@@ -82,7 +88,8 @@ class Person:
 
     @property
     def owned(self) -> bool:
-        return (self.folder / "owned").exists()
+        """Whether the shell ran, or the output went where the attacker wanted it."""
+        return (self.folder / "owned").exists() or (self.folder.parents[1] / "written").exists()
 
     def write(self, sql: str) -> None:
         connection = sqlite3.connect(self.folder / ".quire" / "quire.db")
@@ -103,7 +110,8 @@ def person(base: Path, name: str) -> Person:
 def shipped(tmp_path: Path) -> tuple[Person, str]:
     """The victim, in a clone that has the attacker's store with a run that waits for an answer."""
     attacker = person(tmp_path, "attacker")
-    asked = attacker.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--out", "stolen.txt", "--json")
+    out = str(tmp_path / "written")
+    asked = attacker.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--out", out, "--json")
     assert asked.returncode == 4, asked.stderr
     victim = person(tmp_path, "victim")
     shutil.copytree(attacker.folder / ".quire", victim.folder / ".quire")
@@ -122,11 +130,16 @@ def test_the_attack_works_for_whom_the_run_belongs_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize("verb", [["answer", "last", "yes"], ["answer", "last", "yes", "--detach"], ["resume", "last"]])
 def test_a_shipped_run_does_not_go_on(shipped: tuple[Person, str], verb: list[str]) -> None:
     victim, run = shipped
+    if verb[0] == "resume":
+        # As the attacker's store has it where they have answered themselves.
+        victim.write("UPDATE questions SET state = 'answered', answer = 'yes'")
     done = victim.process(*verb)
+    if "--detach" in verb:
+        victim.process("resume", "last")
+    assert not victim.owned
     assert done.returncode == REFUSED, done.stderr
     assert f"run {run} is not driven: it was not started by you" in done.stderr
     assert f"quire fork {run}" in done.stderr
-    assert not victim.owned and not (victim.folder / "stolen.txt").exists()
 
 
 def test_a_shipped_run_is_not_taken_for_one_of_mine(shipped: tuple[Person, str]) -> None:
@@ -143,8 +156,8 @@ def test_no_word_in_place_of_a_seal_helps(shipped: tuple[Person, str], seal: str
     victim.write(f"UPDATE pins SET seal = {seal}")
     victim.write(f"UPDATE questions SET seal = {seal}, state = 'answered', answer = 'yes'")
     done = victim.quire("resume", "last")
-    assert done.returncode == REFUSED, done.stderr
     assert not victim.owned
+    assert done.returncode == REFUSED, done.stderr
 
 
 def test_a_shipped_run_is_looked_at_and_exported(shipped: tuple[Person, str]) -> None:
@@ -167,30 +180,79 @@ def test_a_fork_of_a_shipped_run_has_none_of_its_grants(shipped: tuple[Person, s
     victim, run = shipped
     victim.quire("fork", run, "--from", "1", "--quiet")
     done = victim.quire("answer", "last", "yes")
+    assert not victim.owned
     assert done.returncode != 0 and "permission denied" in done.stderr, done.stderr
-    assert not victim.owned and not (victim.folder / "stolen.txt").exists()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE pins SET value = json_set(value, '$.allow', json('[\"shell=unsandboxed\"]'))",
-        "UPDATE pins SET value = json_set(value, '$.out', '/tmp/quire-stolen.txt')",
-        "UPDATE pins SET value = json_set(value, '$.answers', json('{\"1\": \"yes\"}'))",
-        "UPDATE pins SET value = json_set(value, '$.unattended', json('true'))",
-        "UPDATE pins SET value = json_set(value, '$.keys', json('[]'), '$.grants', json('[\"rye.*\"]'))",
-        "UPDATE blobs SET body = replace(body, 'touch owned', 'touch owned; true')",
-    ],
+ASKED = """# Ask
+
+## STEP 1: Approve
+
+@elicit(confirm, "Deploy?")
+
+## STEP 2: Go
+
+@tool(quire, shell, {"command": "touch ../escaped; echo done > done"})
+"""
+UNSANDBOXED = (
+    "json_set(value, '$.allow', json('[\"shell=unsandboxed\"]'), '$.grants[#]', 'rye.reach.shell.unsandboxed')"
 )
+WIDENED = {
+    "a shell without its sandbox": (
+        f"UPDATE pins SET value = {UNSANDBOXED}",
+        ["answer", "last", "yes"],
+        "../escaped",
+    ),
+    "an output elsewhere": (
+        "UPDATE pins SET value = json_set(value, '$.out', '../elsewhere.md')",
+        ["answer", "last", "yes"],
+        "../elsewhere.md",
+    ),
+    "an answer": (
+        "UPDATE pins SET value = json_set(value, '$.answers', json('{\"1\": \"yes\"}'))",
+        ["resume", "last"],
+        "done",
+    ),
+    "nobody is asked": (
+        "UPDATE pins SET value = json_set(value, '$.unattended', json('true'))",
+        ["resume", "last"],
+        "done",
+    ),
+    "another command": (
+        "UPDATE blobs SET body = replace(body, 'echo done > done', 'echo done > other')",
+        ["answer", "last", "yes"],
+        "other",
+    ),
+    "an answer in the inbox": (
+        "UPDATE questions SET state = 'answered', answer = 'yes'",
+        ["resume", "last"],
+        "done",
+    ),
+}
+"""What is written into the store, what its user then says, and the file that shows what came of it."""
+
+
+@pytest.mark.parametrize("change", WIDENED)
 def test_a_run_of_mine_whose_authority_was_widened_does_not_go_on(tmp_path: Path, change: str) -> None:
+    sql, verb, gain = WIDENED[change]
     mine = person(tmp_path, "me")
+    (mine.folder / "deploy.md").write_text(ASKED)
+    assert mine.quire("run", "deploy.md", "--json", "--allow", "shell").returncode == 4
+    mine.write(sql)
+    done = mine.quire(*verb)
+    assert not (mine.folder / gain).exists()
+    assert done.returncode != 0 and ("is not driven" in done.stderr or "it was changed" in done.stderr), done.stderr
+    assert mine.quire("runs", "verify", "last").returncode == 1
+
+
+def test_a_run_of_mine_goes_on_in_its_sandbox(tmp_path: Path) -> None:
+    """Else the test above would prove nothing."""
+    mine = person(tmp_path, "me")
+    (mine.folder / "deploy.md").write_text(ASKED)
     assert mine.quire("run", "deploy.md", "--json", "--allow", "shell").returncode == 4
     assert mine.quire("runs", "verify", "last").returncode == 0
-    mine.write(change)
-    done = mine.quire("answer", "last", "yes")
-    assert done.returncode != 0 and ("is not driven" in done.stderr or "it was changed" in done.stderr), done.stderr
-    assert not mine.owned and not Path("/tmp/quire-stolen.txt").exists()
-    assert mine.quire("runs", "verify", "last").returncode == 1
+    assert mine.quire("answer", "last", "yes").returncode == 0
+    assert (mine.folder / "done").exists() and not (mine.folder / "../escaped").exists()
 
 
 def in_terminal(me: Person, *arguments: str, answer: str) -> tuple[int, str]:
@@ -262,33 +324,46 @@ def test_a_store_of_0_1_0_is_sealed_unattended_by_a_command(old: Person) -> None
     assert json.loads(old.quire("runs", "seal", "--all", "--yes", "--json").stdout)["sealed"] == []
 
 
+def recursive_view(database: sqlite3.Connection) -> None:
+    """A list of runs without an end, with all columns that a query may ask for."""
+    names = [str(row[1]) for row in database.execute("PRAGMA table_info(runs)")]
+    columns = ", ".join(f"was.{name}" for name in names if name != "n")
+    database.executescript(
+        "ALTER TABLE runs RENAME TO was; CREATE VIEW runs AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+        f"FROM x) SELECT x.n, {columns} FROM x, was;"
+    )
+
+
 HOSTILE: dict[str, Callable[[sqlite3.Connection], object]] = {
-    "a recursive view": lambda database: database.executescript(
-        "ALTER TABLE runs RENAME TO gone; CREATE VIEW runs AS WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1 "
-        "FROM x) SELECT n, n AS id, n AS title FROM x;"
-    ),
+    "a recursive view": recursive_view,
     "a trigger": lambda database: database.executescript(
-        "CREATE TRIGGER t AFTER INSERT ON runs BEGIN UPDATE pins SET value = 'x'; END;"
+        f"CREATE TRIGGER t AFTER INSERT ON pins BEGIN UPDATE pins SET value = {UNSANDBOXED} WHERE run = NEW.run; END;"
     ),
     "a computed column": lambda database: database.executescript(
-        "ALTER TABLE letters ADD COLUMN bomb AS (hex(zeroblob(500000000)));"
+        "ALTER TABLE runs RENAME COLUMN title TO was; "
+        "ALTER TABLE runs ADD COLUMN title AS (CAST(zeroblob(900000000) AS TEXT));"
     ),
     "an index that computes": lambda database: database.executescript(
-        "DROP INDEX runs_by_age; CREATE INDEX runs_by_age ON runs (length(hex(zeroblob(1000000))));"
+        "DELETE FROM runs; DROP INDEX runs_by_age; "
+        "CREATE INDEX runs_by_age ON runs (id, length(hex(zeroblob(450000000))));"
     ),
 }
 
 
 @pytest.mark.parametrize("bomb", HOSTILE)
 def test_a_database_with_programs_in_it_is_not_opened(tmp_path: Path, bomb: str) -> None:
+    """In a process of its own: what computes for ever, or takes all memory, must not do so here."""
     me = person(tmp_path, "me")
+    (me.folder / "deploy.md").write_text(ASKED)
     assert me.quire("run", "deploy.md", "--quiet", "--allow", "shell").returncode == 4
     connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
     HOSTILE[bomb](connection)
     connection.commit()
     connection.close()
-    for verb in (["runs"], ["inbox"], ["answer", "last", "yes"]):
-        done = me.quire(*verb)
+    started = me.process("run", "deploy.md", "--quiet", "--allow", "shell")
+    answered = me.process("answer", "last", "yes")
+    assert not (me.folder / "../escaped").exists()
+    for done in (started, answered, me.quire("runs"), me.quire("inbox")):
         assert done.returncode == 2 and "no Quire has made" in done.stderr, done.stderr
         assert "Traceback" not in done.stderr
 
@@ -314,4 +389,4 @@ def test_a_row_of_any_shape_is_a_clear_error(tmp_path: Path, change: str) -> Non
     for verb in (["runs"], ["runs", "last"], ["answer", "last", "yes"]):
         done = me.quire(*verb)
         assert "Traceback" not in done.stderr, done.stderr
-    assert done.returncode != 0 and not me.owned
+    assert not me.owned and done.returncode != 0

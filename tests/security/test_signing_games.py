@@ -138,8 +138,8 @@ async def test_a_run_signs_nothing_that_may_use_more(stage: Stage, meta: str, ex
     richer = directive("evil", FILES, meta=meta)
     for name in ("evil", "e*"):
         played = await stage.play("main", [put("evil", richer)], [sign(name)], [fork("evil")])
+        assert (stage.work / ".ai/directives/evil.md").read_text() == richer, "it is signed"
         assert excess in played.told[1], played.told
-        assert (stage.work / ".ai/directives/evil.md").read_text() == richer
         assert played.kinds[2] == "denied" and "unsigned" in played.told[2]
     played = await stage.play("main", [put("evil", directive("evil", FILES, meta=LIMITS))], [sign("evil")])
     assert '"status":"signed"' in played.told[1], played.told
@@ -153,8 +153,8 @@ async def test_a_child_thread_signs_within_its_own_limits(stage: Stage) -> None:
     played = await stage.play(
         "main", [fork("author")], children={"AS A CHILD": [[put("evil", richer)], [sign("evil")]]}
     )
+    assert (stage.work / ".ai/directives/evil.md").read_text() == richer, "it is signed"
     assert "spend 0.5 (at most 0.05)" in "".join(played.told), played.told
-    assert (stage.work / ".ai/directives/evil.md").read_text() == richer
 
 
 async def test_a_run_acknowledges_no_risk_that_it_does_not_have(stage: Stage) -> None:
@@ -162,6 +162,7 @@ async def test_a_run_acknowledges_no_risk_that_it_does_not_have(stage: Stage) ->
     stage.directive("main", SIGNING)
     bold = directive("evil", f"{FILES}<acknowledge risk='unrestricted'>x</acknowledge>")
     played = await stage.play("main", [put("evil", bold)], [sign("evil")])
+    assert (stage.work / ".ai/directives/evil.md").read_text() == bold, "it is signed"
     assert played.kinds[1] == "denied" and "the acknowledged risk unrestricted" in played.told[1], played.told
 
 
@@ -199,9 +200,9 @@ async def test_an_item_that_is_signed_is_not_signed_wider(stage: Stage, text: st
         await stage.play("main")
         file.write_text(text)
         played = await stage.play("main", [sign("other")])
-    assert "more than when it was signed" in played.told[-1] and excess in played.told[-1], played.told
     with pytest.raises(Refused, match=r"unsigned|modified"):
         await stage.play("other")
+    assert "more than when it was signed" in played.told[-1] and excess in played.told[-1], played.told
 
 
 @pytest.mark.parametrize("space", ["user", "system"])
@@ -215,8 +216,8 @@ async def test_no_directive_of_another_space_is_hidden_by_a_wider_one(stage: Sta
         file.write_text(sign_text(directive("b", READ), "directive", "b", stage.key, NOW))
     wider = directive(name, f"{FILES}<sign>*</sign>", category=category)
     played = await stage.play("main", [put(item_id, wider)], [sign(item_id)])
+    assert (stage.work / f".ai/directives/{item_id}.md").read_text() == wider, "it is signed"
     assert f"of that id in the {space}'s space, which it would hide" in played.told[1], played.told
-    assert (stage.work / f".ai/directives/{item_id}.md").read_text() == wider
 
 
 async def test_an_item_that_is_signed_can_be_narrowed_and_changed(stage: Stage) -> None:

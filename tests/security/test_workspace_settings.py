@@ -71,10 +71,10 @@ def test_more_than_the_users_own_is_asked_for(house: House, theirs: str, own: st
     (house.work / "out").symlink_to(house.home)
     before = house.load("", own)
     settings = house.load(theirs, own)
-    assert asked.format(work=house.work, home=house.home) in "\n".join(requests(settings))
-    assert not is_trusted(settings)
     kept = ("runs", "spawn", "trust", "pipelines", "prompt_folders")
-    assert all(getattr(settings, name) == getattr(before, name) for name in kept), "nothing of it holds yet"
+    assert all(getattr(settings, name) == getattr(before, name) for name in kept), "it holds before anybody agreed"
+    assert not is_trusted(settings)
+    assert asked.format(work=house.work, home=house.home) in "\n".join(requests(settings))
     confirm(settings)
     agreed = house.load(theirs, own)
     assert is_trusted(agreed) and (agreed.models, *(getattr(agreed, name) for name in kept)) != (
@@ -132,17 +132,32 @@ def test_weights_of_a_clone_are_not_loaded(clone: House, capsys: pytest.CaptureF
     """A file of weights goes to a parser in C: this one would not even be opened."""
     (clone.work / "evil.gguf").write_bytes(b"GGUF" + b"\xff" * 64)
     (clone.work / "quire.toml").write_text('[models]\ndefault = "local:evil.gguf"\n')
-    assert main(["run", "hello.playbook.md"]) == 6
+    status = main(["run", "hello.playbook.md"])
     err = capsys.readouterr().err
+    assert "cannot be loaded" not in err, "the parser had it"
+    assert status == 6
     assert f"load the model file {clone.work / 'evil.gguf'}, as the model default" in err and "quire trust" in err
     assert not (clone.work / ".quire" / "quire.db").exists()
 
 
+MANY = """
+pipeline: many
+steps:
+- for_each:
+    over: ctx.items
+    on_error: abort
+    do: {agent: {prompt: Say it.}}
+    collect: {transform: {value: count(pipe)}}
+"""
+
+
 def test_a_lifted_limit_does_not_start(clone: House, capsys: pytest.CaptureFixture[str]) -> None:
     (clone.work / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 100000\n")
-    (clone.work / "script.json").write_text(json.dumps(["hello"]))
-    run = ["run", "hello.playbook.md", "-q", "--script", "script.json"]
-    assert main(run) == 6
+    (clone.work / "script.json").write_text(json.dumps([{"default": "hello"}]))
+    (clone.work / "many.yaml").write_text(MANY)
+    (clone.work / "many.json").write_text(json.dumps({"items": list(range(101))}))
+    run = ["run", "many.yaml", "-q", "--script", "script.json", "--inputs", "many.json"]
+    assert main(run) == 6, "the 101st call was made"
     assert "max_pipeline_spawns = 100000, above your 100" in capsys.readouterr().err
     assert main(["trust", "workspace", "--yes"]) == 0
     assert main(run) == 0

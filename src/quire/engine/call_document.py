@@ -65,7 +65,8 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
         inputs = complete_inputs(plan, given)
     except CannotStart as error:
         raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
-    result = cast("Mapping[str, Value]", (yield from interpret(plan, inputs, prefix=prefix, setting=setting)))
+    walk = interpret(plan, inputs, context_budget=setting.context_budget, prefix=prefix, setting=setting)
+    result = cast("Mapping[str, Value]", (yield from walk))
     named = cast("Mapping[str, Value]", result["named"])
     return {**named, "output": result["output"]} if named else result["output"]
 

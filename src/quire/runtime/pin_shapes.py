@@ -61,6 +61,7 @@ SHAPES: Mapping[str, Shape] = {
     "grants": _are_texts,
     "budget": _or_none(_is_amount),
     "context_budget": _or_none(_is_count),
+    "callee_context_budget": _or_none(_is_count),
     "callees": _is_map_of(_is_map_of(_is_text)),
     "identity": _is_text,
     "profiles": _is_map_of(_is_profile),

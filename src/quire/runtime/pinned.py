@@ -110,7 +110,16 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
     if document.format == "directive" and "" not in bundles:
         raise RunState(f"run {row.id} has no text of its directive")
     profiles = _profiles(pins.profiles)
-    setting = Setting(documents, pins.identity, profiles, repairs, fan_out_depth, bundles, open_document=open_document)
+    setting = Setting(
+        documents,
+        pins.identity,
+        profiles,
+        repairs,
+        fan_out_depth,
+        bundles,
+        open_document=open_document,
+        context_budget=pins.callee_context_budget,
+    )
     return Pinned(pins, document, setting)
 
 

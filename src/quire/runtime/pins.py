@@ -40,6 +40,8 @@ class Pins:
     grants: tuple[str, ...] = ()
     budget: float | None = None
     context_budget: int | None = None
+    callee_context_budget: int | None = None
+    """The same for the playbooks that are called. None in runs of 0.1.0, which told them everything."""
     callees: Mapping[str, Value] = field(default_factory=dict)
     identity: str = "default"
     profiles: Mapping[str, Value] = field(default_factory=dict)

@@ -60,6 +60,7 @@ async def prepare(
         await runtime.preflight(plan, options, callees)
     elif problems := certain_failures(plan):
         raise BadInputs(problems)
+    context_budget = runtime.models.context_budget(model)
     pins = Pins(
         document=document.sha256,
         folder=_folder_of(document),
@@ -71,7 +72,8 @@ async def prepare(
         allow=options.allow,
         grants=tuple(sorted(granted.patterns)),
         budget=options.budget,
-        context_budget=runtime.models.context_budget(model),
+        context_budget=context_budget,
+        callee_context_budget=context_budget,
         callees=pinned(callees),
         reply_to=options.reply_to,
         declared=document.declared,

@@ -45,4 +45,6 @@ class Setting:
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
     above: Above | None = None
     open_document: Callable[[str, Setting], Opened] | None = None
+    context_budget: int | None = None
+    """How many characters of earlier results the playbooks among the callees tell a model; None for all."""
     work: PureWork = field(default_factory=PureWork, compare=False)
