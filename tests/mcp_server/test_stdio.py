@@ -18,8 +18,9 @@ from mcp.client.session import ClientRequestContext
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
 from tests.security.test_pure_work import FOLDS, ITEMS
 
+from quire.documents import load
 from quire.engine.records import Status
-from quire.runtime import Runtime
+from quire.runtime import RunOptions, Runtime
 
 INSPECTOR = "@modelcontextprotocol/inspector"
 PRINTS = "import quire\n\n\n@quire.tool\ndef loud() -> str:\n    print('this is not the protocol')\n    return 'said'\n"
@@ -113,6 +114,49 @@ async def test_a_crash_in_the_middle_loses_nothing(folder: Path, environ: dict[s
     (letter,) = await runtime.store.letters("mcp:raw")
     await runtime.close()
     assert letter.run == row.id and '"two"' in letter.text
+
+
+async def test_the_next_server_takes_over_what_a_killed_one_had_launched(folder: Path, environ: dict[str, str]) -> None:
+    """G9: a launch that waits and one that does not, and a run that was told to pause, which stays as it is."""
+    write(folder, think=THINK)
+    script = folder / "script.yaml"
+    script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
+        cwd=folder,
+        env=environ,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    assert process.stdin and process.stdout
+    *opening, call = requests()
+    waited = {**call, "params": {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}}
+    left = {**call, "id": 4, "params": {"name": "run_pipeline_async", "arguments": {"name": "think"}}}
+    process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*opening, left, waited)))
+    while b"step 2 (agent) started" not in await asyncio.wait_for(process.stdout.readline(), 30):
+        pass
+    runtime = Runtime.open(folder, environ=environ)
+    launched = [row.id for row in await runtime.store.list()]
+    while {len(await runtime.store.effects(run)) for run in launched} != {1}:
+        await asyncio.sleep(0.01)
+    process.kill()
+    await process.wait()
+    paused = await runtime.start(load(folder / "pipelines" / "think.yaml"), {}, RunOptions(reply_to="mcp:raw"))
+    assert (await asyncio.to_thread(quire, folder, environ, "cancel", paused)).returncode == 0
+    script.write_text('- {step: "1", reply: wrong}\n- {step: "2", reply: two}\n')
+    async with Client(parameters(folder, environ, "--script", str(script)), mode="auto") as client:
+        for run in launched:
+            told = envelope(await client.call_tool("pipeline_result", {"run_id": run}))
+            assert told["status"] in ("started", "ok")
+        while len(letters := await runtime.store.letters("mcp:raw")) < 2:
+            await asyncio.sleep(0.01)
+    stores = [(await runtime.view(letter.run)).stores for letter in letters]
+    assert stores == [{"first": "one", "second": "two"}] * 2
+    (row,) = [row for row in await runtime.store.list() if row.id == paused]
+    await runtime.close()
+    assert row.status is Status.CANCELLED
 
 
 async def test_a_script_goes_on_where_it_was(folder: Path, environ: dict[str, str]) -> None:

@@ -98,7 +98,8 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
             cluster = await Cluster.connect(require_cluster(runtime.settings))
             runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
-            host = Host(runtime, offer, hand_over=_goes_on)
+            # The workers look for runs that nobody drives.
+            host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
         else:
             host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
         if not http:

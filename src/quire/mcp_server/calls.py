@@ -39,6 +39,9 @@ Reopen: TypeAlias = Callable[[Runtime, str], Awaitable[Runtime]]
 MOST_RUNS = 32
 """Runs of all clients that may be under way at once."""
 
+MOST_TAKEN_OVER = 8
+"""Of these, runs that a server before this one had begun."""
+
 GRANTS = Grants.of(["rye.execute.pipeline.*"])
 """Launching is what the user granted by starting the server; what a run may do is not decided here."""
 
@@ -159,6 +162,21 @@ class Calls:
             return envelope_of(asked.run, ended)
 
         return await self._answered(caller, await self._attend(caller, work, asked.run), answers.declined)
+
+    async def take_over(self) -> None:
+        """Goes on with the runs that a server before this one had begun when it was killed."""
+        under_way: set[asyncio.Task[None]] = set()
+        for row in await self._late.left_behind():
+            if len(under_way) >= MOST_TAKEN_OVER:
+                _, under_way = await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED)
+            attached = Attached()
+            try:
+                runtime = await self._reopen(self._runtime, row.id)
+            except QuireError as error:
+                self._report(f"the run {row.id} cannot go on: {error}")
+                continue
+            self._detached[row.id] = attached
+            under_way.add(self._launching.go_on(row.id, runtime, attached.began, self._report))
 
     def _too_many(self) -> str:
         under_way = len(self._waited_for) + sum(not one.ended for one in self._detached.values())

@@ -19,6 +19,7 @@ from quire.values import Value
 SCHEME = "quire://runs/"
 MOST_LETTERS = 100
 MOST_RUNS = 50
+MOST_LEFT = 1000
 
 
 class Late:
@@ -44,7 +45,10 @@ class Late:
                 return Envelope("error", {"run_id": run, "error": message})
             case Status.EXPIRED:
                 return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
-            case Status.PAUSED | Status.CANCELLED | Status.INTERRUPTED:
+            case Status.INTERRUPTED:
+                # Nobody stopped it: the server that drove it is gone, and the next one goes on with it.
+                return Envelope("started", {"run_id": run})
+            case Status.PAUSED | Status.CANCELLED:
                 how = f"it is {row.status.words}; to go on: quire resume {run}"
                 return Envelope("cancelled", {"run_id": run, "error": how})
         return waiting(run, await self._runtime.store.questions(run))
@@ -57,6 +61,15 @@ class Late:
     async def runs(self) -> list[RunRow]:
         """The newest first."""
         return [row for row in await self._runtime.store.list(limit=MOST_RUNS) if _launched_here(row)]
+
+    async def left_behind(self) -> list[RunRow]:
+        """The runs that a server had begun when it was killed, the oldest first."""
+        rows = [
+            row
+            for status in (Status.PENDING, Status.INTERRUPTED)
+            for row in await self._runtime.store.list(status=status, limit=MOST_LEFT)
+        ]
+        return sorted((row for row in rows if _launched_here(row)), key=lambda row: row.created_at)
 
     async def page(self, uri: str) -> str:
         """A run as a resource, JSON. Raises `NoSuchRun`."""

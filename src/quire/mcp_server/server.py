@@ -77,7 +77,13 @@ class Host:
     """One workspace as one server, for any number of connections."""
 
     def __init__(
-        self, runtime: Runtime, offer: Offer, *, reopen: Reopen = as_it_is, hand_over: Callable[[str], None]
+        self,
+        runtime: Runtime,
+        offer: Offer,
+        *,
+        reopen: Reopen = as_it_is,
+        hand_over: Callable[[str], None],
+        takes_over: bool = True,
     ) -> None:
         self._offer = offer
         self._catalogue = Catalogue(runtime.settings, offer.documents, offer.report)
@@ -85,6 +91,7 @@ class Host:
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[str, ServerSession] = {}
         self._wants_log: dict[str, bool] = {}
+        self._takes_over = takes_over
         self.calls = Calls(
             runtime, offer.options, inline=offer.inline, report=offer.report, reopen=reopen, hand_over=hand_over
         )
@@ -109,11 +116,15 @@ class Host:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, server: Server[Any]) -> AsyncIterator[dict[str, Any]]:
-        watching = asyncio.create_task(self._watch())
+        aside = [asyncio.create_task(self._watch())]
+        if self._takes_over:
+            self._takes_over = False  # once, not for each connection
+            aside.append(asyncio.create_task(self.calls.take_over()))
         try:
             yield {}
         finally:
-            watching.cancel()
+            for task in aside:
+                task.cancel()
             await self.calls.close()
 
     async def _watch(self) -> None:

@@ -142,6 +142,12 @@ class Launching:
         result = view.replay.result
         return envelope_of(run, Ended(view.row.status, view.row.position, result, view.row.failure))
 
+    def go_on(
+        self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
+    ) -> asyncio.Task[None]:
+        """Drives a run that somebody else launched; its end comes by letter. `failed` gets what keeps it from that."""
+        return self._leave(run, None, began, runtime, failed)
+
     async def settled(self) -> None:
         """Waits for the launches that nobody waits for."""
         while self._driving:
@@ -154,13 +160,26 @@ class Launching:
             task.cancel()
         await asyncio.gather(*driving, return_exceptions=True)
 
-    def _leave(self, run: str, people: People | None, began: Callable[[Drive], None]) -> None:
+    def _leave(
+        self,
+        run: str,
+        people: People | None,
+        began: Callable[[Drive], None],
+        runtime: Runtime | None = None,
+        failed: Callable[[str], None] | None = None,
+    ) -> asyncio.Task[None]:
         async def drive() -> None:
-            await self._runtime.drive(run, people=people, began=began)
+            try:
+                await (runtime or self._runtime).drive(run, people=people, began=began)
+            except QuireError as error:
+                if failed is None:
+                    raise
+                failed(f"the run {run} cannot go on: {error}")
 
         task = asyncio.create_task(drive())
         self._driving.add(task)
         task.add_done_callback(self._driving.discard)
+        return task
 
     def _document(self, tool: str, arguments: Mapping[str, Value], launcher: Launcher) -> Document:
         if INLINE in tool:
