@@ -38,8 +38,11 @@ def _finite(spelling: str) -> float:
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _lenient = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite).raw_decode
-_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-_canonical = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True)
+# What is written has been walked before, and a circle has no end to that: looking for one again doubles the time.
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)
+_canonical = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True, check_circular=False
+)
 
 
 def encode(value: Value) -> str:

@@ -33,11 +33,12 @@ class Entry:
 
 class Earlier:
     """All entries, joined: as text, and as the inside of a JSON string. Entries are added and taken off at the end;
-    those that a request has been made with are never taken off."""
+    those that a request has been made with are never taken off. They are written when the first request asks."""
 
-    __slots__ = ("_escaped", "_escaped_starts", "_lengths", "_raw", "_raw_starts")
+    __slots__ = ("_escaped", "_escaped_starts", "_lengths", "_raw", "_raw_starts", "_unwritten")
 
     def __init__(self) -> None:
+        self._unwritten: list[Entry] = []
         self._raw = bytearray()
         self._escaped = bytearray()
         self._raw_starts: list[int] = []
@@ -46,10 +47,17 @@ class Earlier:
         """The characters of the entries up to each place."""
 
     def __len__(self) -> int:
-        return len(self._raw_starts)
+        return len(self._raw_starts) + len(self._unwritten)
 
     def append(self, entry: Entry) -> None:
-        told = entry.told()
+        self._unwritten.append(entry)
+
+    def _write(self) -> None:
+        for entry in self._unwritten:
+            self._add(entry.told())
+        self._unwritten.clear()
+
+    def _add(self, told: str) -> None:
         if self._raw_starts:
             self._raw += _BETWEEN
             self._escaped += _BETWEEN_ESCAPED
@@ -61,7 +69,9 @@ class Earlier:
 
     def cut(self, length: int) -> None:
         """Takes off all entries from the one of this number on."""
-        if length >= len(self):
+        written = len(self._raw_starts)
+        del self._unwritten[max(0, length - written) :]
+        if length >= written:
             return
         between = len(_BETWEEN) if length else 0
         del self._raw[self._raw_starts[length] - between :]
@@ -70,6 +80,7 @@ class Earlier:
 
     def first_within(self, budget: int | None) -> int:
         """The number of the oldest entry that fits, with all that follow it, into so many characters."""
+        self._write()
         if budget is None:
             return 0
         return bisect_left(self._lengths, self._lengths[-1] - budget)
@@ -87,6 +98,7 @@ class Earlier:
 
     @property
     def ends(self) -> tuple[int, int]:
+        self._write()
         return len(self._raw), len(self._escaped)
 
 

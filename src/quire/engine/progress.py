@@ -203,6 +203,8 @@ class Progress:
     def step_of(self, path: str) -> StepView | None:
         """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`. A turn that nobody has told of
         yet is made."""
+        if (step := self.steps.get(path)) is not None:
+            return step
         if (turn := turn_of(path)) and turn not in self.steps:
             self._begin(turn)
         while path:

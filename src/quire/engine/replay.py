@@ -124,7 +124,10 @@ class _Following:
                     )
                     continue
                 try:
-                    answer = await self._answer(request)
+                    if isinstance(request, Fan | Metering | Spawn | WorkCheck):
+                        answer = await self._answer(request)
+                    else:
+                        answer = self._recorded(request)
                 except StepFailed as failed:
                     error = failed
         except StopIteration as stop:
@@ -133,7 +136,7 @@ class _Following:
         finally:
             walk.close()
 
-    async def _answer(self, request: Recorded | Fan | Spawn | Metering) -> Any:
+    async def _answer(self, request: Fan | Metering | Spawn | WorkCheck) -> Any:
         match request:
             case Fan():
                 return await self._fan(request)
@@ -146,7 +149,6 @@ class _Following:
                 return None
             case WorkCheck():
                 return await self._check_work(request)
-        return self._recorded(request)
 
     async def _check_work(self, request: WorkCheck) -> None:
         record = self.journal.find(request)

@@ -61,6 +61,8 @@ class ThreadView:
 
 def turn_of(path: str) -> str:
     """The path of the innermost turn that a path is in; empty where it is in none."""
+    if "turn[" not in path:
+        return ""  # nearly all paths, and each event of a run asks
     found = [match.end() for match in _TURN.finditer(path)]
     return path[: found[-1]] if found else ""
 
