@@ -33,8 +33,8 @@ def pytest_configure(config: pytest.Config) -> None:
     drawn = given.get(FRESH_SEED) or os.environ.get(FRESH_SEED) or 10**6 + secrets.randbelow(10**12)
     config.stash[_first_seed] = int(drawn)
     _write_to_memory()
-    # The check for filters counts on many examples, most of which begin small.
-    ignored = () if LONG else (HealthCheck.filter_too_much,)
+    # A machine that does other things is slow. The check for filters counts on many examples, which begin small.
+    ignored = (HealthCheck.too_slow,) if LONG else (HealthCheck.too_slow, HealthCheck.filter_too_much)
     settings.register_profile("quire", max_examples=depth(30, 100), suppress_health_check=ignored)
     settings.load_profile("quire")
 

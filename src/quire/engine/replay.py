@@ -15,7 +15,7 @@ from quire.engine.journal import Journal, abort_path
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, PureWork, replay_exhausted
 from quire.engine.records import EffectRecord, Event
-from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Recorded, Spawn, Walk, WorkCheck
+from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk, WorkCheck
 from quire.errors import JournalMismatch, LimitReached, StepFailed
 from quire.values import Value
 

@@ -14,6 +14,9 @@ T = TypeVar("T")
 _MOST = 253_402_300_799
 """The last second of the year 9999: no time, no count and no price is beyond."""
 
+_TEXT = frozenset({str})
+_NUMBERS = frozenset({int, float, type(None)})
+
 
 def whole(read: Callable[P, T]) -> Callable[P, T]:
     """Make a reader of rows raise `StoreError` where a row does not hold what it should."""
@@ -30,17 +33,14 @@ def whole(read: Callable[P, T]) -> Callable[P, T]:
 
 def texts(*values: object) -> None:
     """Raise `TypeError` where one of them is not text."""
-    for value in values:
-        if not isinstance(value, str):
-            raise TypeError(value)
+    if not _TEXT.issuperset(map(type, values)):
+        raise TypeError(values)
 
 
 def numbers(*values: object) -> None:
     """Raise where one of them is neither a number of a possible size nor missing."""
+    if not _NUMBERS.issuperset(map(type, values)):
+        raise TypeError(values)
     for value in values:
-        if value is None:
-            continue
-        if not isinstance(value, int | float):
-            raise TypeError(value)
-        if not -_MOST <= value <= _MOST:
+        if value is not None and not -_MOST <= value <= _MOST:  # type: ignore[operator]  # of a type that is compared
             raise ValueError(value)
