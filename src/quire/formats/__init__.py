@@ -25,7 +25,8 @@ __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
 _STEP = re.compile(r"^## STEP", re.MULTILINE)
-_ROOT = re.compile(r"(?:\s|<!--.*?-->|<\?.*?\?>)*+<directive[\s/>]", re.DOTALL)
+_BEFORE_ROOT = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_ROOT = re.compile(r"<directive[\s/>]")
 
 
 class FormatModule(Protocol):
@@ -81,7 +82,12 @@ def _holds_directive(text: str) -> bool:
     if _STEP.search(text):
         return False
     fence = find_fence(text, "xml")
-    return isinstance(fence, Fence) and _ROOT.match(text, fence.content.start, fence.content.end) is not None
+    if not isinstance(fence, Fence):
+        return False
+    at, end = fence.content.start, fence.content.end
+    while before := _BEFORE_ROOT.match(text, at, end):
+        at = before.end()
+    return _ROOT.match(text, at, end) is not None
 
 
 def read(source: Source) -> Reading:
