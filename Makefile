@@ -3,7 +3,7 @@ BIN := .venv/bin
 MODEL ?=
 SEEDS ?= 200
 
-.PHONY: setup demo test check bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-pythons package check bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -19,6 +19,15 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n 2 tests
+
+# The suites of formats, expressions, plan and engine on every CPython from 3.11 on that this machine has, each in an
+# environment of its own below .venv (VERSIONS=3.13 chooses).
+test-pythons: setup
+	$(BIN)/python -m tests.pythons $(VERSIONS)
+
+# Wheel and sdist in dist/, each installed into an empty environment that runs the README's first playbook.
+package: setup
+	$(BIN)/python -m tests.packaging
 
 check: setup
 	$(BIN)/ruff check .
