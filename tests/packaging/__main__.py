@@ -1,4 +1,4 @@
-"""`make package`: builds wheel and sdist, installs each into an empty environment, and runs the README's first playbook.
+"""`make package`: builds wheel and sdist, and runs the README's first playbook from each in an empty environment.
 
 The environment is of the oldest CPython that this machine has, and holds what the wheel needs and nothing else. The
 replies come from a script, so neither a model nor a key is needed.

@@ -46,7 +46,7 @@ def _run(interpreter: Interpreter) -> int:
     except subprocess.CalledProcessError as error:
         print(f"the environment cannot be made: {error}", file=sys.stderr)
         return 1
-    command = [python, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "-p", "tests.pythons.quick", *SUITES]
+    command = [str(python), "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", "-p", "tests.pythons.quick", *SUITES]
     code = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL).returncode
     print(f"{time.monotonic() - began:.0f} s", flush=True)
     return code

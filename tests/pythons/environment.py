@@ -42,8 +42,9 @@ def install(folder: Path, wanted: str) -> None:
     """Installs requirements into an environment, which needs no pip of its own."""
     listed = folder / "requirements.txt"
     listed.write_text(wanted, encoding="utf-8")
-    pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--quiet", "--disable-pip-version-check"]
-    command = [*pip, "install", "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", listed]
+    python = str(folder / "bin" / "python")
+    pip = [sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check"]
+    command = [*pip, "install", "--only-binary", ":all:", "--no-deps", "--require-hashes", "-r", str(listed)]
     subprocess.run(command, check=True)
 
 

@@ -22,5 +22,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         test: Any = getattr(item, "obj", None)
         if getattr(test, "is_hypothesis_test", False):
-            own = getattr(test, _SETTINGS, None) or settings.default
+            own: Any = getattr(test, _SETTINGS, None) or settings.default
             setattr(test, _SETTINGS, settings(own, max_examples=min(own.max_examples, EXAMPLES), deadline=None))

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from quire.engine.inputs import is_number
 from quire.engine.json_objects import FoundObject, json_objects
-from quire.plan.nodes import Capture
+from quire.formats.playbook import fences
+from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, encode
 
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
@@ -27,7 +28,7 @@ class Captured:
     warning: str = ""
 
 
-def capture_text(capture: Capture, text: str) -> Captured:
+def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION) -> Captured:
     displayed, value, warning = text, text, ""
     if capture.field is not None:
         found = find_field(text, capture.field)
@@ -39,6 +40,8 @@ def capture_text(capture: Capture, text: str) -> Captured:
             displayed = _without(text, place)
     if capture.type is not None:
         value = value.strip()
+        if capture.type == "json" and rules > 1 and not _is_json(value):
+            value = _json_in_fence(value)
         warning = warning or _misfit(capture, value)
     return Captured(value, displayed, warning)
 
@@ -93,6 +96,18 @@ def _misfit(capture: Capture, value: str) -> str:
         case _:
             return ""
     return "" if fits else f"{capture.name} is not {wanted}: {_short(value)}"
+
+
+def _json_in_fence(text: str) -> str:
+    """The last fenced block that is JSON, where there is one; else the text as it is."""
+    lines = text.split("\n")
+    marks = [line.lstrip() for line in lines]
+    found = fences.find(marks)
+    for opening, closing in reversed(found.pairs):
+        inside = "\n".join(lines[opening + 1 : closing]).strip()
+        if _is_json(inside):
+            return inside
+    return text
 
 
 def _is_json(text: str) -> bool:

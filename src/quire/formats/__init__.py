@@ -13,14 +13,14 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, cast
 
 from quire.diagnostics import Code, Diagnostic
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Unreadable
 from quire.formats import invisible
 from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.formats.playbook.reading import Reading
 
-__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff"]
+__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
@@ -98,6 +98,19 @@ def read(source: Source) -> Reading:
     from quire.formats.playbook.parse import parse
 
     return parse(source)
+
+
+def unread(error: Unreadable) -> Reading | None:
+    """What is to be said of a playbook that has no text to read: it is empty, or too large. None for other files."""
+    try:
+        known = bool(error.kind) and format_of(Source.of("", str(error.path))) == "playbook"
+    except CannotStart:
+        return None
+    if not known:
+        return None
+    from quire.formats.playbook import parse
+
+    return parse.unread(str(error.path), error.kind)
 
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
