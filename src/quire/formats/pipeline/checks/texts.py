@@ -1,14 +1,16 @@
-"""Texts that look like something else: references where none are filled in, and commands that cannot run."""
+"""Texts that look like something else: references where none are filled in, slips in expressions, and commands that
+cannot run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from quire.expr.slips import slips
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.prompts import attempts, references
 from quire.formats.pipeline.syntax import AgentBody, Argument, Literal, Pipeline, ShellBody, Text, ToolBody
-from quire.formats.pipeline.walk import walk
+from quire.formats.pipeline.walk import expressions, walk
 from quire.values import Value
 
 _ROOTS = ("ctx", "pipe", "item", "acc")
@@ -16,6 +18,9 @@ _ROOTS = ("ctx", "pipe", "item", "acc")
 
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
     for _, step in walk(pipeline):
+        for expression in expressions(step):
+            for slip in slips(expression.expression):
+                fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
         match step.body:
             case AgentBody(prompt=prompt):
                 _check_prompt(prompt, fields)
