@@ -5,6 +5,7 @@ Nothing here can fail a step: what does not fit is kept whole and warned about.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, encode
 
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
+_spelled = json.JSONDecoder(strict=False, parse_float=str).raw_decode
 _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
 
@@ -37,6 +39,8 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION) ->
         else:
             place, field_value = found
             value = field_value if isinstance(field_value, str) else encode(field_value)
+            if isinstance(field_value, float) and rules > 1:
+                value = _as_written(text, place, capture.field)
             displayed = _without(text, place)
     if capture.type is not None:
         value = value.strip()
@@ -57,6 +61,15 @@ def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
         if inner is not None:
             return place, inner[0]
     return None
+
+
+def _as_written(text: str, place: FoundObject, field: str) -> str:
+    """The number of a field as the reply spells it: 1.10 is not 1.1 where it is a version."""
+    spelled: dict[str, Value] = _spelled(text, place.start)[0]
+    if field in spelled:
+        return str(spelled[field])
+    inner = _inside(spelled, field)
+    return str(inner[0]) if inner is not None else ""
 
 
 def _inside(value: Value, field: str) -> tuple[Value] | None:
