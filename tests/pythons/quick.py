@@ -15,6 +15,11 @@ TIMED = ("linear", "costs", "time", "quick", "quickly", "hostile", "proportion",
 _SETTINGS = "_hypothesis_internal_use_settings"
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    # What an interpreter says it will take away, the next one has taken away.
+    config.addinivalue_line("filterwarnings", r"error::DeprecationWarning:quire\..*")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     timed = [item for item in items if any(word in item.name.partition("[")[0].split("_") for word in TIMED)]
     config.hook.pytest_deselected(items=timed)
