@@ -6,7 +6,7 @@ SEEDS ?= 200
 # Without compiled code every process that a test starts would compile the whole package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test test-long check bench simulate chaos chaos-cluster lock clean
+.PHONY: setup demo test test-long test-pythons package check bench simulate chaos chaos-cluster lock clean
 
 setup: .venv/.ready
 
@@ -27,6 +27,15 @@ test: setup
 # The same tests with many more random cases, kills and points of death in each (tests/depth.py).
 test-long: setup
 	QUIRE_LONG=1 $(BIN)/python -m pytest -n 3 --dist worksteal tests
+
+# The suites of formats, expressions, plan and engine on every CPython from 3.11 on that this machine has, each in an
+# environment of its own below .venv (VERSIONS=3.13 chooses).
+test-pythons: setup
+	$(BIN)/python -m tests.pythons $(VERSIONS)
+
+# Wheel and sdist in dist/, each installed into an empty environment that runs the README's first playbook.
+package: setup
+	$(BIN)/python -m tests.packaging
 
 check: setup
 	$(BIN)/ruff check .

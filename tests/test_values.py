@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.values import MAX_DEPTH, InvalidValue, Value, copy, decode, decode_object, encode, fingerprint
+from quire.values import MAX_DEPTH, InvalidValue, Value, copy, decode, decode_object, encode, fingerprint, value_of
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -91,3 +91,29 @@ def test_a_copy_shares_nothing() -> None:
 def test_a_fingerprint_does_not_depend_on_the_order_of_keys() -> None:
     assert fingerprint({"a": 1, "b": 2}) == fingerprint({"b": 2, "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-2.5", -2.5),
+        ("1.0", 1.0),
+        (" 7\n", 7),
+        ("12345678901234567890123", 12345678901234567890123),
+        ("1.10", "1.10"),
+        ("12e4", "12e4"),
+        ("1E5", "1E5"),
+        ("0012", "0012"),
+        ("0.1000000000000000055", "0.1000000000000000055"),
+        ("true", True),
+        ("null", None),
+        ('"5"', "5"),
+        ("[1.10]", [1.1]),
+        ("plain", "plain"),
+    ],
+)
+def test_a_bare_number_whose_spelling_would_be_lost_stays_text(text: str, value: Value) -> None:
+    """G17."""
+    found = value_of(text)
+    assert found == value and type(found) is type(value)

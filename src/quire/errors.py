@@ -45,10 +45,13 @@ class CannotStart(QuireError):
 
 
 class Unreadable(CannotStart):
-    def __init__(self, path: Path, reason: str) -> None:
+    """`kind` is `empty` or `too_large` where the file is there and could be a document but for that."""
+
+    def __init__(self, path: Path, reason: str, kind: str = "") -> None:
         super().__init__(f"{path} {reason}")
         self.path = path
         self.reason = reason
+        self.kind = kind
 
 
 class BadDocument(CannotStart):

@@ -136,7 +136,7 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Unreadable(path, f"cannot be read: {reason}") from None
     if len(data) > limit:
-        raise Unreadable(path, f"is larger than {limit:,} bytes")
+        raise Unreadable(path, f"is larger than {limit:,} bytes", "too_large")
     if b"\0" in data:
         raise Unreadable(path, "is a binary file, not text")
     try:
@@ -144,7 +144,7 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     except UnicodeDecodeError as error:
         raise Unreadable(path, f"is not UTF-8: byte {error.start + 1} is 0x{data[error.start]:02x}") from None
     if not text.strip("\ufeff \t\r\n"):
-        raise Unreadable(path, "is empty")
+        raise Unreadable(path, "is empty", "empty")
     return Source(str(path), normalise(text), len(data))
 
 

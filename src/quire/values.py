@@ -86,6 +86,20 @@ def copy(value: Value) -> Value:
     return clean(value) if isinstance(value, str) else decode(encode(value))
 
 
+def value_of(text: str) -> Value:
+    """What a text stands for that came from a command or a command line: JSON where it is JSON, else the text itself.
+
+    A number that would be written differently stays text, because nobody said that it is one: 1.10 is a version, and
+    12e4 the beginning of a hash.
+    """
+    try:
+        value = decode(text)
+    except InvalidValue:
+        return text
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return text if is_number and encode(value) != text.strip() else value
+
+
 def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
     """Text stays as it is, everything else is written as JSON: for people, and for documents whose values are text."""
     return {name: value if isinstance(value, str) else encode(value) for name, value in values.items()}

@@ -126,6 +126,19 @@ def test_what_cannot_be_read(here: Path, capsys: pytest.CaptureFixture[str], arg
     assert capsys.readouterr().err == f"{line}\n"
 
 
+def test_an_empty_playbook_and_one_that_is_too_large_are_findings(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S13: the codes are there as data; the exit status is that of a file that cannot be read."""
+    write(here, {"empty.md": " \n", "large.md": GOOD + "x" * 200_000, "empty.yaml": ""})
+    assert main(["check", "--json", "empty.md", "large.md", "empty.yaml"]) == 2
+    out, err = capsys.readouterr()
+    assert [(one["file"], one["code"]) for one in json.loads(out)] == [("empty.md", "PB001"), ("large.md", "PB002")]
+    assert "quire: empty.md is empty\nquire: large.md is larger than 200,000 bytes\n" in err
+    assert main(["parse", "empty.md"]) == 2
+    assert json.loads(capsys.readouterr().out)["errors"] == [{"line": 1, "message": "Document is empty"}]
+
+
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--explain", "pb106"]) == 0
     assert capsys.readouterr().out.startswith("PB106 near-miss-directive (warning)\n\nA line looks like")

@@ -114,7 +114,7 @@ def test_piped_output_is_exact(workspace: Path, script: Write, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("topic=@topic.txt", "Research bees and\nwasps (none)."),
+        ("topic=@topic.txt", "Research bees and wasps (none)."),
         ("topic=@-", "Research from stdin (none)."),
         ("topic=@@home", "Research @home (none)."),
         ("topic=a=b", "Research a=b (none)."),
@@ -128,7 +128,7 @@ def test_inputs_come_from_the_line_a_file_or_stdin(
     given: str,
     said: str,
 ) -> None:
-    Path("topic.txt").write_text("\ufeffbees and\nwasps")
+    Path("topic.txt").write_text("\ufeffbees and wasps\n")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from stdin")))
     replies = script({"contains": said, "reply": "right"}, {"default": "wrong"})
     assert main(["run", document.name, "-i", given, "-i", "depth=quick", "--break", "1", "--script", replies]) == 4

@@ -170,8 +170,9 @@ def test_the_prompt_of_a_step(invoke: Invoke, page: str, workspace: Path) -> Non
     (workspace / "prompts" / "tone.md").write_text("Speak of {{place}} kindly.")
     result = invoke(command, page, "--prompt", "1", "-i", "place=Rome", "--json")
     found = json.loads(result.stdout)
-    assert found["messages"] == [{"role": "user", "content": "Speak of Rome kindly.\n\nList sights of Rome."}]
-    assert found["system"].startswith("Be practical.\n\nWrite the answer freely.")
+    (message,) = found["messages"]
+    assert message["role"] == "user" and found["system"] == "Be practical."
+    assert message["content"].startswith("Speak of Rome kindly.\n\nList sights of Rome.\n\nFirst do all that is asked")
     assert found["closing"]["properties"] == {"best": {"type": "string", "enum": ["sea", "hills"]}}
     assert [line for line in result.stderr.splitlines() if "place" in line] == []
     assert "no value for style: {{style}} stands for it" in result.stderr

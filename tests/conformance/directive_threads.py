@@ -96,7 +96,8 @@ async def _run(settings: Settings, folder: Path, directive: str, given: dict[str
         _, setup = runtime.directives.compose(document, given.get("inputs") or {})
         return _result(model, heard, dispatched, delays, setup)
     except QuireError as error:
-        return {"success": False, "status": "error", "error": str(error)}
+        # Refused before the first call: nothing was asked and nothing was run.
+        return {"success": False, "status": "error", "error": str(error), "turns": 0, "dispatched": dispatched}
     finally:
         await runtime.close()
 
@@ -112,7 +113,7 @@ def _result(
     return {
         **{name: ended.get(name) for name in ("success", "status", "outputs", "result", "limit_type", "error")},
         "closing_message": ended.get("closing_message"),
-        "turns": cost.get("turns"),
+        "turns": cost.get("turns", None if model.calls else 0),
         "spend": cost.get("spend"),
         "dispatched": dispatched,
         "offered": offered,

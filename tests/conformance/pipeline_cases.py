@@ -30,7 +30,7 @@ from quire.runtime import RunOptions, Runtime
 from quire.store import open_store
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell
-from quire.values import Value
+from quire.values import Value, value_of
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.settings import AgentSettings, SpawnSettings
@@ -94,7 +94,7 @@ class KitTools:
             raise ToolFailed("shell is not granted")
         # The kit says nothing of a sandbox, and its commands are harmless.
         shell = Shell(self._folder, Protection(), os.environ, sandbox=False)
-        return await shell.run({**request.arguments, "stdin": request.stdin})
+        return value_of(await shell.run({**request.arguments, "stdin": request.stdin}))
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
         return []

@@ -20,6 +20,7 @@ from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unreadable
 from quire.formats.playbook.vector import as_vector
+from quire.plan.nodes import Plan
 from quire.runtime import RunOptions, Runtime
 from quire.source import Source
 from quire.store import open_store
@@ -131,12 +132,14 @@ class Case:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8", newline="")
         runtime = self._runtime()
-        options = RunOptions(
-            breakpoints=tuple(str(number) for number in self._given.get("breakpoints", [])),
-            unattended=bool(self._given.get("unattended")),
-        )
         try:
             document = load(path)
+            unattended = bool(self._given.get("unattended"))
+            options = RunOptions(
+                breakpoints=tuple(str(number) for number in self._given.get("breakpoints", [])),
+                answers=self._given_answers(document.runnable()) if unattended else {},
+                unattended=unattended,
+            )
             run = await runtime.start(document, self._given.get("inputs", {}), options)
         except (QuireError, Unreadable) as error:
             return {"status": "failed", "error": str(error), "calls": [], "tool_calls": [], "events": []}
@@ -155,6 +158,14 @@ class Case:
         result = await self._report(runtime, run, ended)
         await runtime.close()
         return result
+
+    def _given_answers(self, plan: Plan) -> dict[str, str]:
+        """Nobody can be asked, but what was answered beforehand counts, as with `--answer`."""
+        asking = [step.label for _, step in plan.steps() if step.ask]
+        elicit = self._given.get("elicit") or {}
+        given = elicit if isinstance(elicit, dict) else dict(zip(asking, elicit, strict=False))
+        first = {label: answer[0] if isinstance(answer, list) else answer for label, answer in given.items() if answer}
+        return {label: answer for label, answer in first.items() if label in asking}
 
     def _files(self) -> list[tuple[Path, str]]:
         files = [(self._folder / name, text) for name, text in self._given.get("files", {}).items()]

@@ -17,6 +17,9 @@ def field(name: str, type: CaptureType | None = None, options: tuple[str, ...] =
         ('{"level": "low"} then\n{"level": "high"}', "high", '{"level": "low"} then'),
         ('a\n{"meta": {"b": {"c": 1}}, "level": "x"}', "x", "a"),
         ('a {"level": 3}', "3", "a"),
+        ('a {"level": 1.10}', "1.10", "a"),
+        ('a {"level": 1E5}', "1E5", "a"),
+        ('a {"wrap": [{"level": 0.50}]}', "0.50", "a"),
         ('a {"level": true}', "true", "a"),
         ('a {"level": null}', "null", "a"),
         ('a {"level": [{"n": 1}, "}"]}', '[{"n":1},"}"]', "a"),
@@ -68,3 +71,23 @@ def test_typed_captures_are_trimmed_and_checked(
     captured = capture_text(Capture("v", type, options, None), text)
     assert captured.value == value
     assert bool(captured.warning) == warned
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('```json\n{"a": 1}\n```', '{"a": 1}'),
+        ('Here it is:\n\n```json\n{"a": 1}\n```\nDone.', '{"a": 1}'),
+        ("```\nno\n```\n~~~json\n[1]\n~~~\n```sh\nls\n```", "[1]"),
+        ('{"a": "```"}', '{"a": "```"}'),
+    ],
+)
+def test_a_json_capture_takes_its_json_out_of_a_fence(text: str, value: str) -> None:
+    """S12."""
+    captured = capture_text(Capture("v", "json", (), None), text)
+    assert (captured.value, captured.displayed, captured.warning) == (value, text, "")
+
+
+def test_a_fence_without_json_is_kept_and_warned_about() -> None:
+    captured = capture_text(Capture("v", "json", (), None), "```\nnothing\n```")
+    assert captured.value == "```\nnothing\n```" and "is not JSON" in captured.warning

@@ -39,7 +39,7 @@ def test_the_same_text_and_the_same_hash(
     first = first[:kept]
     if not first:
         return
-    shared = SystemText.of(system, earlier, budget, closing)
+    shared = SystemText.of(system, earlier, budget, closing, rules=1)
     for entry in later:
         earlier.append(entry)  # what comes afterwards changes nothing
     built = "\n\n".join(part for part in (system, told(first, budget), closing) if part)

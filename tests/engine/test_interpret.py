@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from quire.engine.interpret import interpret
+from quire.engine.pipeline.setting import Setting
 from quire.engine.requests import Boundary, Effect, Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.nodes import (
@@ -130,7 +131,7 @@ def test_the_oldest_results_are_cut_first_and_visibly() -> None:
         context_budget=150,
     )
     system = prompts(asked)[3][1]
-    assert "[The results of 1 earlier steps are left out: they do not fit.]" in system
+    assert "[The result of 1 earlier step is left out: it does not fit.]" in system
     assert "[Step 1" not in system
     assert "[Step 2" in system
 
@@ -144,8 +145,11 @@ def test_a_capture_names_the_result_and_tells_the_model_how_to_end() -> None:
         document, lambda request: {"text": 'Well.\n{"lvl": "high"}'} if isinstance(request, ModelRequest) else {}
     )
     first, second = [one for one in asked if isinstance(one, ModelRequest)]
-    assert "JSON object" in first.system
-    assert '"lvl" (one of low, high)' in first.system
+    asking = first.messages[0].content
+    assert asking.startswith(
+        "judge\n\nFirst do all that is asked above, in full. Then end the reply with one JSON object"
+    )
+    assert '"lvl" (one of low, high)' in asking and "JSON" not in first.system
     assert first.closing == {
         "type": "object",
         "properties": {"lvl": {"type": "string", "enum": ["low", "high"]}},
@@ -354,3 +358,56 @@ def test_the_artifact_type_is_resolved_at_the_end(
     assert isinstance(result, dict)
     assert result["artifact_type"] == type
     assert any(one.type == "warning" for one in said) == warned
+
+
+def test_a_run_that_was_started_under_the_first_rules_keeps_them() -> None:
+    """What 0.1.0 recorded has to answer the same requests: `extract`, the note, `@prompt(file:…)`, fences."""
+    capture = Capture("level", "json", (), None)
+    extract = Capture("best", None, (), "best")
+    document = plan(
+        step(1, work=think("one"), capture=capture),
+        step(2, work=think("two", closing=(extract,), preamble=PromptSource("file", "{{x}}.md")), capture=extract),
+    )
+    fenced = "```json\n[1]\n```"
+
+    def answer(request: Effect) -> Any:
+        return {"text": fenced} if isinstance(request, ModelRequest) else replies(request)
+
+    asked, _, result = run(document, answer, inputs={"x": "kind"}, setting=Setting(rules=1), context_budget=5)
+    last = [one for one in asked if isinstance(one, ModelRequest)][-1]
+    assert last.messages[0].content == "two"
+    assert last.system.endswith("Write nothing after it.") and "Write the answer freely." in last.system
+    assert "[The results of 1 earlier steps are left out: they do not fit.]" in last.system
+    assert [one.where for one in asked if isinstance(one, Load)] == ["{{x}}.md"]
+    assert isinstance(result, dict) and result["named"]["level"] == fenced
+
+
+def test_the_path_of_a_prompt_file_is_rendered() -> None:
+    """S9."""
+    document = plan(
+        step(1, work=think("pick"), capture=Capture("kind", None, (), None)),
+        step(2, work=think("go", preamble=PromptSource("file", "prompts/{{x}}/{{kind}}.{{end:string:md}}"))),
+    )
+    asked, _, _ = run(
+        document, lambda one: {"text": "short"} if isinstance(one, ModelRequest) else replies(one), inputs={"x": "a"}
+    )
+    assert [one.where for one in asked if isinstance(one, Load)] == ["prompts/a/short.md"]
+
+
+def test_a_prompt_file_whose_name_is_not_known_fails_before_any_call() -> None:
+    document = plan(step(1, work=think("go", preamble=PromptSource("file", "prompts/{{kind}}.md"))))
+    with pytest.raises(StepFailed, match="nothing has set kind"):
+        run(document, replies)
+
+
+@pytest.mark.parametrize("tool", ["file__write", "rye/file-system/write"])
+def test_a_playbook_that_ends_by_writing_a_file_gives_what_it_wrote(tool: str) -> None:
+    write = UseTool("quire", tool, {"path": template("a.md"), "content": template("# {{x}}")})
+    _, _, result = run(plan(step(1, work=write), artifact="markdown"), replies, inputs={"x": "Title"})
+    assert isinstance(result, dict) and (result["output"], result["artifact"]) == (f"<{tool}>", "# Title")
+
+
+def test_any_other_tool_gives_its_result() -> None:
+    asked, _, result = run(plan(step(1, work=UseTool("web", "file__write", {"content": template("x")}))), replies)
+    assert isinstance(result, dict) and result["output"] == "<file__write>" and "artifact" not in result
+    assert [one.verbatim for one in asked if isinstance(one, ToolRequest)] == [True]

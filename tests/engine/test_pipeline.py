@@ -179,6 +179,16 @@ async def test_an_unknown_identity_fails_before_the_model_is_asked(house: House)
     assert house.model.calls == []
 
 
+@pytest.mark.parametrize("rules", [1, 2])
+async def test_a_number_among_the_words_of_a_command_is_a_word(house: House, rules: int) -> None:
+    """G17: a short hash that has only digits. A run of 0.1.0 keeps failing there, as its journal says."""
+    text = """pipeline: p\nsteps:\n- shell: {command: !expr "['git', 'show', ctx.commit, 1.5]"}"""
+    ended = await house.drive(walk(text, {"commit": 1234567}, rules=rules))
+    assert ended.status is (Status.COMPLETED if rules > 1 else Status.FAILED)
+    if rules > 1:
+        assert house.tools.calls[-1][1]["command"] == ["git", "show", "1234567", "1.5"]
+
+
 @pytest.mark.parametrize(
     ("command", "ok"),
     [('"echo hi"', True), ("[echo, hi]", True), ("!expr \"['echo', 'hi']\"", True), ("!expr \"'echo hi'\"", False)],

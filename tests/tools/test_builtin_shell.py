@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.tools.built_in import House
 
+from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools import sandbox
 from quire.tools.builtin.protected import Protection
@@ -40,6 +41,7 @@ def house(tmp_path: Path) -> House:
         ({"command": "printf 'x\\n\\n'"}, "x\n"),
         ({"command": "echo '{\"a\": [1, 2]}'"}, {"a": [1, 2]}),
         ({"command": "echo 12"}, 12),
+        ({"command": "echo 1.10"}, "1.10"),
         ({"command": ":"}, ""),
         ({"command": ["echo", "$HOME", "; ls"]}, "$HOME ; ls"),
         ({"command": "cat", "stdin": {"a": "ü"}}, {"a": "ü"}),
@@ -52,6 +54,13 @@ async def test_results(house: House, allow: str, arguments: dict[str, Value], re
     assert await house.call("shell", allow, **arguments) == result
     if "where" in str(arguments):
         assert (house.folder / "where").read_text().strip() == str(house.folder)
+
+
+@pytest.mark.parametrize("text", ["1.10", "12", '{"a": 1.10}', "12e4"])
+async def test_a_playbook_gets_the_text_that_a_command_wrote(house: House, text: str) -> None:
+    """G17."""
+    request = ToolRequest("1/tool", "1", "quire", "shell", {"command": ["echo", text]}, verbatim=True)
+    assert await house.gate("shell=unsandboxed").call(request, "effect") == text
 
 
 @both

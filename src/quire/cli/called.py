@@ -69,7 +69,7 @@ def called(name: str, plan: Plan) -> Called:
         text = "" if value is None else value if isinstance(value, str) else encode(value)
         if given not in inputs or not text.strip():
             return ""  # a blank means the default
-        return _said(lambda: checked_input(inputs[given], text))
+        return _said(lambda: checked_input(inputs[given], text, one_line=False))
 
     required = tuple(one.name for one in plan.inputs if one.required and one.default is None)
     captured = dict.fromkeys(step.capture.name for _, step in plan.steps() if step.capture)

@@ -15,7 +15,7 @@ from quire import formats
 from quire.cli.collect import collect
 from quire.cli.filled import filled
 from quire.diagnostics import Diagnostic, Severity, nearest
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Unreadable
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.render.visible import visible
 from quire.source import Source, read_source
@@ -62,6 +62,8 @@ def command(
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
+                if isinstance(error, Unreadable) and (reading := formats.unread(error)):
+                    checked.append(Findings(reading.source, reading.diagnostics))
     click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
     sys.stdout.flush()
     for problem in problems:

@@ -11,13 +11,14 @@ from quire.cli.completion import complete_run
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
-from quire.cli.inputs import given_limits, json_or_text, split_pairs
+from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
 from quire.cli.trusting import with_grants, with_trust
 from quire.errors import RunState
 from quire.render.text import one_line, place
 from quire.runtime import Runtime
+from quire.values import value_of
 
 if TYPE_CHECKING:
     from quire.runtime.fork import Changes
@@ -76,7 +77,7 @@ def command(
             row = await runtime.row(found)
             if limits and row.format != "directive":
                 raise RunState(f"--limit is for directives, and run {found} is of a {row.format}")
-            values = {name: json_or_text(text) for name, text in given.items()} if row.format == "pipeline" else given
+            values = {name: value_of(text) for name, text in given.items()} if row.format == "pipeline" else given
             spec = pinned_spec(asked) if asked else None
             to = target(out, row.document) if out else None
             changes = Changes(values, spec, granted, budget, given_limits(limits), to.kept if to else "")

@@ -18,13 +18,14 @@ from quire.plan.nodes import Input, Plan
 from quire.render.keys import STDIN
 from quire.render.text import one_line, visible
 from quire.source import read_bytes, read_to_end
-from quire.values import InvalidValue, Value, decode
+from quire.values import InvalidValue, Value, decode, value_of
 
 
 def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
     """All that was given; `-i` wins over the file, a later `-i` over an earlier one.
 
-    With `as_json`, as pipelines have it, a text that is JSON is that value. Raises `BadInputs`, with all that is wrong.
+    With `as_json`, as pipelines have it, a text is what `value_of` makes of it. Raises `BadInputs`, with all that is
+    wrong.
     """
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
@@ -42,7 +43,7 @@ def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = Fals
         except CannotStart as error:
             problems.append(str(error))
             continue
-        inputs[name] = json_or_text(value) if as_json and not text.startswith("@@") else value
+        inputs[name] = value_of(value) if as_json and not text.startswith("@@") else value
     if problems:
         raise BadInputs(problems)
     return inputs
@@ -166,13 +167,6 @@ def _value(name: str, text: str) -> str:
     if text.startswith("@"):
         return _read(text[1:], f"-i {name}={text}", " (a value that begins with @ is written @@)")
     return text
-
-
-def json_or_text(text: str) -> Value:
-    try:
-        return decode(text)
-    except InvalidValue:
-        return text
 
 
 def stdin_bytes(where: str) -> bytes:

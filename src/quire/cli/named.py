@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from quire.workspace.spaces import Spaces
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_-]*+"
-_NAME = re.compile(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})++")
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})+")
 _FILES = (".md", ".markdown", ".yaml", ".yml", ".txt", ".json")
 _SHOWN = 12
 

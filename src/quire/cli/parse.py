@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from quire import formats
+from quire.errors import Unreadable
 from quire.render.visible import escaped
 from quire.source import Source, read_source
 from quire.values import Value, clean
@@ -25,9 +26,20 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
 
     FREE. Exit 1 when the document is not valid, 2 when it cannot be read.
     """
-    tree = _tree(read_source(Path(file)))
-    click.echo(escaped(clean(json.dumps(tree, indent=2, ensure_ascii=False))))
+    try:
+        tree = _tree(read_source(Path(file)))
+    except Unreadable as error:
+        if reading := formats.unread(error):
+            from quire.formats.playbook.vector import as_vector
+
+            _print(as_vector(reading))
+        raise
+    _print(tree)
     context.exit(0 if tree["valid"] else 1)
+
+
+def _print(tree: dict[str, Value]) -> None:
+    click.echo(escaped(clean(json.dumps(tree, indent=2, ensure_ascii=False))))
 
 
 def _tree(source: Source) -> dict[str, Value]:

@@ -9,13 +9,13 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
-from quire.cli.inputs import given_limits, json_or_text, split_pairs
+from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.out import target_again
 from quire.cli.trusting import with_trust
 from quire.engine.records import Status
 from quire.errors import RunState
 from quire.runtime import Runtime
-from quire.values import Value
+from quire.values import Value, value_of
 
 
 @click.command("resume")
@@ -85,4 +85,4 @@ async def _resume(
 
 def _values(texts: Mapping[str, str]) -> Mapping[str, Value]:
     """As `-i` of a pipeline has it: what is JSON is that value."""
-    return {name: json_or_text(text) for name, text in texts.items()}
+    return {name: value_of(text) for name, text in texts.items()}

@@ -62,7 +62,7 @@ def _pipeline(plan: Plan, given: Mapping[str, Value], prefix: str, setting: Sett
 
 def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
     try:
-        inputs = complete_inputs(plan, given)
+        inputs = complete_inputs(plan, given, one_line=False)
     except CannotStart as error:
         raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
     walk = interpret(plan, inputs, context_budget=setting.context_budget, prefix=prefix, setting=setting)

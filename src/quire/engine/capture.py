@@ -5,16 +5,19 @@ Nothing here can fail a step: what does not fit is kept whole and warned about.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quire.engine.inputs import is_number
 from quire.engine.json_objects import FoundObject, json_objects
-from quire.plan.nodes import Capture
+from quire.formats.playbook import fences
+from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, encode
 
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
+_spelled = json.JSONDecoder(strict=False, parse_float=str).raw_decode
 _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
 
@@ -27,7 +30,7 @@ class Captured:
     warning: str = ""
 
 
-def capture_text(capture: Capture, text: str) -> Captured:
+def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION) -> Captured:
     displayed, value, warning = text, text, ""
     if capture.field is not None:
         found = find_field(text, capture.field)
@@ -36,9 +39,13 @@ def capture_text(capture: Capture, text: str) -> Captured:
         else:
             place, field_value = found
             value = field_value if isinstance(field_value, str) else encode(field_value)
+            if isinstance(field_value, float) and rules > 1:
+                value = _as_written(text, place, capture.field)
             displayed = _without(text, place)
     if capture.type is not None:
         value = value.strip()
+        if capture.type == "json" and rules > 1 and not _is_json(value):
+            value = _json_in_fence(value)
         warning = warning or _misfit(capture, value)
     return Captured(value, displayed, warning)
 
@@ -54,6 +61,15 @@ def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
         if inner is not None:
             return place, inner[0]
     return None
+
+
+def _as_written(text: str, place: FoundObject, field: str) -> str:
+    """The number of a field as the reply spells it: 1.10 is not 1.1 where it is a version."""
+    spelled: dict[str, Value] = _spelled(text, place.start)[0]
+    if field in spelled:
+        return str(spelled[field])
+    inner = _inside(spelled, field)
+    return str(inner[0]) if inner is not None else ""
 
 
 def _inside(value: Value, field: str) -> tuple[Value] | None:
@@ -93,6 +109,18 @@ def _misfit(capture: Capture, value: str) -> str:
         case _:
             return ""
     return "" if fits else f"{capture.name} is not {wanted}: {_short(value)}"
+
+
+def _json_in_fence(text: str) -> str:
+    """The last fenced block that is JSON, where there is one; else the text as it is."""
+    lines = text.split("\n")
+    marks = [line.lstrip() for line in lines]
+    found = fences.find(marks)
+    for opening, closing in reversed(found.pairs):
+        inside = "\n".join(lines[opening + 1 : closing]).strip()
+        if _is_json(inside):
+            return inside
+    return text
 
 
 def _is_json(text: str) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Protocol
 
+from quire.plan.nodes import SEMANTICS_VERSION
+
 _BETWEEN = b"\n\n"
 _BETWEEN_ESCAPED = rb"\n\n"
 _OPENING = "Results of the earlier steps, oldest first:\n\n"
@@ -117,10 +119,11 @@ class SystemText:
     ends: tuple[int, int]
 
     @classmethod
-    def of(cls, system: str, earlier: Earlier, budget: int | None, closing: str) -> SystemText:
+    def of(
+        cls, system: str, earlier: Earlier, budget: int | None, closing: str, rules: int = SEMANTICS_VERSION
+    ) -> SystemText:
         first = earlier.first_within(budget)
-        note = f"[The results of {first} earlier steps are left out: they do not fit.]\n\n" if first else ""
-        told = f"{_OPENING}{note}"
+        told = f"{_OPENING}{_left_out(first, rules)}"
         return cls(
             f"{system}\n\n{told}" if system else told, f"\n\n{closing}" if closing else "", earlier, first, earlier.ends
         )
@@ -138,6 +141,14 @@ class SystemText:
             length = len(piece)
         hashed.update(after)
         return len(before) + length + len(after)
+
+
+def _left_out(count: int, rules: int) -> str:
+    if not count:
+        return ""
+    if count == 1 and rules > 1:
+        return "[The result of 1 earlier step is left out: it does not fit.]\n\n"
+    return f"[The results of {count} earlier steps are left out: they do not fit.]\n\n"
 
 
 def escaped(text: str) -> bytes:

@@ -11,11 +11,15 @@ from quire.plan.nodes import Input, Plan
 from quire.values import Value, clean, encode
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("false", "no", "off", "0"), "false")
 
 
-def complete_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
-    """Every declared input with its value or default. Raises `BadInputs` with all that is wrong at once."""
+def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> dict[str, str]:
+    """Every declared input with its value or default. Raises `BadInputs` with all that is wrong at once.
+
+    A `string` is one line where a person or a program gives it; with `one_line` false, as for a value that another
+    document computed, it may have several."""
     declared = {wanted.name: wanted for wanted in plan.inputs}
     problems = [_unknown(name, declared) for name in given if name not in declared]
     values: dict[str, str] = {}
@@ -24,7 +28,7 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
             problems.append(f"missing input {describe(wanted)}")
             continue
         try:
-            values[name] = input_value(wanted, given.get(name))
+            values[name] = input_value(wanted, given.get(name), one_line=one_line)
         except ValueError as error:
             problems.append(f"input {name}: {error}")
     if problems:
@@ -32,11 +36,11 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value]) -> dict[str, str]:
     return values
 
 
-def input_value(wanted: Input, given: Value) -> str:
+def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
     """One input as the run gets it, blank its default; raises ValueError with what would be right."""
     text = _as_text(given)
     if text.strip():
-        return checked_input(wanted, text)
+        return checked_input(wanted, text, one_line=one_line)
     if wanted.default is None and wanted.required:
         raise ValueError("it is required, and has no default")
     return clean(text) if wanted.default is None else wanted.default
@@ -51,7 +55,7 @@ def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
     ]
 
 
-def checked_input(wanted: Input, text: str) -> str:
+def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
     """The value as the run gets it; raises ValueError with what would be right."""
     match wanted.type:
         case "number":
@@ -68,6 +72,11 @@ def checked_input(wanted: Input, text: str) -> str:
                 hint = f" (did you mean {close}?)" if close else ""
                 raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
             return text.strip()
+        case "string" if one_line:
+            # The line end of a file or of `echo` is not part of the value.
+            text = text.rstrip("\r\n")
+            if breaks := len(_LINE_END.findall(text)):
+                raise ValueError(f"a string is one line, and this has {breaks + 1}; a text input takes several")
     return clean(text)
 
 

@@ -20,7 +20,7 @@ from quire.engine.think import think
 from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
 from quire.formats.playbook.types import ARTIFACT_TYPES
-from quire.plan.nodes import Case, Match, Plan, Sequence, Step, Think, UseTool
+from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Step, Think, UseTool
 from quire.values import Value
 
 if TYPE_CHECKING:
@@ -38,11 +38,12 @@ def interpret(
     """Runs a plan on complete inputs. Its result is the last executed step's output, and that as an artifact.
 
     The artifact is there where it is not the output: the object that a model was told to end its reply with, for
-    `extract`, is no part of it, nor is a fence around all of it.
+    `extract`, is no part of it, nor is a fence around all of it. A last step that writes a file gives its content.
 
     `prefix` begins all paths; `setting` has the documents that its tools can be."""
     work = setting.work if setting is not None else PureWork()
-    scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work)
+    rules = setting.rules if setting is not None else SEMANTICS_VERSION
+    scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
     yield from _sequence(plan.body, prefix, scope)
     artifact_type, artifact = "", scope.shown
     if plan.artifact:
@@ -102,12 +103,13 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
             yield Emit("step_skipped", path, step.label, {"title": step.title})
             return None
     displayed: str | None = None
+    written: str | None = None
     match step.work:
         case Think():
             own = yield from think(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
         case UseTool():
-            own = yield from use_tool(step, step.work, path, scope)
+            own, written = yield from use_tool(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
         case None if not (step.ask or step.match):
             own = ""  # a step of which there is nothing but the heading
@@ -115,6 +117,8 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
         displayed = yield from _capture(step, path, own, scope)
         # A reply that is nothing but that object stands for itself.
         scope.result, scope.shown = own, displayed or own
+        if written is not None and scope.rules > 1:
+            scope.shown = written
     if step.match and not step.match.decide_first:
         chosen = _choose(step.match, scope)
     output = own
@@ -135,7 +139,7 @@ def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Reques
     """Keeps the result under its name; gives back what a person is shown of it."""
     if step.capture is None:
         return text
-    captured = capture_text(step.capture, text)
+    captured = capture_text(step.capture, text, scope.rules)
     yield scope.name(path, step.label, step.capture.name, captured.value)
     if captured.warning:
         yield Emit("warning", f"{path}/output", step.label, {"message": captured.warning})

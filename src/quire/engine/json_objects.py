@@ -18,7 +18,7 @@ from quire.values import Value, decode_object
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
         (?P<mark>[{}\[\]:,])
-      | (?P<text>"(?>[^"\\]+|\\.)*+")
+      | (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*")
       | (?P<atom>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE])|true|false|null)
     )""",
     re.VERBOSE | re.DOTALL,

@@ -151,9 +151,10 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may,
-    `declared` is where they are written down, and `limits` are those that the thread was started with; they are looked
-    at anew on each drive, so they are not hashed.
+    `stdin` is what a command reads. With `verbatim` the output of a command stays the text that it is; the document's
+    format decides that, so it is not hashed. `grants` are all that the asking thread may do, None for all that the
+    run may, `declared` is where they are written down, and `limits` are those that the thread was started with; they
+    are looked at anew on each drive, so they are not hashed.
     """
 
     path: str
@@ -165,6 +166,7 @@ class ToolRequest:
     grants: tuple[str, ...] | None = None
     declared: str = ""
     limits: Limits | None = None
+    verbatim: bool = False
 
     def content(self) -> Value:
         content: dict[str, Value] = {

@@ -9,7 +9,7 @@ from quire.engine.earlier import Earlier, SystemText
 from quire.engine.pure_work import PureWork
 from quire.engine.requests import Emit
 from quire.errors import StepFailed
-from quire.plan.nodes import Plan, Template
+from quire.plan.nodes import SEMANTICS_VERSION, Plan, Template
 
 if TYPE_CHECKING:
     from quire.engine.pipeline.setting import Setting
@@ -35,6 +35,7 @@ class Scope:
     shown: str = ""
     setting: Setting | None = None
     work: PureWork = field(default_factory=PureWork)
+    rules: int = SEMANTICS_VERSION
 
     def lookup(self, name: str) -> str | None:
         """Input, then named result. None where nobody set it."""
@@ -71,5 +72,5 @@ class Scope:
 
     def system_message(self, closing: str) -> str | SystemText:
         if self.entries:
-            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing)
+            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing, self.rules)
         return "\n\n".join(part for part in (self.plan.system, closing) if part)

@@ -8,7 +8,7 @@ from typing import Any
 from quire.engine.requests import Emit, Load, Message, ModelRequest, Request
 from quire.engine.scope import Scope
 from quire.errors import StepFailed
-from quire.plan.nodes import Capture, PromptSource, Step, Think
+from quire.plan.nodes import SEMANTICS_VERSION, Capture, PromptSource, Step, Think
 from quire.plan.template import template
 from quire.values import Value
 
@@ -20,10 +20,13 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
         text = "\n\n".join(part for part in (preamble, text) if part)
     if not text.strip():
         return ""
+    closing = closing_instruction(work.closing, scope.rules)
+    if closing and scope.rules > 1:
+        text, closing = f"{text}\n\n{closing}", ""
     reply: Mapping[str, Value] = yield ModelRequest(
         path=f"{path}/model",
         label=step.label,
-        instructions=scope.system_message(closing_instruction(work.closing)),
+        instructions=scope.system_message(closing),
         messages=(Message("user", text),),
         closing=closing_schema(work.closing),
     )
@@ -41,22 +44,36 @@ def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Gene
                 f"@prompt({{{{{source.where}}}}}): nothing has set {source.where}", kind="undefined", path=path
             )
         return value
-    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, source.where)
+    where = _where(source, path, scope)
+    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
     if found is None:
-        message = f"no prompt {source.scheme}:{source.where}: the step runs on its own text"
+        message = f"no prompt {source.scheme}:{where}: the step runs on its own text"
         yield Emit("warning", f"{path}/prompt", step.label, {"message": message})
         return ""
     return scope.render(template(str(found)))
 
 
-def closing_instruction(captures: tuple[Capture, ...]) -> str:
+def _where(source: PromptSource, path: str, scope: Scope) -> str:
+    """The path of a file with its values filled in. The loader holds what comes out to its rules."""
+    if source.scheme != "file" or scope.rules == 1:
+        return source.where
+    wanted = template(source.where)
+    for reference in wanted.references():
+        if reference.default is None and scope.lookup(reference.name) is None:
+            message = f"@prompt(file:{source.where}): nothing has set {reference.name}"
+            raise StepFailed(message, kind="undefined", path=path)
+    return scope.render(wanted)
+
+
+def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VERSION) -> str:
     if not captures:
         return ""
     fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
     example = ", ".join(f'"{capture.field}": …' for capture in captures)
     noun = "field" if len(captures) == 1 else "fields"
+    before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
     return (
-        f"Write the answer freely. Then end the reply with one JSON object on a line of its own that holds the {noun} "
+        f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
         f"{fields}, in the form {{{example}}}. Write nothing after it."
     )
 

@@ -10,10 +10,14 @@ from quire.engine.scope import Scope
 from quire.errors import StepFailed
 from quire.plan.nodes import Arguments, Hole, Step, Template, UseTool
 from quire.plan.uses import OWN, problem_of
+from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
 
+WRITE = "rye/file-system/write"
 
-def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, str]:
+
+def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, tuple[str, str | None]]:
+    """The result as text; and what was written, where the tool writes one file."""
     if problem := problem_of(work):
         raise StepFailed(problem, kind="arguments", path=path)
     result: Value
@@ -29,8 +33,15 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
 
         result = yield from call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
     else:
-        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments)
-    return result if isinstance(result, str) else encode(result)
+        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, verbatim=True)
+    return result if isinstance(result, str) else encode(result), _written(work, arguments)
+
+
+def _written(work: UseTool, arguments: Mapping[str, Value]) -> str | None:
+    content = arguments.get("content")
+    if work.connection == OWN and canonical(work.tool) == WRITE and isinstance(content, str):
+        return content
+    return None
 
 
 def _value(tree: Arguments, scope: Scope) -> Value:

@@ -46,7 +46,41 @@ Right:
     get(ctx, 'review.notes', '') + '!'""",
 )
 
-CODES = (EXPRESSION_SYNTAX, EXPRESSION_FAILED)
+UNKNOWN_ESCAPE = Code(
+    "EX003",
+    "unknown-escape",
+    Severity.LINT,
+    """A backslash stands before a character that it does not change.
+
+The backslash is dropped: `\\d` is the letter d. Escapes are `\\n`, `\\t`, `\\\\` and the two quotes.
+
+Wrong:
+
+    join(ctx.parts, '\\d')
+
+Right:
+
+    join(ctx.parts, '\\\\d')""",
+)
+
+REPEATED_KEY = Code(
+    "EX004",
+    "repeated-key",
+    Severity.LINT,
+    """A map names one key twice.
+
+The last value counts, and the one before it is computed for nothing.
+
+Wrong:
+
+    {a: 1, a: 2}
+
+Right:
+
+    {a: 1, b: 2}""",
+)
+
+CODES = (EXPRESSION_SYNTAX, EXPRESSION_FAILED, UNKNOWN_ESCAPE, REPEATED_KEY)
 
 
 def diagnostic(error: ExpressionError, offset: int = 0) -> Diagnostic:

@@ -1,11 +1,13 @@
 """The words and marks of an expression, with their places.
 
-One constant pattern does all of it. Its repetitions are possessive, so a text without an end costs one pass.
+One constant pattern does all of it. Each of its repetitions can be read in one way only, so a text without an end costs
+one pass.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from quire.expr.errors import ExprSyntaxError
@@ -19,7 +21,7 @@ _TOKEN = re.compile(
       \s++
     | (?P<number> [0-9]++ (?: \.[0-9]++ )? )
     | (?P<name>   [A-Za-z_][A-Za-z0-9_]*+ )
-    | (?P<text>   ' [^'\\]*+ (?: \\. [^'\\]*+ )*+ ' | " [^"\\]*+ (?: \\. [^"\\]*+ )*+ " )
+    | (?P<text>   ' [^'\\]*+ (?: \\. [^'\\]*+ )* ' | " [^"\\]*+ (?: \\. [^"\\]*+ )* " )
     | (?P<mark>   -> | == | != | <= | >= | [-+*/<>()\[\]{},:.] )
     """,
     re.VERBOSE | re.DOTALL,
@@ -74,6 +76,14 @@ def unquote(token: Token) -> str:
     """What a text token stands for. `\\n` and `\\t` are line end and tab; any other escaped character is itself."""
     inside = token.text[1:-1]
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside) if "\\" in inside else inside
+
+
+def unknown_escapes(token: Token) -> Iterator[tuple[Span, str]]:
+    """Backslashes of a text token that `unquote` drops, with the character behind each."""
+    if token.kind == "text":
+        for found in _ESCAPE.finditer(token.text, 1, len(token.text) - 1):
+            if found[1] not in _ESCAPES and found[1] not in "\\'\"":
+                yield Span(token.start + found.start(), token.start + found.end()), found[1]
 
 
 def _unexpected(text: str, at: int) -> ExprSyntaxError:

@@ -13,19 +13,20 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, cast
 
 from quire.diagnostics import Code, Diagnostic
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Unreadable
 from quire.formats import invisible
 from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.formats.playbook.reading import Reading
 
-__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff"]
+__all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
 
 MARKDOWN = (".md", ".markdown")
 YAML = (".yaml", ".yml")
 _STEP = re.compile(r"^## STEP", re.MULTILINE)
-_ROOT = re.compile(r"(?:\s|<!--.*?-->|<\?.*?\?>)*+<directive[\s/>]", re.DOTALL)
+_BEFORE_ROOT = re.compile(r"\s++|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_ROOT = re.compile(r"<directive[\s/>]")
 
 
 class FormatModule(Protocol):
@@ -81,7 +82,12 @@ def _holds_directive(text: str) -> bool:
     if _STEP.search(text):
         return False
     fence = find_fence(text, "xml")
-    return isinstance(fence, Fence) and _ROOT.match(text, fence.content.start, fence.content.end) is not None
+    if not isinstance(fence, Fence):
+        return False
+    at, end = fence.content.start, fence.content.end
+    while before := _BEFORE_ROOT.match(text, at, end):
+        at = before.end()
+    return _ROOT.match(text, at, end) is not None
 
 
 def read(source: Source) -> Reading:
@@ -92,6 +98,19 @@ def read(source: Source) -> Reading:
     from quire.formats.playbook.parse import parse
 
     return parse(source)
+
+
+def unread(error: Unreadable) -> Reading | None:
+    """What is to be said of a playbook that has no text to read: it is empty, or too large. None for other files."""
+    try:
+        known = bool(error.kind) and format_of(Source.of("", str(error.path))) == "playbook"
+    except CannotStart:
+        return None
+    if not known:
+        return None
+    from quire.formats.playbook import parse
+
+    return parse.unread(str(error.path), error.kind)
 
 
 def check(source: Source) -> tuple[Diagnostic, ...]:

@@ -20,7 +20,17 @@ if typing.TYPE_CHECKING:
     from quire.schema import Schema
     from quire.values import Value
 
-SEMANTICS_VERSION = 1
+SEMANTICS_VERSION = 2
+"""The rules of running that a new run gets and pins. A run that was started under older ones keeps them, so that its
+journal answers the same requests:
+
+1. (0.1.0) What `extract` wants stands last in the system text, and a number that it finds is written anew (1.10 as
+   1.1). The note about results that are left out counts "1 earlier steps". The path of `@prompt(file:…)` is not
+   rendered. A `json` capture keeps its fence. The artifact of a playbook that ends in `file__write` is the tool's
+   result. A pipeline's command with a number among its words fails.
+2. What `extract` wants stands at the end of the user's message; all else of 1 is the other way.
+"""
+KNOWN_VERSIONS = (1, 2)
 
 InputType = typing.Literal["string", "text", "number", "boolean", "enum"]
 CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "json"]

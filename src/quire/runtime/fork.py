@@ -140,7 +140,7 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
         raise BadInputs(problems)
     given = {**view.pins.inputs, **sets}
-    return complete_inputs(plan, given) if plan.format == "playbook" else given
+    return complete_inputs(plan, given, one_line=False) if plan.format == "playbook" else given
 
 
 def _with_boundary(

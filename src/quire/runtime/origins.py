@@ -32,6 +32,7 @@ from quire.plan.nodes import (
     Transform,
     UseTool,
 )
+from quire.plan.template import template
 from quire.values import Value
 
 if TYPE_CHECKING:
@@ -152,6 +153,8 @@ def _references(step: Step) -> Iterator[Reference]:
         case Think(prompt=prompt, preamble=preamble):
             if preamble is not None and preamble.scheme == "variable":
                 yield Reference(preamble.where, None, "")
+            elif preamble is not None and preamble.scheme == "file":
+                yield from template(preamble.where).references()
             yield from prompt.references()
         case UseTool(arguments=arguments):
             yield from _in_arguments(arguments)

@@ -19,7 +19,7 @@ from quire.engine.records import RunRow
 from quire.engine.requests import Walk
 from quire.engine.thread.bundle import Bundle
 from quire.errors import RunState
-from quire.plan.nodes import SEMANTICS_VERSION, Plan
+from quire.plan.nodes import KNOWN_VERSIONS, Plan
 from quire.runtime.callees import opened, read_directive, unpinned
 from quire.runtime.loading import open_document
 from quire.runtime.pins import Pins
@@ -86,10 +86,10 @@ class Pinned:
 async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
     """Raises `RunState` for a run of other rules than these."""
     pins = Pins.of(row.pins)
-    if pins.semantics_version != SEMANTICS_VERSION:
+    if pins.semantics_version not in KNOWN_VERSIONS:
         raise RunState(
             f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
-            f"this Quire knows version {SEMANTICS_VERSION}"
+            f"this Quire knows the versions {' and '.join(map(str, KNOWN_VERSIONS))}"
         )
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
@@ -119,6 +119,7 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
         bundles,
         open_document=open_document,
         context_budget=pins.callee_context_budget,
+        rules=pins.semantics_version,
     )
     return Pinned(pins, document, setting)
 

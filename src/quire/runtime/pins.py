@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import cast
 
 from quire.errors import RunState
-from quire.plan.nodes import SEMANTICS_VERSION
+from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION
 from quire.runtime.pin_shapes import misshapen_pin
 from quire.values import Value
 
@@ -68,6 +68,7 @@ class Pins:
         if wrong := misshapen_pin(stored):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
         known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        known.setdefault("semantics_version", KNOWN_VERSIONS[0])
         for name in ("breakpoints", "allow", "grants", "keys"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
         return cls(**known)  # type: ignore[arg-type]  # written by `as_json`

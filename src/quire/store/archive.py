@@ -32,8 +32,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 ENDED_BEFORE = """
     SELECT id, n FROM runs
-    WHERE (status IN (SELECT value FROM json_each(?1)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?2)
-        OR (?3 AND status IN ('paused', 'awaiting_input') AND expires_at < ?2)
+    WHERE (status IN (SELECT value FROM json_each(?)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?)
+        OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
     ORDER BY n
 """
 _PINS = "SELECT coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)) FROM pins p"

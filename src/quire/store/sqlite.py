@@ -207,7 +207,7 @@ class SqliteStore:
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
         if not self._database.exists():
             return Pruned()
-        wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses)
+        wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
         found = [(run, number) for run, number in self._database.rows(archive.ENDED_BEFORE, wanted)]
         # Somebody may be about to drive a run that has failed: whoever holds its lock comes first.
         taken = {run for run, _ in found if self._take_lock(run)}

@@ -47,8 +47,8 @@ WITHDRAW = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND path = ? 
 WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
 ANSWER = "UPDATE questions SET state = 'answered', answer = ?, answer_seal = ? WHERE run = ? AND path = ?"
 LEARN = """
-    SELECT epoch, cancel_requested, EXISTS (SELECT 1 FROM questions WHERE run = ?1 AND state = 'answered')
-    FROM runs WHERE id = ?1
+    SELECT epoch, cancel_requested, EXISTS (SELECT 1 FROM questions WHERE run = runs.id AND state = 'answered')
+    FROM runs WHERE id = ?
 """
 
 PUT_LETTER = "INSERT INTO letters (recipient, run, text, at, seal) VALUES (?, ?, ?, ?, ?)"

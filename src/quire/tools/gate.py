@@ -174,7 +174,10 @@ class Gate:
         if problems:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
-        return self._checked(spec.id, await connection.call(spec, arguments, effect_id))
+        result = await connection.call(spec, arguments, effect_id)
+        if spec.id == SHELL and not request.verbatim and isinstance(result, str):
+            result = values.value_of(result)
+        return self._checked(spec.id, result)
 
     def _checked(self, tool: str, result: object) -> Value:
         try:

@@ -325,3 +325,9 @@ def test_circles_through_documents_of_other_formats() -> None:
         ("PL115", "p can reach itself: p → b → p", "b"),
     ]
     assert checked(steps("transform: {value: '1'}"), None, Rings(a=False)) == []
+
+
+def test_slips_in_expressions_are_lints() -> None:
+    """Unknown escapes lose their backslash, and of two values for one key the last counts."""
+    text = steps("transform: {value: '{a: 1, a: \"x\\q\"}'}")
+    assert checked(text) == [("EX004", "1"), ("EX003", "\\q")]

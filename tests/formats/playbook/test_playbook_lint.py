@@ -8,6 +8,7 @@ from types import FrameType
 import pytest
 
 from quire.diagnostics import Diagnostic, Severity
+from quire.formats.playbook.codes import codes
 from quire.formats.playbook.lint import lint
 from quire.formats.playbook.parse import parse
 from quire.source import Source
@@ -26,7 +27,6 @@ IF = '```if m == "a"```\n### STEP 1a: P\np\n```endif```'
 IF2 = IF.replace("1a", "2a")
 SHELL_TEXT = '@tool(quire, shell, {"command": "ls {{a}}"})'
 SHELL_HOLE = '@tool(quire, "rye/bash", {"command": {{a}}})'
-AFTER_ELSE = IF.replace("```endif", '```else```\nx\n```elif m == "b"```\ny\n```endif')
 CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q}}\n```endif```'
 
 
@@ -40,7 +40,8 @@ CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q
         ("PB202", document("{{x}}\n@output(x)"), "{{x}}"),
         ("PB202", document('{{__elicit_step_2}}\n\n## STEP 2: B\n@elicit(input, "Q")'), "{{__elicit_step_2}}"),
         ("PB203", document("x", "- `a` (string): x"), "a"),
-        ("PB204", document("x\n@output(o)\n\n## STEP 2: B\nb"), "o"),
+        ("PB204", document("x\n@output(o)\n\n## STEP 2: B\n@tool(a, b)"), "o"),
+        ("PB204", document('@tool(a, b)\n@output(o)\n\n## STEP 2: B\n@elicit(input, "Q")'), "o"),
         ("PB205", document("{{a}}\n@output(a)", "- `a` (string): x"), "a"),
         ("PB206", document(IF, "- `m` (enum: A, b): x"), '```if m == "a"```'),
         ("PB206", document(f'x\n@output(m: enum, "b", "c")\n\n## STEP 2: B\n{IF2}'), '```if m == "a"```'),
@@ -60,7 +61,6 @@ CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q
         ("PB213", document("x\n@output(_x)"), "_x"),
         ("PB213", document("x\n@output(2x)"), "2x"),
         ("PB214", document("x\n\n## SYSTEM:\n\ny"), "## SYSTEM:"),
-        ("PB214", document("x\n\n## step 2: y"), "## step 2: y"),
         ("PB214", document("x\n\n ## STEP 2: y"), "## STEP 2: y"),
         ("PB214", document("x\n\n##STEP 2: y"), "##STEP 2: y"),
         ("PB214", "# T\n\n## INPUT\n\n## STEP 1: A\nx", "## INPUT"),
@@ -73,13 +73,18 @@ CHAINED = '```if m == "a"```\n### STEP 1a: P\np\n@output(q)\n### STEP 1b: Q\n{{q
         ("PB228", document(SHELL_HOLE, "- `a` (string): x"), SHELL_HOLE),
         ("PB219", document(IF.replace("1a", "2a"), "- `m` (string): x"), "### STEP 2a: P"),
         ("PB219", document(IF.replace("p\n", "p\n### STEP 1a: Q\nq\n"), "- `m` (string): x"), "### STEP 1a: Q"),
-        ("PB220", document(f"{IF}\n\n{IF.replace('1a', '1b')}", "- `m` (string): x"), '```if m == "a"```'),
-        ("PB220", document(AFTER_ELSE, "- `m` (string): x"), '```elif m == "b"```'),
         ("PB221", document("### STEP 1a: P\n\nx"), "### STEP 1a: P"),
         ("PB222", document("{{a}}", "- `a` (number: five): x"), "- `a` (number: five): x"),
         ("PB222", document("{{a}}", "- `a` (bool: maybe): x"), "- `a` (bool: maybe): x"),
         ("PB223", document("@prompt(file:../x.md)"), "@prompt(file:../x.md)"),
         ("PB224", document("x\n\n## ARTIFACTS\n\na json file"), "## ARTIFACTS"),
+        ("PB229", document("{{a}}", "- `a` (integer: 3): x"), "integer"),
+        ("PB229", document("{{a}}", '- `a` (string, default "x"): y'), 'string, default "x"'),
+        ("PB229", document("{{a}}", "- `a` (list): x"), "list"),
+        ("PB229", document("x\n@output(o: integer)"), "integer"),
+        ("PB230", "# T\n\n## SYSTEM\n\nFor {{x}}.\n\n## STEP 1: A\nx", "{{x}}"),
+        ("PB231", document("Write. @output(p)"), "@output(p)"),
+        ("PB231", document('Ask. @elicit(input, "Q (really)?")  \nMore.'), '@elicit(input, "Q (really)?")'),
     ],
 )
 def test_a_lint_fires_once_at_its_place(code: str, text: str, place: str) -> None:
@@ -104,6 +109,10 @@ def test_a_lint_fires_once_at_its_place(code: str, text: str, place: str) -> Non
         document("```\n## step 9: no\n```"),
         document("x\n\n## OUTPUT\n\ntype: {{kind}}", "- `kind` (string): x"),
         document(CHAINED, "- `m` (string): x"),
+        document("x\n@output(o)\n\n## STEP 2: B\nb"),
+        document("x\n@output(o)\n\n## STEP 2: B\n@tool(a, b)\n\n## STEP 3: C\n@prompt(library:p)"),
+        document("{{a}}{{b}}{{c}}", "- `a` (): x\n- `b` (Int): x\n- `c` ( Select : x, y): x"),
+        document("Write `@output(p)`\nlike @output(p) here\n```\nwrite @output(p)\n```\nmail a@output(p)"),
     ],
 )
 def test_a_good_document_has_no_lints(text: str) -> None:
@@ -126,6 +135,21 @@ def test_help_names_what_was_probably_meant(text: str, help: str) -> None:
 def test_lints_are_lints() -> None:
     assert {found.severity for _, _, found in lints(document("{{x}}"))} == {Severity.LINT}
     assert lints("no playbook at all") == []
+
+
+def test_a_type_that_is_not_there_is_told_what_to_write() -> None:
+    """S10."""
+    text = document("{{a}}{{b}}", '- `a` (integer: 3): x\n- `b` (string, default "x"): y')
+    assert [found.help for _, _, found in lints(text)] == [
+        "did you mean number?",
+        "write (string), or (string: VALUE) for a default",
+    ]
+
+
+def test_what_once_was_a_lint_keeps_its_page() -> None:
+    """PB220 became the warnings PB117 and PB118; the code stays known to `--explain`."""
+    (retired,) = [code for code in codes() if code.id == "PB220"]
+    assert "PB117" in retired.explanation
 
 
 def test_many_conditions_on_many_options_are_looked_at_once_each() -> None:

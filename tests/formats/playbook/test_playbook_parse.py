@@ -327,13 +327,51 @@ def test_a_nested_if_is_text_of_its_sub_step() -> None:
     assert len(found.arms) == 1
     assert found.arms[0].steps[0].content == f"outer\n{inner}"
     assert found.content == "tail"
-    assert in_step(body) == [("PB109", 4)]
+    assert in_step(body) == [("PB109", 4), ("PB116", 11)]
 
 
 def test_a_second_chain_is_joined_to_the_first() -> None:
-    found = step(f"{IF}\nx\n{ENDIF}\nmiddle\n{IF}\ny\n{ENDIF}", "## INPUTS\n- `m` (string): x")
+    body = f"{IF}\nx\n{ENDIF}\nmiddle\n{IF}\ny\n{ENDIF}"
+    found = step(body, "## INPUTS\n- `m` (string): x")
     assert [arm.steps[0].content for arm in found.arms] == ["x", "y"]
     assert found.content == "middle"
+    assert in_step(body, Severity.WARNING) == [("PB116", 4), ("PB117", 5)]
+
+
+@pytest.mark.parametrize("late", ['```elif m == "b"```', ELSE, f"{ENDIF}\n{IF}"])
+def test_an_arm_that_no_run_reaches_is_a_warning(late: str) -> None:
+    """S14."""
+    body = f"{IF}\n### STEP 1a: P\np\n{ELSE}\n### STEP 1b: Q\nq\n{late}\n### STEP 1c: R\nr\n{ENDIF}"
+    assert in_step(body, Severity.WARNING) == [("PB118", 7 + late.count("\n"))]
+
+
+def test_text_after_endif_is_a_warning_that_says_where_it_goes() -> None:
+    """S14; blank lines and directives after `endif` are fine, and a marker has its own warning."""
+    branch = f"{IF}\n### STEP 1a: P\np\n{ENDIF}"
+    assert in_step(f"before\n{branch}\n\n@output(o)\n\n") == []
+    assert in_step(f"before\n{branch}\n{ENDIF}", Severity.WARNING) == [("PB115", 6)]
+    (found,) = read(f"# T\n## INPUTS\n- `m` (string): x\n## STEP 1: A\n{branch}\n\n  Sum up.\nMore.\n").diagnostics
+    assert found.code.id == "PB116" and "before the sub-steps" in found.message
+
+
+@pytest.mark.parametrize(
+    ("heading", "warned"),
+    [
+        ("## Step 2: Review", True),
+        ("## STEP two: Review", True),
+        ("## STEP 2:Review", True),
+        ("## STEP 2", True),
+        ("## step 2 - Review", True),
+        ("## Step-by-step guide", False),
+        ("## Steps", False),
+        ("## Stepping stones: why", False),
+        ("## NOTES", False),
+    ],
+)
+def test_a_step_that_is_lost_by_its_heading_is_a_warning(heading: str, warned: bool) -> None:
+    """S14."""
+    found = codes(f"# T\n## STEP 1: A\nx\n{heading}\ny\n")
+    assert found == ([("PB119", 4)] if warned else [])
 
 
 @pytest.mark.parametrize(
@@ -385,6 +423,18 @@ def test_inputs(line: str, expected: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "description"),
+    [("- `a` (string):", ""), ("- `a` (string):  ", ""), ("- `a` ()", ""), ("- `a` (): x", "x")],
+)
+def test_type_and_description_of_an_input_may_be_missing(line: str, description: str) -> None:
+    """S10."""
+    text = f"# T\n## INPUTS\n{line}\n## STEP 1: A\nx"
+    assert codes(text) == []
+    (declared,) = tree(text).inputs
+    assert (declared.name, declared.type, declared.description, declared.required) == ("a", "string", description, True)
+
+
+@pytest.mark.parametrize(
     ("line", "warned"),
     [
         ("plain text", False),
@@ -395,8 +445,9 @@ def test_inputs(line: str, expected: tuple[object, ...]) -> None:
         ("- a (string): x", True),
         ("- `_a` (string): x", True),
         ("- `a` (string:)y):", True),
-        ("- `a` (string):", True),
-        ("- `a` ()", True),
+        ("1. `a` (string): x", True),
+        ("2) `a` (string): x", True),
+        ("2026 was a year", False),
         ("- `a` (string) : x", True),
     ],
 )

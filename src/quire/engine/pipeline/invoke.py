@@ -33,6 +33,8 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[R
     if work.tool == ASK:
         result: Value = yield question(arguments, effect, step.label, path)
     elif work.tool == SHELL:
+        if frame.setting.rules > 1 and "command" in arguments:
+            arguments["command"] = _words(arguments["command"])
         _check_command(work, arguments, path)
         result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
     else:
@@ -70,6 +72,13 @@ def _stdin(value: Value, path: str) -> str:
         return encode(value)
     except InvalidValue as error:
         raise StepFailed(f"the command cannot read what comes in: {error}", kind="arguments", path=path) from None
+
+
+def _words(command: Value) -> Value:
+    """Numbers among the words of a command as they are written: a hash that has only digits was read as one."""
+    if not isinstance(command, list | tuple):
+        return command
+    return [encode(part) if type(part) in (int, float) else part for part in command]
 
 
 def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quire.engine.pure_work import PureWork
-from quire.plan.nodes import Plan
+from quire.plan.nodes import SEMANTICS_VERSION, Plan
 
 if TYPE_CHECKING:
     from quire.engine.call_document import Opened
@@ -34,7 +34,8 @@ class Setting:
     `repairs` is how often a reply that does not fit its schema is sent back. `fan_out_depth` of 0 sets no limit.
 
     `above` is the thread that called, None where no thread did. `open_document` reads what a directive among the
-    callees loads when it runs. `work` counts what the walk in this setting computes.
+    callees loads when it runs. `work` counts what the walk in this setting computes. `rules` is the version of the
+    rules of running that the run was started under.
     """
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -48,3 +49,4 @@ class Setting:
     context_budget: int | None = None
     """How many characters of earlier results the playbooks among the callees tell a model; None for all."""
     work: PureWork = field(default_factory=PureWork, compare=False)
+    rules: int = SEMANTICS_VERSION

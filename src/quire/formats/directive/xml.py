@@ -24,7 +24,7 @@ MAX_DEPTH: Final = 64
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _SPECIAL = re.compile(r"<!--|<!\[CDATA\[|<!|<(template|example|raw)(?=[\s>])[^<>]*+>")
 _TAG = re.compile(r"<!--|<!\[CDATA\[|<\?|<(/?)([^\s/>]++)")
-_REST = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*+>""")
+_REST = re.compile(r"""(?:[^>"']++|"[^"]*+"|'[^']*+')*>""")
 _ENDS = {"<!--": "-->", "<![CDATA[": "]]>", "<?": "?>"}
 _ATTRIBUTE = re.compile(r"""([^\s=/>"']++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _NOT_NEWLINE = re.compile(r"[^\n]")

@@ -10,7 +10,7 @@ from quire.expr import RESERVED
 from quire.plan.nodes import Reference, Template
 from quire.source import Span
 
-_PATH = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*+"
+_PATH = r"[A-Za-z_][A-Za-z0-9_]*+(?:\.[A-Za-z_][A-Za-z0-9_]*+)*"
 _REFERENCE = re.compile(rf"\{{\{{({_PATH})\}}\}}|\{{({_PATH})\}}")
 _ATTEMPT = re.compile(r"\{[^{}\n]{0,200}\}")
 _FOREIGN = re.compile(rf"\{{\{{({_PATH})\}}\}}|\$\{{({_PATH})\}}|\{{input:([A-Za-z_][A-Za-z0-9_]*+)\}}")

@@ -10,7 +10,15 @@ from __future__ import annotations
 from re import Match
 
 from quire.diagnostics import Diagnostic
-from quire.formats.playbook.branches import lead, marker_as_text, name_leads, ticks_as_text, warn_of_no_end
+from quire.formats.playbook.branches import (
+    lead,
+    marker_as_text,
+    name_leads,
+    ticks_as_text,
+    warn_of_arm,
+    warn_of_late_text,
+    warn_of_no_end,
+)
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.content import content
 from quire.formats.playbook.directives import Ignored, elicitation, read_directive
@@ -83,6 +91,7 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
     leads: list[Step] = []
     opened: Match[str] | None = None
     nested = 0
+    otherwise = False
     for kind, line in zip(scan.kinds, scan.lines, strict=True):
         start = line.start()
         if kind <= SECTION:
@@ -91,7 +100,7 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
                 _end(parent, step, begin, start, arms, leads, opened, found)
                 parent = None
                 if arms:
-                    arms, leads, opened, nested = [], [], None, 0
+                    arms, leads, opened, nested, otherwise = [], [], None, 0, False
             elif heading is not None:
                 sections.read(heading, start)
             else:
@@ -156,6 +165,8 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
             step = Step(parent.number, line[LABEL], title, at, line.start(SUBSTEP) - 1 + len(title), text, [])
             arms[-1][1].append(step)
         elif kind == CONDITION:
+            if arms:
+                warn_of_arm(line, word, otherwise, found)
             opened = opened or line
             step = None
             at, end = line.start(WORD) - _TICKS, line.start(CONDITION) - 1
@@ -164,7 +175,8 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
             conditions.append(condition)
             arms.append((Arm(condition, (), at, end), []))
         elif word == "else":
-            step = None
+            warn_of_arm(line, word, otherwise, found)
+            otherwise, step = True, None
             at = line.start(MARKER) - _TICKS
             arms.append((Arm(None, (), at, at + len("```else```")), []))
         else:
@@ -180,6 +192,8 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
             break
     if not steps:
         _miss_steps(sections.step_like, found)
+    elif sections.near_steps:
+        _warn_of_headings(sections.near_steps, found)
     title_line = scan.title
     if title_line is None:
         return None
@@ -221,6 +235,7 @@ def _end(
         for arm, substeps in arms:
             arm.steps = tuple(substeps)
         parent.arms = tuple([arm for arm, _ in arms])
+        warn_of_late_text(parent, found)
         if leads:
             name_leads(parent, leads, found)
         for arm in parent.arms:
@@ -280,6 +295,13 @@ def _warn_of_number(step: Step, before: list[Step], found: list[Diagnostic]) -> 
     expected = before[-1].number + 1 if before else 1
     message = f"Non-sequential step number: expected {expected}, got {step.number}"
     found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
+
+
+def _warn_of_headings(headings: list[Match[str]], found: list[Diagnostic]) -> None:
+    for heading in headings:
+        message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
+        help = "a step begins with ## STEP 1: Title"
+        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), "skipped with all its text", help))
 
 
 def _miss_steps(like: Match[str] | None, found: list[Diagnostic]) -> None:

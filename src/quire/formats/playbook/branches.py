@@ -9,6 +9,7 @@ from quire.formats.playbook.codes import notes, warnings
 from quire.formats.playbook.markers import marker_look_alike, marker_word
 from quire.formats.playbook.scan import line_span
 from quire.formats.playbook.syntax import Arm, Step
+from quire.source import Span
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -60,6 +61,38 @@ def warn_of_no_end(line: Match[str], found: list[Diagnostic]) -> None:
             "put ```endif``` on a line of its own after the last arm",
         )
     )
+
+
+def warn_of_arm(line: Match[str], word: str, after_else: bool, found: list[Diagnostic]) -> None:
+    """An arm that no run reaches, or a second `if`, which belongs to the chain before it."""
+    if after_else:
+        message = f"No run reaches this {word}: it comes after an else"
+        help = "put the else last, or give the second decision a step of its own"
+        found.append(Diagnostic(warnings.AFTER_ELSE, message, line_span(line), "its sub-steps never run", help))
+    elif word == "if":
+        message = "A second if in one step is read as one more arm of the first"
+        help = "give the second decision a step of its own"
+        label = "runs only if no arm before it does"
+        found.append(Diagnostic(warnings.SECOND_CHAIN, message, line_span(line), label, help))
+
+
+def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
+    """Text of the step itself behind its first marker, once: what is inside of a branch belongs to a sub-step."""
+    first = parent.arms[0].start
+    for start, end in parent.pieces:
+        if start < first:
+            continue
+        at = start
+        for line in parent.document[start:end].split("\n"):
+            text = line.strip()
+            if text and not marker_word(text):
+                at += len(line) - len(line.lstrip())
+                message = "Text after endif is sent before the sub-steps, with the other text of the step"
+                help = "to send it after them, put it into a step of its own"
+                span = Span(at, at + len(text))
+                found.append(Diagnostic(warnings.TEXT_AFTER_ENDIF, message, span, "", help))
+                return
+            at += len(line) + 1
 
 
 def lead(parent: Step, arm: Arm, substeps: list[Step], leads: list[Step]) -> Step:

@@ -11,8 +11,8 @@ from quire.formats.playbook.types import INPUT_TYPES
 from quire.source import Source, Span
 
 _LINE = re.compile(
-    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\((?!\))([^):\n]*+)(?::([^)\n]*+))?(\))"
-    r"(?::[^\S\n]*+(\S.*+)|[^\S\n]*+(?![^\n]))|([-*+].*+))"
+    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?(\))"
+    r"(?::[^\S\n]*+(\S.*+)?|[^\S\n]*+)(?![^\n])|([-*+].*+|[0-9]{1,9}+[.)][^\S\n].*+))"
 )
 _DASH, _NAME, _TYPE, _VALUE, _CLOSE, _DESCRIPTION, _OTHER = range(1, 8)
 

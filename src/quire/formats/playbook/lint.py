@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
@@ -13,13 +13,24 @@ from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.suggest import Suggestions
-from quire.formats.playbook.syntax import ArtifactDeclaration, Condition, InputDeclaration, Playbook, Step
+from quire.formats.playbook.syntax import (
+    ArtifactDeclaration,
+    Condition,
+    InputDeclaration,
+    OutputCapture,
+    Playbook,
+    Step,
+)
+from quire.formats.playbook.types import INPUT_TYPES, OUTPUT_TYPES
 from quire.source import Source, Span
 
 if TYPE_CHECKING:
     from quire.formats.circles import Reach
     from quire.formats.playbook.calls import Resolver
 
+_INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
+_OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-z0-9_]++))?")
+_MEANT = {"integer": "number", "decimal": "number", "str": "string", "yes/no": "boolean", "date": "string"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
@@ -87,14 +98,7 @@ class _Lint:
         return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help)
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
-        closed = False
-        for index, arm in enumerate(parent.arms):
-            if closed:
-                yield Diagnostic(lints.CHAIN, "No run reaches this arm: it comes after an else", arm.span)
-            elif index and self._source.text.startswith("```if", arm.span.start):
-                message = "A second if in one step is read as one more arm of the first"
-                yield Diagnostic(lints.CHAIN, message, arm.span, "runs only if no arm before it does")
-            closed = closed or arm.condition is None
+        for arm in parent.arms:
             if arm.condition:
                 self._read.add(arm.condition.variable)
                 yield from self._condition(arm.condition)
@@ -135,6 +139,7 @@ class _Lint:
         if not output.name[0].isalpha():
             message = f'The name "{output.name}" does not begin with a letter'
             yield Diagnostic(lints.OUTPUT_NAME, message, output.name_span)
+        yield from self._unknown_type(output, _OUTPUT_TYPE, OUTPUT_TYPES)
         if output.options and output.type != "enum":
             message = f'Options without the type enum on "{output.name}"'
             yield Diagnostic(
@@ -152,6 +157,7 @@ class _Lint:
             yield Diagnostic(
                 lints.UNUSED_INPUT, message, declared.name_span, "", f"write {{{{{declared.name}}}}} in a step"
             )
+        yield from self._unknown_type(declared, _INPUT_TYPE, INPUT_TYPES)
         if declared.type == "enum" and not declared.options:
             message = f'The enum "{declared.name}" has no options'
             yield Diagnostic(lints.NO_OPTIONS, message, declared.span, "", "write (enum: one, two)")
@@ -165,6 +171,23 @@ class _Lint:
             help = "" if declared.type == "number" else "true and false are"
             yield Diagnostic(lints.DEFAULT_TYPE, message, declared.span, "", help)
 
+    def _unknown_type(
+        self, named: InputDeclaration | OutputCapture, written: re.Pattern[str], known: Mapping[str, str]
+    ) -> Iterator[Diagnostic]:
+        """The tree has only what the word was read as."""
+        found = written.match(self._source.text, named.start, named.end)
+        kind = found[1].strip() if found and found[1] else ""
+        if not found or not kind or kind.lower() in known:
+            return
+        close = _MEANT.get(kind.lower().split()[0].strip(",")) or self._suggestions.nearest(kind.lower(), known)
+        first = kind.split(",")[0].strip().lower()
+        if first in known and first != kind.lower():
+            help = f"write ({first}), or ({first}: VALUE) for a default"
+        else:
+            help = f"did you mean {close}?" if close else f"the types are {', '.join(dict.fromkeys(known.values()))}"
+        message = f'"{kind}" is not a type: "{named.name}" is read as a string'
+        yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help)
+
     def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
         match = PLACEHOLDER.fullmatch(artifact.type)
         if match:
@@ -173,15 +196,21 @@ class _Lint:
                 yield self._unset(match[1], artifact.span)
 
     def _unused_outputs(self) -> Iterator[Diagnostic]:
-        """Once for each name, however many arms capture it."""
+        """Once for each name, however many arms capture it. A model that is asked later sees every result."""
         told = self._facts.inputs | self._read
-        for parent in self._playbook.steps[:-1]:
-            for step in family(parent):
+        asking = [at for at, parent in enumerate(self._playbook.steps) if any(map(_asks_model, family(parent)))]
+        for parent in self._playbook.steps[max(asking, default=0) : -1]:
+            members = list(family(parent))
+            for at, step in enumerate(members):
                 output = step.output
-                if output and output.name not in told:
+                if output and output.name not in told and not any(map(_asks_model, members[at + 1 :])):
                     told.add(output.name)
                     message = f'The output "{output.name}" is never read'
                     yield Diagnostic(lints.UNUSED_OUTPUT, message, output.name_span)
+
+
+def _asks_model(step: Step) -> bool:
+    return not step.tool and bool(step.content or step.prompt)
 
 
 def _set_by(step: Step) -> set[str]:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from operator import itemgetter
 from re import Match
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import lints
+from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
-from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, is_section, line_span, scan, step_number
+from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
 from quire.formats.playbook.suggest import nearest_word
+from quire.formats.playbook.syntax import Step
 from quire.source import Span
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
+_TRAILING = re.compile(r"(?<=[^\S\n])@(?:output|elicit|prompt|tool)\(")
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
@@ -43,8 +48,10 @@ def lint_text(reading: Reading) -> Iterator[Diagnostic]:
         yield Diagnostic(lints.ARTIFACT_LINE, message, line_span(artifacts), "", "add a line such as type: markdown")
     if playbook:
         yield from _braces(reading)
+        yield from _system_placeholders(text, result)
         for parent in playbook.steps:
             for step in (parent, *(sub for arm in parent.arms for sub in arm.steps)):
+                yield from _trailing(step, result)
                 asked = step.elicitation
                 if asked and '\\"' in text[asked.span.start : asked.span.end]:
                     message = "A backslash before a quote: the format has no escapes"
@@ -62,10 +69,6 @@ def _section(line: Match[str]) -> Iterator[Diagnostic]:
     if heading in _SECTIONS:
         return
     message = f"Skipped: ## {line[SECTION].rstrip()}"
-    if _STEP_LIKE.match(line[0]):
-        help = "a step begins with ## STEP 1: Title"
-        yield Diagnostic(lints.HEADING, message, line_span(line), "not read as a step", help)
-        return
     close = nearest_word(heading.strip("#:*-. "), _SECTIONS)
     if close:
         yield Diagnostic(lints.HEADING, message, line_span(line), "this section is not read", f"write ## {close}")
@@ -82,6 +85,39 @@ def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagn
     elif _STEP_LIKE.match(line[0]) and text[:4].count("#") != 1:
         help = "a step begins with ## STEP 1: Title at the start of a line"
         yield Diagnostic(lints.HEADING, f"Read as text: {text[:60]}", line_span(line), "not read as a step", help)
+
+
+def _system_placeholders(text: str, result: Scan) -> Iterator[Diagnostic]:
+    heads = [line for line in result.lines if is_section(line)]
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        if head.lastindex == SECTION and _known(head) in ("SYSTEM", "SYSTEM PROMPT"):
+            end = following.start() if following else len(text)
+            for match in PLACEHOLDER.finditer(text, head.end(), end):
+                message = f"{match[0]} in the system prompt is sent as it stands"
+                help = "values are put into steps only"
+                yield Diagnostic(lints.SYSTEM_PLACEHOLDER, message, Span(*match.span()), "", help)
+
+
+def _trailing(step: Step, result: Scan) -> Iterator[Diagnostic]:
+    """Directives behind text on its line, once for each line. A line that begins with one has its warning already."""
+    text = step.document
+    for start, stop in step.pieces:
+        end = start
+        for match in _TRAILING.finditer(text, start, stop):
+            if match.start() < end:
+                continue
+            line = text.rfind("\n", 0, match.start()) + 1
+            end = text.find("\n", match.start(), stop)
+            end = stop if end < 0 else end
+            written = text[match.start() : end].rstrip()
+            before = text[line : match.start()].strip()
+            fenced = bisect_right(result.blocks, line, key=itemgetter(0))
+            if written[-1] != ")" or not before or before[0] == "@" or (fenced and line < result.blocks[fenced - 1][1]):
+                continue
+            message = f"A directive behind text is text: {written[:60]}"
+            span = Span(match.start(), match.start() + len(written))
+            help = "put it on a line of its own"
+            yield Diagnostic(lints.TRAILING_DIRECTIVE, message, span, "sent to the model", help)
 
 
 def _braces(reading: Reading) -> Iterator[Diagnostic]:

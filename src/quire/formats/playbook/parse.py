@@ -24,11 +24,9 @@ _in_order = attrgetter("span.start")
 def parse(source: Source) -> Reading:
     text = source.text
     if source.exceeds(MAX_DOCUMENT_BYTES):
-        message = "Document exceeds 200KB size limit"
-        help = f"it has {source.size:,} bytes; 200,000 is the limit"
-        return Reading(source, None, (Diagnostic(errors.TOO_LARGE, message, NOWHERE, "", help),))
+        return Reading(source, None, (_too_large(f"{source.size:,} bytes"),))
     if not text or text.isspace():
-        return Reading(source, None, (Diagnostic(errors.EMPTY, "Document is empty", NOWHERE),))
+        return Reading(source, None, (_EMPTY,))
     result = scan(text)
     found: list[Diagnostic] = []
     if not result.title or result.title.start():
@@ -41,6 +39,19 @@ def parse(source: Source) -> Reading:
     found.sort(key=_in_order)
     wrong = any(one.severity is Severity.ERROR for one in found)
     return Reading(source, None if wrong else playbook, tuple(found))
+
+
+def unread(name: str, kind: str) -> Reading:
+    """The reading of a file that `read_source` gave up as `empty` or `too_large` before there was a text."""
+    return Reading(Source.of("", name), None, (_EMPTY if kind == "empty" else _too_large("more than 200,000 bytes"),))
+
+
+_EMPTY = Diagnostic(errors.EMPTY, "Document is empty", NOWHERE)
+
+
+def _too_large(size: str) -> Diagnostic:
+    help = f"it has {size}; 200,000 is the limit"
+    return Diagnostic(errors.TOO_LARGE, "Document exceeds 200KB size limit", NOWHERE, "", help)
 
 
 def _check_title(text: str, result: Scan, found: list[Diagnostic]) -> None:

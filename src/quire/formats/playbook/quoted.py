@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 
-_ROW = re.compile(
-    r'((?:\s*+"(?:[^"\\]|\\.)*+"\s*+(?:,(?!\s*+\Z)|\Z))*+)(?:\s*+default:"((?:[^"\\]|\\.)*+)"\s*+)?', re.DOTALL
-)
-_TEXT = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
+_INSIDE = r'[^"\\]*+(?:\\.[^"\\]*+)*'
+_ROW = re.compile(rf'((?:\s*+"{_INSIDE}"\s*+(?:,(?!\s*+\Z)|\Z))*)(?:\s*+default:"({_INSIDE})"\s*+)?', re.DOTALL)
+_TEXT = re.compile(rf'"({_INSIDE})"', re.DOTALL)
 
 
 def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] | None:

@@ -2,7 +2,9 @@
 
 Most lines are plain text. One pattern goes over the whole text and stops only at lines that begin with `#`, `@`, a
 backtick or a tilde; everything after it looks at these and takes the text between them as it is. What is well formed
-is taken apart by the pattern itself. It is possessive, so its time is linear whatever the text.
+is taken apart by the pattern itself. Its time is linear, also for hostile texts: runs of characters are possessive, and
+a repeated group can be read in one way only, so giving up its rounds finds nothing new. The groups themselves are not
+possessive, because CPython before 3.11.5 matches such groups wrongly.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ _SPECIAL = re.compile(
         @(?:
         # @output(name: type, "option", extract:"field")
           output\(([A-Za-z0-9_]++)(?:[^\S\n]*+:[^\S\n]*+([A-Za-z0-9_]++))?
-            ((?:,[^\S\n]*+"[^"\n]*+")*+)(?:,[^\S\n]*+extract:"([A-Za-z0-9_]++)")?\)()[^\S\n]*+(?![^\n])
+            ((?:,[^\S\n]*+"[^"\n]*+")*)(?:,[^\S\n]*+extract:"([A-Za-z0-9_]++)")?\)()[^\S\n]*+(?![^\n])
         # @elicit(kind, "question", "option", default:"answer")
         | elicit\(([A-Za-z0-9_]++)(?:,(?![^\S\n]*+\))
-            ((?:[^\S\n]*+"[^"\n]*+"[^\S\n]*+(?:,(?![^\S\n]*+\))|(?=\))))*+)
+            ((?:[^\S\n]*+"[^"\n]*+"[^\S\n]*+(?:,(?![^\S\n]*+\))|(?=\))))*)
             (?:[^\S\n]*+default:"([^"\n]*+)"[^\S\n]*+)?)?\)()[^\S\n]*+(?![^\n])
         # any other line that begins with @
         | (.*+)

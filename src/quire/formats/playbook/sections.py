@@ -21,6 +21,8 @@ Gaps = Sequence[tuple[int, int]]
 
 _TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
 _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
+# A number, a colon, or a word with a colon or a dash after it: `## Step-by-step guide` is a section like any other.
+_STEP_NUMBER = re.compile(r"\W*+step(?:[^\S\n]*+[0-9:]|[^\S\n]++\w++[^\S\n]*+(?::|[-–—][^\S\n]))", re.IGNORECASE)
 _KNOWN = {
     "SYSTEM": "system",
     "SYSTEM PROMPT": "system",
@@ -31,7 +33,8 @@ _KNOWN = {
 
 
 class Sections:
-    """What they say. `step_like` is the first heading that was probably meant to be a step's."""
+    """What they say. `step_like` is the first heading that was probably meant to be a step's, `near_steps` are those
+    that were certainly meant so."""
 
     system = ""
     artifact: ArtifactDeclaration | None = None
@@ -40,6 +43,7 @@ class Sections:
 
     def __init__(self, source: Source, blocks: Gaps, found: list[Diagnostic]) -> None:
         self.inputs: dict[str, InputDeclaration] = {}
+        self.near_steps: list[Match[str]] = []
         self._source = source
         self._blocks = blocks
         self._found = found
@@ -54,8 +58,10 @@ class Sections:
             self._read_system(heading, end)
         elif known == "artifacts":
             self._read_artifact(heading.end() - 1, end)
-        elif not self.step_like and _STEP_LIKE.match(name):
-            self.step_like = heading
+        elif _STEP_LIKE.match(name):
+            self.step_like = self.step_like or heading
+            if _STEP_NUMBER.match(name):
+                self.near_steps.append(heading)
 
     def _gaps(self, start: int, end: int) -> Gaps:
         """The parts of a section that no fence holds; each begins where a line ends."""

@@ -26,7 +26,7 @@ from quire.formats.yaml.scalars import TAGS, Mismatch, NotJson, resolve, tagged
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 _OWN = "tag:yaml.org,2002:"
-_PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*+")
+_PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*")
 _STYLES = {"": Style.PLAIN, "'": Style.SINGLE, '"': Style.DOUBLE, "|": Style.LITERAL, ">": Style.FOLDED}
 _in_order = attrgetter("span.start", "span.end")
 _Key: TypeAlias = tuple[type, object]

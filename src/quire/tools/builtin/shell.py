@@ -1,4 +1,4 @@
-"""Running one command: a text by `/bin/sh -c`, a list as it is. Its output is JSON where it can be, else text."""
+"""Running one command: a text by `/bin/sh -c`, a list as it is. Its output is text; the gate makes a value of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quire.tools.builtin.survey import Survey, put_aside
 from quire.tools.sandbox import sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
 from quire.tools.threads import in_thread
-from quire.values import InvalidValue, Value, decode, encode
+from quire.values import Value, encode
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
@@ -47,8 +47,11 @@ class Shell:
     redact: Callable[[str], str] = lambda text: text
     """Takes secrets out of what a command wrote, before that is cut."""
 
-    async def run(self, arguments: Mapping[str, Value], folder: str = "") -> Value:
-        """`folder` is one of the workspace to run in. Raises `ToolFailed` or `Denied`."""
+    async def run(self, arguments: Mapping[str, Value], folder: str = "") -> str:
+        """What the command wrote, without the last line end. `folder` is one of the workspace to run in.
+
+        Raises `ToolFailed` or `Denied`.
+        """
         line, given = _line(arguments["command"]), _stdin(arguments.get("stdin"))
         if folder:
             # From inside of the sandbox: a folder that somebody swaps for a link leads nowhere else.
@@ -78,7 +81,7 @@ class Shell:
             network=self.network,
         )
 
-    async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> Value:
+    async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> str:
         import asyncio
 
         home = "/tmp" if self.sandbox else str(self.workspace)  # noqa: S108
@@ -115,7 +118,7 @@ class Shell:
             watch.check()
         if process.returncode:
             raise ToolFailed(_ended(process.returncode, self.redact(_text(errors or output))), kind="exit")
-        return _value(output)
+        return _output(output)
 
 
 def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
@@ -234,9 +237,5 @@ def _ended(status: int, said: str) -> str:
     return f"the command {how}" + (f":\n{words}" if words else "")
 
 
-def _value(output: bytes) -> Value:
-    text = output.decode("utf-8", "replace")
-    try:
-        return decode(text)
-    except InvalidValue:
-        return text.removesuffix("\n")
+def _output(output: bytes) -> str:
+    return output.decode("utf-8", "replace").removesuffix("\n")

@@ -1,15 +1,17 @@
-"""Texts that look like something else: references where none are filled in, and commands that cannot run."""
+"""Texts that look like something else: references where none are filled in, slips in expressions, and commands that
+cannot run."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from quire.expr.slips import slips
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import AgentBody, Argument, Literal, Pipeline, ShellBody, Text, ToolBody
-from quire.formats.pipeline.walk import walk
+from quire.formats.pipeline.walk import expressions, walk
 from quire.source import Span
 from quire.values import Value
 
@@ -19,6 +21,9 @@ _ROOTS = ("ctx", "pipe", "item", "acc")
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
     names = _mistakable(pipeline)
     for _, step in walk(pipeline):
+        for expression in expressions(step):
+            for slip in slips(expression.expression):
+                fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
         match step.body:
             case AgentBody(prompt=prompt):
                 _check_prompt(prompt, names, fields)

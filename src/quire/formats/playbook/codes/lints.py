@@ -36,10 +36,13 @@ UNUSED_INPUT = _lint(
 UNUSED_OUTPUT = _lint(
     "PB204",
     "unused-output",
-    "An `@output` is never read by a placeholder or a condition. The last step is left out: its output is a\nresult.",
-    "Later steps see earlier replies anyway. A capture is for `{{name}}`, for conditions and for tools.",
-    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Next\n\nGo on.",
-    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Next\n\nShorten {{draft}}.",
+    "An `@output` is never read: no placeholder or condition names it, and no later step asks a model, which\n"
+    "would see the result as context. The last step is left out: its output is a result.",
+    "A capture is for `{{name}}`, for conditions and for tools.",
+    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Save\n\n"
+    '@tool(quire, file__write, {"path": "a.md", "content": "…"})',
+    "Write a draft.\n\n@output(draft)\n\n## STEP 2: Save\n\n"
+    '@tool(quire, file__write, {"path": "a.md", "content": "{{draft}}"})',
 )
 SHADOWS_INPUT = _lint(
     "PB205",
@@ -121,8 +124,8 @@ HEADING = _lint(
     "A heading looks like a section of the format but is not written like one.",
     "Sections that the format does not know are skipped, text and all. The headings are `## SYSTEM`, `##\n"
     "INPUTS`, `## STEP N: Title` and `## ARTIFACTS`, at the start of a line, with a space after the hashes.",
-    "## Step 1 - Draft\n\n## SYSTEM:",
-    "## STEP 1: Draft\n\n## SYSTEM",
+    "## SYSTEM:\n\n### Step 2: Review",
+    "## SYSTEM\n\n## STEP 2: Review",
 )
 UNTYPED_COMPARISON = _lint(
     "PB215",
@@ -169,7 +172,7 @@ SUBSTEP_LABEL = _lint(
 CHAIN = _lint(
     "PB220",
     "joined-chains",
-    "A step has a second `if`, or an arm after its `else`.",
+    "A step has a second `if`, or an arm after its `else`. Retired: the warnings PB117 and PB118 say it.",
     "One arm at most runs in a step: a second chain is read as more arms of the first, and nothing after an\n"
     "`else` is ever reached. Give the second decision a step of its own.",
     '```if a == "x"```\n…\n```endif```\n\n```if b == "y"```\n…\n```endif```',
@@ -242,4 +245,30 @@ SHELL_TEXT = _lint(
     "a list it is a program and its arguments, and each value is one argument, whatever it holds.",
     '@tool(quire, shell, {"command": "wc -w {{file}}"})',
     '@tool(quire, shell, {"command": ["wc", "-w", "{{file}}"]})',
+)
+UNKNOWN_TYPE = _lint(
+    "PB229",
+    "unknown-type",
+    "An input or an `@output` has a type that the format does not have.",
+    "It is read as a string, whatever the words say. The types are string, text, number (num, int, float), boolean\n"
+    "(bool) and enum (select, choice); an `@output` can also be json. A default comes after a colon: `(number: 3)`.",
+    '- `count` (integer: 3): How many\n- `tone` (string, default "dry"): Tone',
+    "- `count` (number: 3): How many\n- `tone` (string: dry): Tone",
+)
+SYSTEM_PLACEHOLDER = _lint(
+    "PB230",
+    "placeholder-in-system",
+    "The system prompt has a `{{name}}` in it.",
+    "`## SYSTEM` is sent as it stands, braces and all. Only steps have values put in.",
+    "## SYSTEM\n\nYou write for {{audience}}.",
+    "## SYSTEM\n\nYou are an editor.\n\n## STEP 1: Write\n\nWrite for {{audience}}.",
+)
+TRAILING_DIRECTIVE = _lint(
+    "PB231",
+    "directive-after-text",
+    "A directive stands at the end of a line of text.",
+    "The whole line is sent to the model as text, and the directive does nothing. Directives stand on a line of\n"
+    "their own.",
+    "Write a draft. @output(draft)",
+    "Write a draft.\n\n@output(draft)",
 )

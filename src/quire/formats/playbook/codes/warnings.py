@@ -157,3 +157,38 @@ STRAY_MARKER = _warning(
     "### STEP 2a: Deep\n\nDig.\n\n```endif```",
     '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```',
 )
+TEXT_AFTER_ENDIF = _warning(
+    "PB116",
+    "text-after-endif",
+    "Text of a step stands after its `endif`.",
+    "A step's own text is one prompt, and it is sent before the sub-steps of the branch, wherever it stands.\n"
+    "Text that is to be sent after them belongs in a step of its own.",
+    '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\nNow sum it all up.',
+    '```if mode == "deep"```\n\n### STEP 2a: Deep\n\nDig.\n\n```endif```\n\n## STEP 3: Sum up\n\nNow sum it all up.',
+)
+SECOND_CHAIN = _warning(
+    "PB117",
+    "second-chain",
+    "A step has a second `if` after an `endif`.",
+    "One arm at most runs in a step: the second chain is read as more arms of the first, so it is decided only\n"
+    "where no arm before it was taken. Give the second decision a step of its own.",
+    '```if a == "x"```\n…\n```endif```\n\n```if b == "y"```\n…\n```endif```',
+    '```if a == "x"```\n…\n```endif```\n\n## STEP 3: Then\n\n```if b == "y"```\n…\n```endif```',
+)
+AFTER_ELSE = _warning(
+    "PB118",
+    "arm-after-else",
+    "An `elif`, an `else` or another `if` comes after the `else` of a step.",
+    "The `else` takes every run that comes so far, so the sub-steps of the later arm are never run.",
+    '```if a == "x"```\n…\n```else```\n…\n```elif a == "y"```\n…\n```endif```',
+    '```if a == "x"```\n…\n```elif a == "y"```\n…\n```else```\n…\n```endif```',
+)
+STEP_HEADING = _warning(
+    "PB119",
+    "near-miss-step",
+    "A `##` heading looks like that of a step but is not written like one.",
+    "It is read as a section that the format does not know, and is skipped with all its text. The word is upper case,\n"
+    "the number is in ASCII digits, and the colon is followed by a space and a title.",
+    "## Step 2: Review\n\n## STEP two: Review",
+    "## STEP 2: Review",
+)

@@ -1,0 +1,71 @@
+"""`make package`: builds wheel and sdist, and runs the README's first playbook from each in an empty environment.
+
+The environment is of the oldest CPython that this machine has, and holds what the wheel needs and nothing else. The
+replies come from a script, so neither a model nor a key is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.docs.pages import blocks
+from tests.pythons.environment import ROOT, base_packages, install, requirements
+from tests.pythons.interpreters import find_interpreters
+
+DIST = ROOT / "dist"
+REPLIES = [
+    {"step": "1", "reply": 'Bread, on time.\n\n{"best": "Bread, on time."}'},
+    {"step": "3a", "reply": "Bread on time."},
+]
+OUTPUT = "Bread on time."
+
+
+def main() -> int:
+    shutil.rmtree(DIST, ignore_errors=True)
+    _run(sys.executable, "-m", "hatchling", "build", "-d", str(DIST))
+    (wheel,), (sdist,) = DIST.glob("*.whl"), DIST.glob("*.tar.gz")
+    interpreter = find_interpreters()[0]
+    with tempfile.TemporaryDirectory(prefix="quire-package-") as folder:
+        rebuilt = Path(folder, "from-sdist")
+        _pip("wheel", "--no-deps", "--no-build-isolation", "-w", str(rebuilt), str(sdist))
+        for package in (wheel, *rebuilt.glob("*.whl")):
+            _try(package, interpreter.program, Path(tempfile.mkdtemp(dir=folder)))
+            print(f"{package.parent.name}/{package.name}: the README's playbook runs on {interpreter.name}", flush=True)
+    return 0
+
+
+def _try(package: Path, program: Path, folder: Path) -> None:
+    environment, work = folder / "environment", folder / "work"
+    _run(str(program), "-m", "venv", "--without-pip", str(environment))
+    install(environment, requirements(base_packages()))
+    _pip("--python", str(environment / "bin" / "python"), "install", "--no-deps", "--no-index", str(package))
+    work.mkdir()
+    playbook = next(block.text for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
+    (work / "tagline.playbook.md").write_text(playbook, encoding="utf-8")
+    (work / "replies.json").write_text(json.dumps(REPLIES), encoding="utf-8")
+    quire = str(environment / "bin" / "quire")
+    _run(quire, "check", "--strict", "tagline.playbook.md", cwd=work)
+    given = ("-i", "product=a bakery", "-i", "tone=dry", "--answer", "2=yes", "--script", "replies.json")
+    said = _run(quire, "run", "-q", "tagline.playbook.md", *given, cwd=work)
+    if said.strip() != OUTPUT:
+        raise SystemExit(f"{package.name}: the README's playbook gave {said!r}")
+
+
+def _pip(*arguments: str) -> None:
+    _run(sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments)
+
+
+def _run(*command: str, cwd: Path = ROOT) -> str:
+    done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    sys.exit(main())
