@@ -246,17 +246,16 @@ class _Following:
         self.messages.append(Message("tool", told["content"], answers=use.id))
         said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
         yield Emit("tool_told", path, self._label, said, kept=False)
-        if told["kind"] == "denied":
-            context = _error("permission_denied", told["content"], told["tool"])
-        elif told["kind"]:
-            context = _error(told["kind"], told["content"], told["tool"])
-        else:
+        if not told["kind"]:
             return
-        decided = yield from self._fire("error", path, context)
-        error = StepFailed(told["content"], kind=told["kind"])
+        # In 0.1.0 hooks were told of a tool's error in the JSON that the model gets.
+        message = told["content"] if self.composed.rules < 2 else told["message"]
+        kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
+        decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
+        error = StepFailed(message, kind=told["kind"])
         yield from self._heed(decided, error, path)
         if decided is not None and decided.stops:
-            raise self._stopped(decided.message or told["content"], told["kind"])
+            raise self._stopped(decided.message or message, told["kind"])
 
     def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
         """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""
