@@ -123,6 +123,9 @@ class Performer:
             "model": reply.model,
             "finish_reason": reply.finish_reason,
         }
+        if reply.finish_reason == "length":
+            # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
+            value["cut"] = True
         if reply.uses:
             # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
             try:

@@ -31,6 +31,9 @@ MOST_CALLS = 200
 """Calls of one turn that are made; a model that wants more of them at once is told so."""
 
 
+CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+
+
 def too_many_calls(calls: int) -> StepFailed:
     message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
     return StepFailed(message, kind="too_many_calls")
@@ -100,7 +103,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One model call. The answer is a mapping with at least `text`, and `uses` where the model wants tools called.
+    """One model call. The answer is a mapping with at least `text`, `uses` where the model wants tools called, and
+    `cut` where the reply reached the longest that the model may write.
 
     `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
     is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
@@ -153,7 +157,8 @@ class ToolRequest:
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
     `stdin` is what a command reads. `grants` are all that the asking thread may do, None for all that the run may,
     `declared` is where they are written down, and `limits` are those that the thread was started with; they are looked
-    at anew on each drive, so they are not hashed.
+    at anew on each drive, so they are not hashed. With `as_data` a result that a server gives both as text and as data
+    is wanted as data: the choice is made before the result is recorded, so it is not hashed either.
     """
 
     path: str
@@ -165,6 +170,7 @@ class ToolRequest:
     grants: tuple[str, ...] | None = None
     declared: str = ""
     limits: Limits | None = None
+    as_data: bool = False
 
     def content(self) -> Value:
         content: dict[str, Value] = {

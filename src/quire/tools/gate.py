@@ -23,7 +23,7 @@ from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
-from quire.tools.registry import Connection, Registry, ToolSpec
+from quire.tools.registry import Answer, Connection, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
@@ -174,7 +174,10 @@ class Gate:
         if problems:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
-        return self._checked(spec.id, await connection.call(spec, arguments, effect_id))
+        result = await connection.call(spec, arguments, effect_id)
+        if isinstance(result, Answer):
+            result = result.data if request.as_data else result.text
+        return self._checked(spec.id, result)
 
     def _checked(self, tool: str, result: object) -> Value:
         try:

@@ -33,6 +33,14 @@ class ToolSpec:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result that is there as text and as data: the gate takes the one that the request wants."""
+
+    text: Value
+    data: Value
+
+
 class Connection(Protocol):
     """Where tools live. Everything raises `ToolFailed`, a call also `Denied`, and nothing else."""
 
@@ -46,7 +54,7 @@ class Connection(Protocol):
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]: ...
 
-    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value: ...
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value | Answer: ...
 
     async def prompt(self, name: str) -> str: ...
 

@@ -11,7 +11,9 @@ from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.invoke import ASK, question
 from quire.engine.pipeline.setting import MAX_TURNS, Profile
 from quire.engine.requests import (
+    CUT_OFF,
     MOST_CALLS,
+    Emit,
     Message,
     ModelRequest,
     Offer,
@@ -74,15 +76,22 @@ class _Turn:
             reply = yield self._request(last, messages)
         else:
             raise StepFailed(f"the agent used tools for {MAX_TURNS} turns and did not answer", kind="turns", path=last)
-        text = str(reply["text"])
+        yield from self._warn_of_cut(reply, last)
         if self._schema is None:
-            return text
-        return (yield from self._shaped(self._schema, text, messages, last))
+            return str(reply["text"])
+        return (yield from self._shaped(self._schema, reply, messages, last))
 
-    def _shaped(self, schema: Schema, text: str, messages: list[Message], last: str) -> Steps:
-        """The reply as its schema has it; one that does not fit is sent back with what is wrong."""
+    def _warn_of_cut(self, reply: Mapping[str, Value], path: str) -> Steps:
+        if reply.get("cut") is True:
+            yield Emit("warning", path, self._step.label, {"message": CUT_OFF})
+
+    def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
+        """The reply as its schema has it; one that does not fit, or was cut off, is sent back with what is wrong."""
         for repair in range(self._frame.setting.repairs + 1):
+            text = str(reply["text"])
             value, problem = self._conforming(schema, text)
+            if reply.get("cut") is True:
+                problem = "it was cut off at the longest that you may write, so it has to be shorter"
             if not problem:
                 return value
             if repair == self._frame.setting.repairs:
@@ -92,8 +101,8 @@ class _Turn:
             )
             messages += [Message("assistant", text), Message("user", wrong)]
             last = f"{self._path}/model/repair[{repair + 1}]"
-            reply: Mapping[str, Value] = yield self._request(last, messages)
-            text = str(reply["text"])
+            reply = yield self._request(last, messages)
+            yield from self._warn_of_cut(reply, last)
         raise StepFailed(f"the reply does not fit the schema {schema.name}: {problem}", kind="schema", path=last)
 
     def _conforming(self, schema: Schema, text: str) -> tuple[Value, str]:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from quire.engine.requests import (
+    CUT_OFF,
     MOST_CALLS,
     Boundary,
     Emit,
@@ -164,6 +165,8 @@ class _Following:
                     raise self._failed(error.message, error.kind) from None
                 continue
             yield from self._count(path, turns=1)
+            if reply.get("cut") is True:
+                yield Emit("warning", path, self._label, {"message": CUT_OFF})
             self._known = len(self.messages)
             uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses
