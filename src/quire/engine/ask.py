@@ -11,6 +11,10 @@ from quire.engine.scope import Scope
 from quire.plan.nodes import Ask, Step
 
 
+MOST_UNFIT = 5
+"""Answers to one question that may not fit; then it waits in the inbox."""
+
+
 class WrongAnswer(ValueError):
     """Says what would be right."""
 

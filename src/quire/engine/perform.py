@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
-from quire.engine.ask import WrongAnswer, checked_answer
+from quire.engine.ask import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
 from quire.engine.ports import MAX_PROMPT_CHARACTERS, MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
@@ -156,6 +157,7 @@ class Performer:
     async def ask_here(self, question: Question) -> str | None:
         """A fitting answer from somebody who is here, or None."""
         problem = given = ""
+        unfit = 0
         # Whoever is here is told what was wrong; of an answer that was given beforehand nobody else would know.
         here = self.somebody_thinks(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
@@ -163,6 +165,12 @@ class Performer:
                 kept = clean(checked_answer(question.kind, question.options, answer))
             except WrongAnswer as wrong:
                 problem, given = str(wrong), answer
+                unfit += 1
+                if unfit == MOST_UNFIT:
+                    self._say_dropped(question, given, problem, f"nor did {unfit - 1} before it: the question waits")
+                    return None
+                # An answer that is computed comes at once: everything else has its turn before the next one.
+                await asyncio.sleep(0)
                 continue
             if problem and not here:
                 self._say_dropped(question, given, problem, f'"{kept}" is taken instead')

@@ -105,9 +105,12 @@ def _adapter(hint: object) -> TypeAdapter[object]:
     from pydantic import TypeAdapter
 
     try:
-        return TypeAdapter(hint)
+        adapter: TypeAdapter[object] = TypeAdapter(hint)
     except Exception as error:
         raise NotAType(_one_line(error)) from None
+    if not adapter.pydantic_complete:
+        raise NotAType("it refers to a type by a name that is not known there")
+    return adapter
 
 
 def _problems(name: str, error: ValueError) -> list[str]:
