@@ -61,6 +61,8 @@ class Performer:
                     value, usage, delays = await self._model(request)
                 case ToolRequest():
                     value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
+                case Load(scheme="run"):
+                    value = self._run
                 case Load():
                     text = await self._ports.loader.load(request)
                     value = None if text is None else clean(text)
@@ -130,7 +132,7 @@ class Performer:
         if reply.uses:
             # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
             try:
-                value["uses"] = copy([[use.id, use.name, use.arguments] for use in reply.uses])
+                value["uses"] = copy([use.as_record() for use in reply.uses])
             except InvalidValue as error:
                 raise ModelFailed(f"{reply.model} gave a tool what is no JSON: {error}", kind="bad_reply") from None
             if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:

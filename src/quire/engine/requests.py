@@ -8,7 +8,7 @@ else is noticed. (Those that a pure step makes are not frozen only because that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -41,11 +41,22 @@ def too_many_calls(calls: int) -> StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A model's wish to call a tool; `id` ties the result to it."""
+    """A model's wish to call a tool; `id` ties the result to it. `problem` says that the arguments could not be read:
+    then there are none, the tool is not called, and the model is told."""
 
     id: str
     name: str
     arguments: Mapping[str, Value]
+    problem: str = ""
+
+    @classmethod
+    def of(cls, stored: Sequence[Any]) -> ToolUse:
+        """From `as_record`."""
+        return cls(*stored)
+
+    def as_record(self) -> list[Value]:
+        whole: list[Value] = [self.id, self.name, self.arguments]
+        return [*whole, self.problem] if self.problem else whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ def _adapter(hint: object) -> TypeAdapter[object]:
     from pydantic import TypeAdapter
 
     try:
-        adapter: TypeAdapter[object] = TypeAdapter(hint)
+        adapter: TypeAdapter[object] = TypeAdapter(hint)  # type: ignore[arg-type]
     except Exception as error:
         raise NotAType(_one_line(error)) from None
     if not adapter.pydantic_complete:

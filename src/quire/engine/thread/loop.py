@@ -168,7 +168,7 @@ class _Following:
             if reply.get("cut") is True:
                 yield Emit("warning", path, self._label, {"message": CUT_OFF})
             self._known = len(self.messages)
-            uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
+            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses
 
     def _take_letters(self) -> Steps:
@@ -219,6 +219,9 @@ class _Following:
             path = f"{self._at}/tool[{number}]"
             if number >= MOST_CALLS:
                 walks.append(at_once(failed(use.name, too_many_calls(len(working)))))
+                continue
+            if use.problem:
+                walks.append(at_once(failed(use.name, StepFailed(use.problem, kind="arguments"))))
                 continue
             walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
