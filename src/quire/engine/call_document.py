@@ -48,8 +48,9 @@ def call_document(
     setting: Setting,
     stores: dict[str, Value] | None = None,
 ) -> Walk:
-    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call. `stores`
-    gets the named stores of a pipeline."""
+    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call.
+
+    The named stores of a pipeline are put into `stores`."""
     plan = setting.documents.get(name)
     if plan is None:
         raise StepFailed(f"there is no document {name}", kind="call", path=path)

@@ -31,9 +31,6 @@ from quire.values import InvalidValue, Value, clean, copy, encode
 TINY = 1e-9
 """Dollars that adding up fractions may lose."""
 
-THREAD_TRIES = 3
-"""How often a thread's model is asked for one reply before the thread is told that it fails."""
-
 
 class Performer:
     def __init__(self, run: str, ports: Ports, feed: Feed) -> None:
@@ -102,7 +99,6 @@ class Performer:
             request.messages,
             request.closing,
             max_tokens=request.bounds.tokens if request.bounds else None,
-            tries=THREAD_TRIES if request.bounds else None,
             schema=request.schema,
             tools=request.tools,
             label=request.label,

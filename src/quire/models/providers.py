@@ -227,7 +227,7 @@ class HostedModel:
     def _built(self) -> ProviderModel:
         timeout = httpx2.Timeout(self._read_seconds, connect=min(CONNECT_SECONDS, self._read_seconds))
         client = create_async_httpx2_client(timeout=timeout)
-        limit_responses(client, LIMITS)
+        limit_responses(client, LIMITS, needs_events=True)
         return self._build(client)
 
 
