@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from quire.diagnostics import nearest
 from quire.errors import ToolFailed
@@ -59,6 +59,13 @@ class Connection(Protocol):
     async def prompt(self, name: str) -> str: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A connection that tells a model of its tools in other words than it checks them by."""
+
+    def offered(self, spec: ToolSpec) -> ToolSpec: ...
 
 
 class Registry:
