@@ -290,3 +290,31 @@ async def test_launch_tells_what_is_wrong(pipelines: Path, pipeline: str, inline
 
 def test_a_prompt_can_complete_the_names() -> None:
     assert set(quire.__all__) <= set(dir(quire))
+
+
+async def test_people_whose_answers_never_fit_are_not_asked_for_ever(playbook: Path) -> None:
+    """G10: everything else has its turn between two answers, and after five of them the question waits."""
+
+    class Undecided:
+        asked = 0
+
+        async def ask(self, question: object, problem: str) -> str | None:
+            self.asked += 1
+            return "maybe"
+
+    people, turns = Undecided(), 0
+
+    async def count() -> None:
+        nonlocal turns
+        while True:
+            if people.asked:
+                turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count())
+    running = quire.run(playbook, inputs={"kind": "green"}, model=model(), people=people)
+    warnings = [str(event.data["message"]) async for event in running if event.type == "warning"]
+    result = await running
+    counting.cancel()
+    assert (result.status, people.asked, turns >= 4) == ("awaiting_input", 5, True)
+    assert "the question waits" in warnings[-1] and list(result.questions) == ["2"]

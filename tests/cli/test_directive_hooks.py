@@ -197,3 +197,46 @@ def test_what_a_hook_was_told_of_a_limit_stays_when_the_limit_changes(said: Said
     assert (project / "max.txt").read_text() == "2 of 2"
     assert main(["answer", "last", "3", "-q"]) == 0
     assert json.loads(said()[0]) == {"x": "done"}
+
+
+JUDGING = '<hook id="judge" event="%s"><action primary="execute" item_type="directive" item_id="%s" /></hook>'
+
+
+@pytest.mark.parametrize(
+    ("event", "item_id", "modified", "status", "words"),
+    [
+        (
+            "directive_return",
+            "project/notes/nobody",
+            False,
+            2,
+            "hook judge: there is no directive project/notes/nobody",
+        ),
+        ("directive_return", "project/notes/take_note", True, 6, "hook judge: "),
+        ("limit", "project/notes/nobody", False, 0, "hook judge: there is no directive project/notes/nobody"),
+        ("limit", "project/notes/take_note", True, 0, "hook judge: "),
+        ("directive_return", "${inputs.how}", False, 3, "the outputs are refused"),
+    ],
+)
+def test_the_items_of_hooks_are_looked_at_before_the_model_is_asked(
+    project: Path, said: Said, event: str, item_id: str, modified: bool, status: int, words: str
+) -> None:
+    """G5: a checker that is missing, or was changed since it was signed, ends a run before it has begun."""
+    (project / FILE).write_text(HOOKED % (JUDGING % (event, item_id)))
+    sign_all(project)
+    if modified:
+        target = project / ".ai/directives/project/notes/take_note.md"
+        target.write_text(target.read_text().replace("Write {input:text}", "Burn {input:text}"))
+    assert run("well") == status
+    told = said()[1]
+    assert words in told and ("[turn 1]" in told) == (status not in (2, 6))
+    assert main(["check", FILE]) == (1 if status in (2, 6) else 0)
+
+
+def test_sign_says_that_everything_was_not_acknowledged(project: Path, said: Said) -> None:
+    """S7"""
+    text = HOOKED % ""
+    start, end = text.index("<permissions>"), text.index("</permissions>")
+    (project / FILE).write_text(f"{text[:start]}<permissions>*{text[end:]}")
+    assert main(["sign", FILE]) == 0
+    assert "rye.* is unrestricted" in said()[1]

@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import GREET, MODES, NAME, TOPIC, Serving, envelope, text, write
 
 from quire.engine.records import Question, Status
-from quire.mcp_server.questions import answer_of, form
+from quire.mcp_server.questions import Asked, answer_of, form, read_answers
 
 Serve = Callable[..., Serving]
 FAN = """
@@ -239,3 +239,15 @@ async def test_a_question_that_somebody_else_has_answered(serve: Serve) -> None:
             "pipeline__approve", {}, input_responses=yes(required), request_state=required.request_state
         )
     assert text(result) == "no a"
+
+
+def test_a_question_whose_answers_never_fit_waits_in_the_inbox() -> None:
+    """G10: a client that answers in vain again and again is not asked for ever."""
+    asked, one = Asked("r", {"1/ask": "h"}), question(kind="confirm")
+    responses: dict[str, Any] = {"1/ask": types.ElicitResult(action="accept", content={"answer": "maybe"})}
+    times = 0
+    while not (answers := read_answers(asked, [one], responses)).declined:
+        times += 1
+        assert answers.problems == {"1/ask": "answer yes or no"} and times < 10
+        asked = Asked.of(Asked("r", {"1/ask": "h"}, answers.declined, answers.unfit).as_state())
+    assert (times, answers.declined, answers.problems) == (4, ("1/ask",), {})

@@ -104,6 +104,17 @@ def dropped_before_text(exchange: Exchange) -> None:
     exchange.drop()
 
 
+def ended_at_once(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.chunk(": keep-alive\n\n")
+    exchange.wfile.write(b"0\r\n\r\n")
+
+
+def closed_at_once(exchange: Exchange) -> None:
+    exchange.begin()
+    exchange.drop()
+
+
 def ended_before_text(exchange: Exchange) -> None:
     exchange.begin()
     exchange.event({"role": "assistant", "content": ""})
@@ -159,6 +170,8 @@ BAD = {
         lambda stub: stub.refuse(200, "<html>", {"Content-Type": "text/html"}), "bad_reply", False, "could not be read"
     ),
     "dropped": Bad(lambda stub: dropped_at_once, "connection", True, "connection failed"),
+    "ended at once": Bad(lambda stub: ended_at_once, "connection", True, "the stream ended before its first event"),
+    "closed at once": Bad(lambda stub: closed_at_once, "connection", True, "connection failed"),
     "ended before text": Bad(lambda stub: ended_before_text, "connection", True, "broke off"),
     "dropped before text": Bad(lambda stub: dropped_before_text, "connection", True, "connection failed"),
 }
@@ -187,7 +200,7 @@ async def test_nobody_listens(stub: Stub) -> None:
     model = open_model("http://127.0.0.1:9/v1#none", ModelSettings(), {})
     assert isinstance(model, Retrying)
     error = await failed(Retrying(model._model, sleep=waits))
-    assert (error.kind, error.transient, len(waits.seconds)) == ("connection", True, 4)
+    assert (error.kind, error.transient, waits.seconds) == ("connection", False, [])
     assert error.message == "http://127.0.0.1:9/v1#none: the connection failed (127.0.0.1:9): Connection refused"
 
 
@@ -212,6 +225,7 @@ def test_a_failed_connection_says_why(below: OSError, said: str) -> None:
     error.__cause__ = below
     failure = failure_of(error, "m:x", Service((SECRET,), url="https://user@host.example/v1"))
     assert failure.message == f"m:x: the connection failed (host.example): {said}"
+    assert failure.transient == (not isinstance(below, ConnectionRefusedError | socket.gaierror))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +267,7 @@ async def test_a_wait_that_is_too_long_is_not_begun(stub: Stub) -> None:
     waits = Waits()
     error = await failed(opened(stub, waits))
     assert (error.kind, waits.seconds) == ("rate_limit", [])
-    assert "3600 s" in error.message
+    assert "it asks to wait 3600 s, and no call waits longer than 60 s: resume the run later" in error.message
 
 
 async def test_a_stream_that_breaks_after_text_is_not_shown_twice(stub: Stub) -> None:
@@ -327,7 +341,7 @@ async def test_a_silent_server_is_waited_for_as_long_as_the_settings_say(stub: S
     stub.behaviours = [stub.hang]
     settings = ModelSettings(timeout=60.0, providers={"mine": ProviderSettings(stub.url, None, 0.2)})
     with pytest.raises(ModelFailed) as caught:
-        await open_model("mine:stub-model", settings, {}).complete(replace(CALL, tries=1), lambda piece: None)
+        await open_model("mine:stub-model", settings, {}).complete(CALL, lambda piece: None)
     assert caught.value.kind == "timeout"
     assert "the timeout is 0.2 s ([models] timeout in quire.toml)" in caught.value.message
 

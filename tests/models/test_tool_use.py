@@ -154,18 +154,19 @@ def test_names_on_the_way(names: list[str], ways: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "finish", "says"),
     [
-        ('{"city": Rome}', "tool_calls", "the arguments for the tool weather are no JSON: Expecting value"),
-        ('["Rome"]', "tool_calls", "the arguments for the tool weather are no JSON object"),
+        ('{"city": Rome}', "tool_calls", "the arguments for the tool weather are not JSON: Expecting value"),
+        ('["Rome"]', "tool_calls", "the arguments for the tool weather are not a JSON object"),
         ('{"city": NaN}', "tool_calls", "NaN is not a JSON value"),
-        ('{"city": "Ro', "length", "the arguments for the tool weather are no JSON: cut off by the token limit"),
+        ('{"city": "Ro', "length", "the arguments for the tool weather are cut off by the token limit; they were: {"),
         ("", "length", "the arguments for the tool weather are cut off by the token limit"),
     ],
 )
-async def test_arguments_that_are_none(stub: Stub, arguments: str, finish: str, says: str) -> None:
+async def test_the_model_is_told_of_arguments_that_are_none(stub: Stub, arguments: str, finish: str, says: str) -> None:
     stub.behaviours = [stub.use(("a", "weather", arguments), finish=finish)]
-    error = await failed(stub, calling(WEATHER))
-    assert (error.kind, error.transient, len(stub.requests)) == ("bad_reply", False, 1)
-    assert says in error.message
+    reply, _ = await said(stub, calling(WEATHER))
+    (use,) = reply.uses
+    assert (use.name, use.arguments, len(stub.requests)) == ("weather", {}, 1)
+    assert says in use.problem
 
 
 @pytest.mark.parametrize(

@@ -254,9 +254,11 @@ async def test_a_thread_runs_a_pipeline_in_its_own_run(house: House) -> None:
         ],
     )
     assert output(ended) == {"greeting": "done"}
-    assert house.told() == [
-        {"status": "ok", "data": {"output": 8}},
-        {"status": "ok", "data": {"output": 10}},
+    told = house.told()
+    run = told[0]["data"]["run_id"]  # S1: as everywhere else, with the run and its named stores
+    assert run and told == [
+        {"status": "ok", "data": {"run_id": run, "output": 8, "named_stores": {"n": 4}}},
+        {"status": "ok", "data": {"run_id": run, "output": 10, "named_stores": {"n": 5}}},
         12,
         {"loud": "X!", "output": "X!"},
     ]

@@ -29,7 +29,7 @@ from quire.store import open_store
 
 pytest.importorskip("pydantic_ai")
 
-CALL = ModelCall("", (Message("user", "hello"),), tries=1)
+CALL = ModelCall("", (Message("user", "hello"),))
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 JSON = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n%s\r\n"
 Behaviour = Callable[[socket.socket], None]

@@ -82,7 +82,7 @@ async def test_results_secrets_and_prompts(opened: Open) -> None:
         assert await call(gate, "ours", "effect_id") == "effect-1"
         assert await call(gate, "ours", "only_structured") == {"a": [1, 2]}
         assert await call(gate, "ours", "odd.name/*") == "odd"
-        assert await call(gate, "ours", "asks") == "the answer was: decline"
+        assert "Elicitation not supported" in (await failure(gate, "ours", "asks")).message
         failed = await failure(gate, "ours", "fail", key=TOKEN)
         assert "the key [redacted:A_TOKEN] is not good" in failed.message
         assert "returned 2,000,002 bytes" in (await failure(gate, "ours", "large")).message
@@ -182,7 +182,7 @@ async def test_streamable_http(opened: Open) -> None:
         async with opened(web={"type": "http", "url": url, "headers": headers}) as gate:
             assert await call(gate, "web", "header", name="x-shown") == "for all"
             assert await call(gate, "web", "header", name="authorization") == "Bearer [redacted:A_TOKEN]"
-            assert await call(gate, "web", "asks") == "the answer was: decline"
+            assert "Elicitation not supported" in (await failure(gate, "web", "asks")).message
             assert await call(gate, "web", "effect_id") == "effect-1"
             assert (await failure(gate, "web", "dies")).message.startswith("MCP server web")
             assert "cannot be reached" in (await failure(gate, "web", "dies_unless", marker="x")).message

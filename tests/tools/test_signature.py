@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import enum
+import threading
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import pytest
@@ -92,16 +92,17 @@ def positional(a: int, /) -> None: ...
 def starred(*a: int) -> None: ...
 
 
-def path(a: Path) -> None: ...
+def odd(a: threading.Thread) -> None: ...
 
 
-def keys(a: dict[int, str]) -> None: ...
+class Thing:
+    def method(self, a: int) -> None: ...
 
 
 def unknown(a: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
-@pytest.mark.parametrize("function", [positional, starred, path, keys, unknown])
+@pytest.mark.parametrize("function", [positional, starred, odd, Thing.method, unknown])
 def test_what_json_does_not_know(function: Callable[..., object]) -> None:
     with pytest.raises(Unsupported, match=function.__name__):
         input_schema(function)

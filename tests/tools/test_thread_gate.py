@@ -75,3 +75,23 @@ async def test_what_is_denied_nobody_may_use(tmp_path: Path) -> None:
     assert not names & {"rye/file-system/read", "rye/bash"}
     assert "file__list" in by_pattern
     assert not by_pattern & {"file__read", "shell"}
+
+
+@pytest.mark.parametrize(
+    ("granted", "fields"),
+    [
+        (["rye.execute.tool.rye.file-system.*"], {"item_type", "item_id", "parameters"}),
+        (
+            ["rye.execute.tool.rye.file-system.*", "rye.execute.directive.*"],
+            {"item_type", "item_id", "parameters", "dry_run", "thread", "async"},
+        ),
+    ],
+)
+async def test_a_thread_that_may_run_tools_only_is_not_told_of_threads(
+    tmp_path: Path, granted: list[str], fields: set[str]
+) -> None:
+    """§4: small models fill in every field that there is."""
+    gate = gate_of(tmp_path, ["rye.*"])
+    (execute,) = [one for one in await gate.offers_under(granted) if one.id == "rye/execute"]
+    properties = execute.schema["properties"]
+    assert isinstance(properties, dict) and set(properties) == fields

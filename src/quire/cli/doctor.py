@@ -50,7 +50,8 @@ class Finding:
 def command(context: click.Context, as_json: bool) -> None:
     """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
-    FREE: starts nothing and opens no connection. Exit 1 when something is wrong.
+    FREE: starts no program and opens no connection; loads the Python tools of a trusted workspace. Exit 1 when
+    something is wrong.
     """
     findings = list(examine(find_workspace(Path.cwd())))
     if as_json:
@@ -121,6 +122,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
             yield Finding(f"provider {name}", "missing", f"{provider.api_key_env} is not set")
         else:
             yield Finding(f"provider {name}", "ok", provider.base_url)
+    yield from _python_tools(settings)
     for server in sorted(settings.servers.values(), key=lambda one: one.name):
         yield _server(server)
     for name in sorted(settings.disabled_servers):
@@ -174,6 +176,32 @@ def _keys(settings: Settings) -> Iterator[Finding]:
         yield Finding("keys", "ok", ", ".join(own) + counted)
     else:
         yield Finding("keys", "missing", f"you have none to sign with: quire keys new{counted}")
+
+
+def _python_tools(settings: Settings) -> Iterator[Finding]:
+    """The functions of the modules of a workspace that the user has agreed to, and why some cannot be used."""
+    from quire.workspace.requests import is_trusted
+
+    if not settings.tools.modules:
+        return
+    if not is_trusted(settings):
+        yield Finding("python tools", "missing", "not loaded before you agree to the workspace: quire trust workspace")
+        return
+    import asyncio
+
+    from quire.tools.python import PythonConnection
+
+    try:
+        specs = asyncio.run(PythonConnection(settings.tools.modules, settings.workspace.folder).tools())
+    except QuireError as error:
+        yield Finding("python tools", "problem", str(error))
+        return
+    usable = [name for name, spec in specs.items() if not spec.problem]
+    if usable:
+        yield Finding("python tools", "ok", ", ".join(sorted(usable)))
+    for name, spec in sorted(specs.items()):
+        if spec.problem:
+            yield Finding(f"python tool {name}", "problem", spec.problem)
 
 
 def _pipelines(settings: Settings) -> Iterator[Finding]:

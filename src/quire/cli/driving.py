@@ -175,7 +175,7 @@ def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Valu
     if known.thread is None:
         return {}
     given = {**known.pins.limits, **overrides}
-    return resolve_limits(known.thread.composed.limits_declared, given, None).as_value()
+    return resolve_limits(known.thread.composed.limits_declared, given, None, known.thread.composed.rules).as_value()
 
 
 _MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from quire.documents import load
 from quire.engine.pipeline.agent import narrowed
-from quire.engine.pipeline.setting import MAX_TURNS
 from quire.errors import BadConfiguration, CannotStart
 from quire.plan.bounds import Allowance, Bounds, bounds
 from quire.plan.envelope import Envelope, called, envelope
@@ -42,7 +41,7 @@ def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
         return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
 
     words = Words(settings.servers if settings else {})
-    counted = bounds(plan, documents, tools_of, Allowance(turns=MAX_TURNS))
+    counted = bounds(plan, documents, tools_of, Allowance(turns=max(one.turns for one in profiles.values())))
     return counted, envelope(plan, words, documents, tools_of)
 
 

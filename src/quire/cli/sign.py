@@ -52,6 +52,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     failed: dict[str, list[str]] = {}
     status = 2 if problems else 0
     now = datetime.now(UTC)
+    items = {str(one.item.path): one.item for one in found}
     for one in found:
         path = str(one.item.path)
         try:
@@ -72,7 +73,7 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     else:
         for path in signed:
             click.echo(visible(path))
-            for warning in warnings(read_source(Path(path))):
+            for warning in warnings(items[path], read_source(Path(path))):
                 click.echo(f"quire: warning: {visible(f'{path}: {warning}')}", err=True)
         for path, issues in failed.items():
             for issue in issues:

@@ -56,7 +56,7 @@ def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
         digests[one.item.path] = digest_of(source.text)
         outcome = one.item.verify(source.text, trusted).outcome
         if outcome is not Outcome.OK:
-            told = (*_authority(one.item, source), *(f"warning: {one}" for one in warnings(source)))
+            told = (*_authority(one.item, source), *(f"warning: {line}" for line in warnings(one.item, source)))
             fresh.append(Fresh(one.item, outcome, told))
     return Survey(fresh, digests)
 
@@ -118,6 +118,8 @@ def _of_directive(source: Source) -> Iterator[str]:
     meant = thread(read)
     if meant.permissions:
         yield f"may: {', '.join(one.capability for one in meant.permissions)}"
+    elif meant.has_permissions:
+        yield "may: nothing, its <permissions> are empty"
     elif meant.extends.strip():
         yield f"may: what {meant.extends.strip()} may, which it extends"
     for one in meant.acknowledged:

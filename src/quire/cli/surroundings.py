@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from quire.workspace.items import Item
     from quire.workspace.pipelines import Registered
     from quire.workspace.spaces import Spaces
+    from quire.workspace.verified import VerifiedItems
 
 
 def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
@@ -72,6 +73,25 @@ class _Home:
 
         return Spaces(load_settings(find_workspace(self._folder)))
 
+    @cached_property
+    def verified(self) -> VerifiedItems:
+        from quire.workspace.verified import VerifiedItems
+
+        return VerifiedItems.of(self.spaces.settings)
+
+    @cached_property
+    def project_layers(self) -> Collection[str]:
+        from quire.engine.thread.hooks import injects, read_hooks_yaml
+        from quire.source import read_source
+        from quire.workspace.requests import HOOKS
+
+        file = self.spaces.settings.workspace.folder / HOOKS
+        if not file.is_file():
+            return ()
+        hooks, _ = read_hooks_yaml(read_source(file).text, HOOKS)
+        bringing = [hook for hook in hooks if any(injects(hook, action) for action in hook.actions)]
+        return {*(hook.id for hook in bringing), *(action.item_id for hook in bringing for action in hook.actions)}
+
     def ids(self, kind: Kind) -> Collection[str]:
         if kind not in self._ids:
             try:
@@ -101,6 +121,7 @@ class _Around:
 
     def parent(self, item_id: str) -> Parent | None:
         from quire.formats.directive.parse import parse
+        from quire.formats.directive.surroundings import layers
         from quire.formats.directive.syntax import text_of
 
         item = self._find("directive", item_id)
@@ -113,7 +134,7 @@ class _Around:
             read_thread(item)  # says what is wrong with it, as a run does
         context = reading.partial.context.items if reading.partial.context else ()
         suppress = tuple(text.text for position, text in context if position == "suppress")
-        return Parent(item.id, text_of(reading.partial.extends), suppress)
+        return Parent(item.id, text_of(reading.partial.extends), suppress, tuple(layers(reading.partial)))
 
     def has_knowledge(self, item_id: str) -> bool:
         from quire.formats.directive.knowledge import read_knowledge
@@ -127,6 +148,18 @@ class _Around:
 
     def ids(self, kind: Kind) -> Collection[str]:
         return self._home.ids(kind)
+
+    def project_layers(self) -> Collection[str]:
+        return self._home.project_layers
+
+    def distrust(self, item_id: str) -> str:
+        from quire.trust.signing import Outcome
+
+        item = self._find("directive", item_id)
+        if item is None:
+            return ""
+        verdict = self._home.verified.verdict(item)
+        return "" if verdict.ok or verdict.outcome is Outcome.UNSIGNED else verdict.message
 
     def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
         return self._home.graph.directive(self.place.with_suffix("").as_posix(), calls)

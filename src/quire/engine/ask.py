@@ -10,6 +10,9 @@ from quire.engine.requests import HumanRequest, Request
 from quire.engine.scope import Scope
 from quire.plan.nodes import Ask, Step
 
+MOST_UNFIT = 5
+"""Answers to one question that may not fit; then it waits in the inbox."""
+
 
 class WrongAnswer(ValueError):
     """Says what would be right."""

@@ -40,24 +40,39 @@ def opener(setting: Setting) -> Callable[[str], Opened] | None:
     return None if read is None else lambda text: read(text, setting)
 
 
-def call_document(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
-    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call."""
+def call_document(
+    name: str,
+    given: Mapping[str, Value],
+    prefix: str,
+    path: str,
+    setting: Setting,
+    stores: dict[str, Value] | None = None,
+) -> Walk:
+    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call.
+
+    The named stores of a pipeline are put into `stores`."""
     plan = setting.documents.get(name)
     if plan is None:
         raise StepFailed(f"there is no document {name}", kind="call", path=path)
     check_nesting(prefix, path)
     match plan.format:
         case "pipeline":
-            return (yield from _pipeline(plan, given, prefix, setting))
+            return (yield from _pipeline(plan, given, prefix, setting, stores))
         case "playbook":
             return (yield from _playbook(plan, given, prefix, path, setting))
     return (yield from _directive(name, given, prefix, path, setting))
 
 
-def _pipeline(plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting) -> Walk:
+def _pipeline(
+    plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting, stores: dict[str, Value] | None
+) -> Walk:
     import quire.engine.pipeline.walk  # noqa: F401  the kinds of steps there are
 
-    return (yield from run_steps(plan.body, prefix, Frame(setting, plan, dict(given))))
+    frame = Frame(setting, plan, dict(given))
+    output = yield from run_steps(plan.body, prefix, frame)
+    if stores is not None:
+        stores.update(frame.stores)
+    return output
 
 
 def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:

@@ -30,10 +30,11 @@ class Captured:
     warning: str = ""
 
 
-def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION) -> Captured:
+def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *, cut: bool = False) -> Captured:
+    """`cut` says that the text broke off: the object that it was to end with is not in it."""
     displayed, value, warning = text, text, ""
     if capture.field is not None:
-        found = find_field(text, capture.field)
+        found = None if cut else find_field(text, capture.field)
         if found is None:
             warning = f'the reply holds no JSON object with "{capture.field}": all of it is kept as {capture.name}'
         else:

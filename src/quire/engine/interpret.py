@@ -139,7 +139,8 @@ def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Reques
     """Keeps the result under its name; gives back what a person is shown of it."""
     if step.capture is None:
         return text
-    captured = capture_text(step.capture, text, scope.rules)
+    cut = scope.cut and isinstance(step.work, Think)
+    captured = capture_text(step.capture, text, scope.rules, cut=cut)
     yield scope.name(path, step.label, step.capture.name, captured.value)
     if captured.warning:
         yield Emit("warning", f"{path}/output", step.label, {"message": captured.warning})

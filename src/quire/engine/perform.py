@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 
-from quire.engine.ask import WrongAnswer, checked_answer
+from quire.engine.ask import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
 from quire.engine.ports import MAX_PROMPT_CHARACTERS, MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
@@ -29,9 +30,6 @@ from quire.values import InvalidValue, Value, clean, copy, encode
 
 TINY = 1e-9
 """Dollars that adding up fractions may lose."""
-
-THREAD_TRIES = 3
-"""How often a thread's model is asked for one reply before the thread is told that it fails."""
 
 
 class Performer:
@@ -60,6 +58,8 @@ class Performer:
                     value, usage, delays = await self._model(request)
                 case ToolRequest():
                     value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
+                case Load(scheme="run"):
+                    value = self._run
                 case Load():
                     text = await self._ports.loader.load(request)
                     value = None if text is None else clean(text)
@@ -99,7 +99,6 @@ class Performer:
             request.messages,
             request.closing,
             max_tokens=request.bounds.tokens if request.bounds else None,
-            tries=THREAD_TRIES if request.bounds else None,
             schema=request.schema,
             tools=request.tools,
             label=request.label,
@@ -123,10 +122,13 @@ class Performer:
             "model": reply.model,
             "finish_reason": reply.finish_reason,
         }
+        if reply.finish_reason == "length":
+            # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
+            value["cut"] = True
         if reply.uses:
             # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
             try:
-                value["uses"] = copy([[use.id, use.name, use.arguments] for use in reply.uses])
+                value["uses"] = copy([use.as_record() for use in reply.uses])
             except InvalidValue as error:
                 raise ModelFailed(f"{reply.model} gave a tool what is no JSON: {error}", kind="bad_reply") from None
             if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
@@ -153,6 +155,7 @@ class Performer:
     async def ask_here(self, question: Question) -> str | None:
         """A fitting answer from somebody who is here, or None."""
         problem = given = ""
+        unfit = 0
         # Whoever is here is told what was wrong; of an answer that was given beforehand nobody else would know.
         here = self.somebody_thinks(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
@@ -160,6 +163,12 @@ class Performer:
                 kept = clean(checked_answer(question.kind, question.options, answer))
             except WrongAnswer as wrong:
                 problem, given = str(wrong), answer
+                unfit += 1
+                if unfit == MOST_UNFIT:
+                    self._say_dropped(question, given, problem, f"nor did {unfit - 1} before it: the question waits")
+                    return None
+                # An answer that is computed comes at once: everything else has its turn before the next one.
+                await asyncio.sleep(0)
                 continue
             if problem and not here:
                 self._say_dropped(question, given, problem, f'"{kept}" is taken instead')

@@ -40,8 +40,7 @@ class ModelCall:
     """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
 
     `label`, `identity` and `allow` say which step of which agent asks, for scripted replies: no provider sees them.
-    `tries` is how often a call may be made at most, where that is said. `on_retry(seconds, reason)` is told of each
-    wait before the call is made again.
+    `on_retry(seconds, reason)` is told of each wait before the call is made again.
     """
 
     system: str
@@ -53,7 +52,6 @@ class ModelCall:
     label: str = ""
     identity: str = ""
     allow: tuple[str, ...] | None = None
-    tries: int | None = None
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
 
 

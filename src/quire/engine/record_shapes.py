@@ -25,7 +25,9 @@ def _is_reply(value: Value) -> bool:
 
 
 def _is_use(value: Value) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 3 and _texts_and_map(value)
+    if not isinstance(value, list | tuple) or len(value) not in (3, 4):
+        return False
+    return _texts_and_map(value) and all(isinstance(part, str) for part in value[3:])
 
 
 def _are_offers(value: Value) -> bool:

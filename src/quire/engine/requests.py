@@ -8,7 +8,7 @@ else is noticed. (Those that a pure step makes are not frozen only because that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -31,6 +31,9 @@ MOST_CALLS = 200
 """Calls of one turn that are made; a model that wants more of them at once is told so."""
 
 
+CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+
+
 def too_many_calls(calls: int) -> StepFailed:
     message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
     return StepFailed(message, kind="too_many_calls")
@@ -38,11 +41,22 @@ def too_many_calls(calls: int) -> StepFailed:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """A model's wish to call a tool; `id` ties the result to it."""
+    """A model's wish to call a tool; `id` ties the result to it. `problem` says that the arguments could not be read:
+    then there are none, the tool is not called, and the model is told."""
 
     id: str
     name: str
     arguments: Mapping[str, Value]
+    problem: str = ""
+
+    @classmethod
+    def of(cls, stored: Sequence[Any]) -> ToolUse:
+        """From `as_record`."""
+        return cls(*stored)
+
+    def as_record(self) -> list[Value]:
+        whole: list[Value] = [self.id, self.name, self.arguments]
+        return [*whole, self.problem] if self.problem else whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +114,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One model call. The answer is a mapping with at least `text`, and `uses` where the model wants tools called.
+    """One model call. The answer is a mapping with at least `text`, `uses` where the model wants tools called, and
+    `cut` where the reply reached the longest that the model may write.
 
     `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
     is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
@@ -151,8 +166,9 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. With `verbatim` the output of a command stays the text that it is; the document's
-    format decides that, so it is not hashed. `grants` are all that the asking thread may do, None for all that the
+    `stdin` is what a command reads. With `verbatim` the output of a command stays text, and with `as_data` a result
+    that a server gives both as text and as data is wanted as data: the document's format decides that before the result
+    is recorded, so it is not hashed. `grants` are all that the asking thread may do, None for all that the
     run may, `declared` is where they are written down, and `limits` are those that the thread was started with; they
     are looked at anew on each drive, so they are not hashed.
     """
@@ -167,6 +183,7 @@ class ToolRequest:
     declared: str = ""
     limits: Limits | None = None
     verbatim: bool = False
+    as_data: bool = False
 
     def content(self) -> Value:
         content: dict[str, Value] = {

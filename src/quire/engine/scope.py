@@ -23,7 +23,8 @@ MAX_RENDERED = 16_000_000
 class Scope:
     """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
 
-    `result` is the output of the last step that was executed, `shown` what a person is shown of it.
+    `result` is the output of the last step that was executed, `shown` what a person is shown of it. `cut` says that the
+    last reply broke off.
     """
 
     plan: Plan
@@ -33,6 +34,7 @@ class Scope:
     entries: Earlier = field(default_factory=Earlier)
     result: str = ""
     shown: str = ""
+    cut: bool = False
     setting: Setting | None = None
     work: PureWork = field(default_factory=PureWork)
     rules: int = SEMANTICS_VERSION

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from quire.engine.requests import Emit, Load, Message, ModelRequest, Request
+from quire.engine.requests import CUT_OFF, Emit, Load, Message, ModelRequest, Request
 from quire.engine.scope import Scope
 from quire.errors import StepFailed
 from quire.plan.nodes import SEMANTICS_VERSION, Capture, PromptSource, Step, Think
@@ -14,6 +14,7 @@ from quire.values import Value
 
 
 def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    scope.cut = False
     text = scope.render(work.prompt)
     if work.preamble:
         preamble = yield from _preamble(step, work.preamble, path, scope)
@@ -31,8 +32,8 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
         closing=closing_schema(work.closing),
     )
     if reply.get("finish_reason") == "length":
-        message = "the reply was cut off: it reached the longest that the model may write"
-        yield Emit("warning", f"{path}/model", step.label, {"message": message})
+        yield Emit("warning", f"{path}/model", step.label, {"message": CUT_OFF})
+    scope.cut = reply.get("cut") is True
     return str(reply["text"])
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from quire.engine.records import EffectRecord
+from quire.engine.requests import ToolUse
 from quire.trust.capabilities import RETURN
 from quire.values import Value
 
@@ -106,8 +107,9 @@ def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]
     if record.kind != "model" or record.state != "ok" or not _REPLY.fullmatch(record.path, len(turn)):
         return None
     reply = cast("Mapping[str, Value]", record.value)
-    uses = cast("list[tuple[str, str, Mapping[str, Value]]]", reply.get("uses") or [])
-    working = [CallView(name, given) for _, name, given in uses if name != RETURN]
-    handing_back = [CallView(name, given) for _, name, given in uses if name == RETURN]
+    uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+    # What hands nothing back, because its arguments cannot be read, is told like any other call.
+    working = [CallView(use.name, use.arguments) for use in uses if use.name != RETURN or use.problem]
+    handing_back = [CallView(use.name, use.arguments) for use in uses if use.name == RETURN and not use.problem]
     calls = dict(enumerate(working)) | {-number: call for number, call in enumerate(handing_back, 1)}
     return str(reply.get("text", "")), calls

@@ -152,7 +152,7 @@ class Calls:
             return result_of(Envelope("error", {"run_id": asked.run, "error": str(error)}))
         if answers.problems:
             again = [question for question in questions if question.path in answers.problems]
-            return input_required(asked.run, again, answers.declined, answers.problems)
+            return input_required(asked.run, again, answers.declined, answers.problems, answers.unfit)
         if not await self._runtime.store.answers(asked.run):
             return result_of(waiting(asked.run, questions))
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import mcp_types as types
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from quire.engine.ask import WrongAnswer, checked_answer
+from quire.engine.ask import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.records import Question
 from quire.values import Value
 
@@ -87,24 +87,31 @@ class Elicited:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The state of a call that waits for answers: the run, the hash of each question shown, and what was declined."""
+    """The state of a call that waits for answers: the run, the hash of each question shown, what was declined, and how
+    many answers to each question did not fit."""
 
     run: str
     shown: Mapping[str, str]
     declined: tuple[str, ...] = ()
+    unfit: Mapping[str, int] = field(default_factory=dict)
 
     def as_state(self) -> str:
-        return json.dumps({"run": self.run, "shown": dict(self.shown), "declined": list(self.declined)})
+        stored = {"run": self.run, "shown": dict(self.shown), "declined": list(self.declined)}
+        return json.dumps({**stored, "unfit": dict(self.unfit)})
 
     @classmethod
     def of(cls, state: str) -> Asked:
         """From a text that this server wrote: the seal around it has been checked."""
         stored = json.loads(state)
-        return cls(stored["run"], stored["shown"], tuple(stored["declined"]))
+        return cls(stored["run"], stored["shown"], tuple(stored["declined"]), stored.get("unfit", {}))
 
 
 def input_required(
-    run: str, questions: Sequence[Question], declined: Sequence[str] = (), problems: Mapping[str, str] | None = None
+    run: str,
+    questions: Sequence[Question],
+    declined: Sequence[str] = (),
+    problems: Mapping[str, str] | None = None,
+    unfit: Mapping[str, int] | None = None,
 ) -> types.InputRequiredResult:
     """The answer to a call of the newer generation whose run waits for people."""
     wrong = problems or {}
@@ -116,22 +123,26 @@ def input_required(
         )
         for question in questions
     }
-    asked = Asked(run, {question.path: question.hash for question in questions}, tuple(declined))
+    asked = Asked(run, {question.path: question.hash for question in questions}, tuple(declined), unfit or {})
     return types.InputRequiredResult(input_requests=requests, request_state=asked.as_state())
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came back: answers that count, by path; questions that were declined; what was wrong with the others."""
+    """What came back: answers that count, by path; questions that were declined; what was wrong with the others, and
+    how many answers to each question did not fit so far."""
 
     given: Mapping[str, str]
     declined: tuple[str, ...]
     problems: Mapping[str, str]
+    unfit: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_answers(asked: Asked, open_questions: Sequence[Question], responses: types.InputResponses | None) -> Answers:
-    """Only questions that are still open just as they were shown are answered."""
+    """Only questions that are still open just as they were shown are answered. One that has got too many answers that
+    do not fit counts as declined: it waits in the inbox."""
     given: dict[str, str] = {}
+    unfit = dict(asked.unfit)
     declined, problems = list(asked.declined), {}
     for question in open_questions:
         if asked.shown.get(question.path) != question.hash:
@@ -144,5 +155,9 @@ def read_answers(asked: Asked, open_questions: Sequence[Question], responses: ty
         try:
             given[question.path] = checked_answer(question.kind, question.options, text)
         except WrongAnswer as wrong:
-            problems[question.path] = str(wrong)
-    return Answers(given, tuple(dict.fromkeys(declined)), problems)
+            unfit[question.path] = unfit.get(question.path, 0) + 1
+            if unfit[question.path] >= MOST_UNFIT:
+                declined.append(question.path)
+            else:
+                problems[question.path] = str(wrong)
+    return Answers(given, tuple(dict.fromkeys(declined)), problems, unfit)

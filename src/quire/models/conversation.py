@@ -27,14 +27,14 @@ from pydantic_ai.tools import ToolDefinition
 
 from quire.engine.ports import ModelCall
 from quire.engine.requests import Message, ToolUse
-from quire.values import InvalidValue, Value, copy, decode
+from quire.values import InvalidValue, Value, clean, copy, decode
 
 _LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class BadArguments(ValueError):
-    """The arguments of a tool call are no JSON object; says of which tool, and why."""
+QUOTED = 200
+"""Characters of arguments that cannot be read which the model is shown again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Conversation:
         return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=output)
 
     def uses(self, response: ModelResponse, *, cut: bool) -> tuple[ToolUse, ...]:
-        """`cut` says that the reply hit the token limit. Raises `BadArguments`."""
+        """`cut` says that the reply hit the token limit."""
         meant = {way: name for name, way in self.known.items()}
         taken = {use.id for message in self.call.messages for use in message.uses}
         numbers: dict[str, int] = {}
@@ -113,11 +113,12 @@ class Conversation:
                 id_, number = f"{given}_{number}", number + 1
             numbers[given] = number
             taken.add(id_)
-            uses.append(ToolUse(id_, name, _arguments(name, part.args, cut=cut)))
+            uses.append(ToolUse(id_, name, *_arguments(name, part.args, cut=cut)))
         return tuple(uses)
 
 
-def _arguments(name: str, given: object, *, cut: bool) -> Mapping[str, Value]:
+def _arguments(name: str, given: object, *, cut: bool) -> tuple[Mapping[str, Value], str]:
+    """The arguments, and what is wrong with them: then there are none."""
     try:
         if given is None or given == "":
             # Without arguments, unless there was no room left for them.
@@ -125,12 +126,19 @@ def _arguments(name: str, given: object, *, cut: bool) -> Mapping[str, Value]:
         else:
             value = copy(decode(given) if isinstance(given, str) else _mapping(given))
     except InvalidValue as error:
-        why = "cut off by the token limit" if cut else str(error)
-        raise BadArguments(f"the arguments for the tool {name} are no JSON: {why}") from None
+        why = "are cut off by the token limit" if cut else f"are not JSON: {error}"
+        return {}, f"the arguments for the tool {name} {why}{_quoted(given)}"
     if not isinstance(value, Mapping):
-        why = "are cut off by the token limit" if cut else "are no JSON object"
-        raise BadArguments(f"the arguments for the tool {name} {why}")
-    return value
+        why = "are cut off by the token limit" if cut else "are not a JSON object"
+        return {}, f"the arguments for the tool {name} {why}{_quoted(given)}"
+    return value, ""
+
+
+def _quoted(given: object) -> str:
+    if not isinstance(given, str) or not given:
+        return ""
+    text = clean(given[:QUOTED])
+    return f"; they were: {text}{'…' if len(given) > QUOTED else ''}"
 
 
 def _mapping(given: object) -> Mapping[str, Value]:

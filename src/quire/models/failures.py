@@ -7,6 +7,7 @@ sent back, so known secrets are taken out, and for a refused key nothing of the 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -58,9 +59,10 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             return TransportFailed(f"{model}: {waited}", kind="timeout")
         case pai.ModelConnectionError() | ConnectionError():
             why = redacted(_reason(error), secrets)[:SHOWN]
-            return TransportFailed(
-                f"{model}: the connection failed{_at(service.url)}: {why}{service.absent}", kind="connection"
-            )
+            message = f"{model}: the connection failed{_at(service.url)}: {why}{service.absent}"
+            if _nobody_there(error):
+                return ModelFailed(message, kind="connection")
+            return TransportFailed(message, kind="connection")
         case pai.ModelAuthenticationError() if service.no_key:
             return ModelFailed(f"{model}: it wants a key{status}, and none was sent: {service.no_key}", kind="auth")
         case pai.ModelAuthenticationError():
@@ -96,14 +98,24 @@ def _at(url: str) -> str:
     return f" ({parts.netloc.rpartition('@')[2]})" if parts.hostname else ""
 
 
-def _reason(error: BaseException) -> str:
-    """What lies at the bottom: the libraries wrap it several times, each time with fewer words."""
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error and all that lies below it: the libraries wrap it several times."""
     chain: list[BaseException] = []
     below: BaseException | None = error
     while below is not None and below not in chain:
         chain.append(below)
         below = below.__cause__ or below.__context__
-    for one in reversed(chain):
+    return chain
+
+
+def _nobody_there(error: BaseException) -> bool:
+    """Whether no service listens at the address, or the address has no such name: seconds do not change that."""
+    return any(isinstance(one, ConnectionRefusedError | socket.gaierror) for one in _chain(error))
+
+
+def _reason(error: BaseException) -> str:
+    """What lies at the bottom: each time it was wrapped it got fewer words."""
+    for one in reversed(_chain(error)):
         if isinstance(one, ConnectionError) and one.errno:
             return os.strerror(one.errno)
         if isinstance(one, OSError) and one.strerror:

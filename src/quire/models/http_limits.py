@@ -6,6 +6,7 @@ compressed bytes may stand for gigabytes: so nothing compressed is asked for, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,12 +28,22 @@ class Limits:
     stream: int
 
 
+_HEAD = 4096
+_DATA = re.compile(rb"^data:(?! ?\[DONE\])", re.MULTILINE)
+"""An event. Some services end a stream with a mark that is none."""
+
+
 def limit_responses(
-    client: httpx2.AsyncClient, limits: Limits, report: Callable[[str], None] = lambda problem: None
+    client: httpx2.AsyncClient,
+    limits: Limits,
+    report: Callable[[str], None] = lambda problem: None,
+    *,
+    needs_events: bool = False,
 ) -> None:
     """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies.
 
-    `report` gets what the service did, for libraries that keep the exception to themselves.
+    `report` gets what the service did, for libraries that keep the exception to themselves. With `needs_events` a
+    stream of events that ends before its first one is a broken connection.
     """
     import httpx2
 
@@ -47,9 +58,11 @@ def limit_responses(
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             total = line = 0
+            head = b""
             most = limits.stream if self._events else limits.body
             async for chunk in self._stream:
                 total += len(chunk)
+                head += chunk[: _HEAD - len(head)]
                 end = chunk.rfind(b"\n")
                 line = line + len(chunk) if end < 0 else len(chunk) - end - 1
                 if self._events and line > limits.line:
@@ -57,6 +70,8 @@ def limit_responses(
                 if total > most:
                     raise too_much(f"sent more than {most:,} bytes")
                 yield chunk
+            if self._events and needs_events and total <= _HEAD and not _DATA.search(head):
+                raise httpx2.RemoteProtocolError("the stream ended before its first event")
 
         async def aclose(self) -> None:
             await self._stream.aclose()

@@ -31,7 +31,7 @@ from pydantic_ai.usage import RequestUsage
 from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.conversation import BadArguments, Conversation
+from quire.models.conversation import Conversation
 from quire.models.failures import Service, failure_of, refuses_request
 from quire.models.http_limits import Limits, limit_responses
 from quire.models.retry import TransportFailed
@@ -144,10 +144,7 @@ class HostedModel:
             raise ModelFailed(f"{self._name}: the provider's content filter stopped the reply", kind="refused")
         if finish == "error":
             raise ModelFailed(f"{self._name}: the provider broke the reply off", kind="bad_reply")
-        try:
-            uses = conversation.uses(response, cut=finish == "length") if response else ()
-        except BadArguments as error:
-            raise ModelFailed(f"{self._name}: {error}", kind="bad_reply") from None
+        uses = conversation.uses(response, cut=finish == "length") if response else ()
         if not text.strip() and not uses:
             cut = " before the token limit" if finish == "length" else ""
             raise ModelFailed(f"{self._name} answered nothing{cut}", kind="empty")
@@ -230,7 +227,7 @@ class HostedModel:
     def _built(self) -> ProviderModel:
         timeout = httpx2.Timeout(self._read_seconds, connect=min(CONNECT_SECONDS, self._read_seconds))
         client = create_async_httpx2_client(timeout=timeout)
-        limit_responses(client, LIMITS)
+        limit_responses(client, LIMITS, needs_events=True)
         return self._build(client)
 
 

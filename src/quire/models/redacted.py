@@ -42,7 +42,9 @@ class Redacted:
             raise
         if last := stream.end():
             on_delta(last)
-        uses = tuple(ToolUse(use.id, use.name, self._arguments(use)) for use in reply.uses)
+        uses = tuple(
+            ToolUse(use.id, use.name, self._arguments(use), self._redactor.text(use.problem)) for use in reply.uses
+        )
         return replace(reply, text=self._redactor.text(reply.text), uses=uses)
 
     def _arguments(self, use: ToolUse) -> dict[str, Value]:

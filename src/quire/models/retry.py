@@ -67,8 +67,7 @@ class Retrying:
                 failure = error
             else:
                 return replace(reply, delays=(*reply.delays, *delays))
-            spent = call.tries is not None and len(delays) + 1 >= call.tries
-            wait = None if streamed or spent else self._wait(failure, len(delays))
+            wait = None if streamed else self._wait(failure, len(delays))
             if wait is None:
                 failure.delays = tuple(delays)
                 raise failure
@@ -80,6 +79,9 @@ class Retrying:
     def _wait(self, failure: ModelFailed, tried: int) -> float | None:
         if not failure.transient or tried >= len(self._backoff):
             return None
-        asked = failure.retry_after if isinstance(failure, TransportFailed) else None
-        wait = max(self._backoff[tried], asked or 0.0)
-        return wait if wait <= self._longest else None
+        asked = (failure.retry_after if isinstance(failure, TransportFailed) else None) or 0.0
+        if asked > self._longest:
+            failure.message += f", and no call waits longer than {self._longest:g} s: resume the run later"
+            failure.args = (failure.message,)
+            return None
+        return max(self._backoff[tried], asked)

@@ -12,8 +12,8 @@ from quire.errors import CannotStart
 from quire.source import read_bytes
 from quire.values import InvalidValue, Value, encode
 
-KEYS = ("step", "contains", "reply", "default", "error", "tool_calls", "text", "delay_ms", "usage")
-_TEXTS = ("step", "contains", "reply", "default", "text")
+KEYS = ("step", "contains", "reply", "default", "error", "tool_calls", "text", "finish_reason", "delay_ms", "usage")
+_TEXTS = ("step", "contains", "reply", "default", "text", "finish_reason")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +29,7 @@ class Entry:
     usage: Usage = field(default_factory=Usage)
     is_default: bool = False
     only_delay: bool = False
+    finish_reason: str = ""
 
     @property
     def in_order(self) -> bool:
@@ -90,6 +91,7 @@ def entry_of(value: Value) -> Entry:
         usage=_usage(value.get("usage", {})),
         is_default="default" in value,
         only_delay=not answers,
+        finish_reason=_finish_reason(value),
     )
 
 
@@ -207,6 +209,14 @@ def _error(value: Value) -> tuple[str, str, bool]:
         kind = str(value.get("kind", "model"))
         return kind, str(value.get("message", f"a scripted failure of kind {kind}")), value.get("transient") is True
     return "model", str(value), False
+
+
+def _finish_reason(value: Mapping[str, Value]) -> str:
+    """Why the reply ends; `length` is one that was cut off."""
+    given = value.get("finish_reason", "")
+    if not isinstance(given, str) or ("error" in value and given):
+        raise EntryError("has a finish_reason that is not a text, or stands beside an error")
+    return given
 
 
 def _number(value: Value, name: str) -> float:

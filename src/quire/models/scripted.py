@@ -1,7 +1,8 @@
 """A model that says what a script says: for `--script FILE`, for document tests, for trying a run without a key.
 
 An entry is a text, or a mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and `input`, and
-beside them the `text` that the model says with them). For each call the first of these answers:
+beside them the `text` that the model says with them). A `finish_reason` of `length` makes it a reply that was cut off.
+For each call the first of these answers:
 an entry whose `step` is the call's label; one whose `contains` stands in the prompt; the next entry in order
 that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
 last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
@@ -77,7 +78,8 @@ class ScriptedModel:
             await asyncio.sleep(0)
         earlier = sum(len(message.uses) for message in call.messages)
         uses = tuple(ToolUse(f"call_{earlier + n}", *one) for n, one in enumerate(entry.calls, 1))
-        return ModelReply(entry.reply, self._name, entry.usage, "tool_call" if uses else "stop", uses=uses)
+        finish = entry.finish_reason or ("tool_call" if uses else "stop")
+        return ModelReply(entry.reply, self._name, entry.usage, finish, uses=uses)
 
     def _next(self, call: ModelCall) -> tuple[Entry, float]:
         reads = any(entry.contains is not None for entry in self._matching)

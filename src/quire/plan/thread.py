@@ -16,6 +16,12 @@ if typing.TYPE_CHECKING:
     from quire.values import Value
 
 
+THREAD_RULES = 2
+"""The rules that threads follow. 1 are those of 0.1.0: there an empty `<permissions>` block inherited, hooks at
+`directive_return` let through what they could not judge, and texts were filled in differently. A bundle keeps the
+number that it was made under, so a recorded thread replays as it ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class Permission:
     """A capability that a directive asks for, in its dotted form. `span` is where it stands."""
@@ -84,7 +90,8 @@ class Context:
 class Thread:
     """An agent that follows a document: what one directive says by itself, before its ancestors are looked at.
 
-    `permissions_text` is the element as it stands in the file, for the model; `limits` holds the canonical names
+    `permissions_text` is the element as it stands in the file, for the model; `has_permissions` is true where the block
+    is there, even an empty one, which grants nothing. `limits` holds the canonical names
     (`turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth`, `duration_seconds`), those of `<cost>`
     included. `body` is the text after the fence; `inside` the process and the criteria that stand in the fence, as text
     with action elements written as calls.
@@ -109,3 +116,10 @@ class Thread:
     context: Context = Context()
     body: str = ""
     inside: str = ""
+    has_permissions: bool = False
+    problems: tuple[str, ...] = ()
+    """What keeps it from starting, beyond the values of single limits."""
+
+    def grants_itself(self, rules: int = THREAD_RULES) -> bool:
+        """Whether its own permissions count, and not those of an ancestor."""
+        return bool(self.permissions) or (self.has_permissions and rules > 1)

@@ -11,6 +11,7 @@ from quire.engine.thread.start import check_risk
 from quire.errors import Refused
 from quire.models.tiers import thread_model
 from quire.plan.thread import Hook, Thread
+from quire.runtime.hook_targets import hook_targets
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk
@@ -59,7 +60,7 @@ class Gathering:
         if found is None:
             return None
         bundle, chain = self._gathered(found)
-        granting = next((one for one in chain if one.permissions), chain[0])
+        granting = next((one for one in chain if one.grants_itself()), chain[0])
         acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
         place = list(bundle.places.values())[chain.index(granting)]
         project = project_risk(self._settings.workspace.folder)
@@ -77,7 +78,8 @@ class Gathering:
         chain = self._chain(found, directives, places)
         hooks, text, problems = self._hooks()
         knowledge = self._knowledge(chain, hooks)
-        warnings = (*self._items.warnings[before:], *problems)
+        targets = hook_targets([*(hook for one in chain for hook in one.hooks), *hooks], self._items, self._find)
+        warnings = (*self._items.warnings[before:], *problems, *targets)
         model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
         return Bundle(found.id, directives, knowledge, text, model, warnings, places), chain
 

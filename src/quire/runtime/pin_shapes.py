@@ -46,7 +46,9 @@ def _is_map_of(shape: Shape) -> Shape:
 
 
 def _is_profile(value: Value) -> bool:
-    return isinstance(value, list | tuple) and len(value) == 3 and _are_texts(value[:2]) and _are_texts(value[2])
+    if not isinstance(value, list | tuple) or len(value) not in (3, 4):
+        return False
+    return _are_texts(value[:2]) and _are_texts(value[2]) and all(_is_count(one) for one in value[3:])
 
 
 SHAPES: Mapping[str, Shape] = {

@@ -126,12 +126,19 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
     """What a run keeps of the identities that its agents can have."""
-    return {name: [one.model or "", one.system, list(one.tools)] for name, one in agents.items()}
+    return {name: [one.model or "", one.system, list(one.tools), one.turns] for name, one in agents.items()}
 
 
 def _profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
-    entries = cast("Mapping[str, tuple[str, str, list[str]]]", stored)
-    return {name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in entries.items()}
+    entries = cast("Mapping[str, tuple[str, str, list[str], int]]", stored)
+    return {name: _profile(*entry) for name, entry in entries.items()}
+
+
+def _profile(model: str, system: str, tools: list[str], turns: int | None = None) -> Profile:
+    """Those of 0.1.0 do not say how many turns there are."""
+    if turns is None:
+        return Profile(model, system, tuple(tools), stops_repetition=False)
+    return Profile(model, system, tuple(tools), turns)
 
 
 def _document(row: RunRow, pins: Pins, text: str) -> Document:

@@ -23,7 +23,7 @@ from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
 from quire.tools.redact import Redactor, find_secrets
-from quire.tools.registry import Connection, Registry, ToolSpec
+from quire.tools.registry import Answer, Connection, Describing, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
 from quire.workspace.grants import denied_tools, reaching
@@ -98,7 +98,11 @@ class Gate:
         """All that a thread with these grants may use of what the run may, under flat names."""
         view = self._under(tuple(grants))
         try:
-            specs = [spec for place in view._registry.names() for spec in await view._names.usable(place)]
+            specs = [
+                view._described(place, spec)
+                for place in view._registry.names()
+                for spec in await view._names.usable(place)
+            ]
         except ToolFailed as error:
             raise ToolFailed(self._told(error), kind=error.kind) from None
         return [Offered(name, *self._shown(spec), spec.id) for name, spec in _apart(filter(self._offerable, specs))]
@@ -177,6 +181,8 @@ class Gate:
         result = await connection.call(spec, arguments, effect_id)
         if spec.id == SHELL and not request.verbatim and isinstance(result, str):
             result = values.value_of(result)
+        if isinstance(result, Answer):
+            result = result.data if request.as_data else result.text
         return self._checked(spec.id, result)
 
     def _checked(self, tool: str, result: object) -> Value:
@@ -219,6 +225,10 @@ class Gate:
         """What a model is told of a tool, and what is recorded of that: servers write what they like there."""
         schema = self._redactor.value(spec.schema)
         return self._redactor.text(spec.description), schema if isinstance(schema, Mapping) else {}
+
+    def _described(self, place: str, spec: ToolSpec) -> ToolSpec:
+        connection = self._registry.connection(place)
+        return connection.offered(spec) if isinstance(connection, Describing) else spec
 
     def _offerable(self, spec: ToolSpec) -> bool:
         return not self._denies(spec.id) and not self._arguments.unusable(spec)

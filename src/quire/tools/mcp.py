@@ -6,7 +6,7 @@ second. It lives in a task of its own, because the cancel scopes inside belong t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -15,8 +15,9 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
+from quire.tools.mcp_results import answer_of, text_of
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
-from quire.tools.registry import ToolSpec
+from quire.tools.registry import Answer, ToolSpec
 from quire.tools.threads import OutOfTime, within
 from quire.trust.capabilities import mcp_tool
 from quire.values import Value
@@ -89,15 +90,15 @@ class McpConnection:
                 self._tools = await self._do(self._list, repeat=True)
                 self._listed += 1
 
-    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Answer:
         async def send(session: Session) -> types.CallToolResult:
             return await session.client.call_tool(tool.name, dict(arguments), meta=_meta(effect_id))
 
         result = await self._do(send, repeat=tool.effect != "write")
         if result.is_error:
-            raise ToolFailed(f"{tool.id} failed: {_text(result.content) or 'it did not say why'}")
+            raise ToolFailed(f"{tool.id} failed: {text_of(result.content) or 'it did not say why'}")
         self._check_output(tool, result)
-        return _value(result)
+        return answer_of(result)
 
     def _check_output(self, tool: ToolSpec, result: types.CallToolResult) -> None:
         """Holds structured content to the schema that the server gave for it."""
@@ -117,7 +118,7 @@ class McpConnection:
 
     async def prompt(self, name: str) -> str:
         result = await self._do(lambda session: session.client.get_prompt(name), repeat=True)
-        return "\n\n".join(text for message in result.messages if (text := _text([message.content])))
+        return "\n\n".join(text for message in result.messages if (text := text_of([message.content])))
 
     async def close(self) -> None:
         session, self._session = self._session, None
@@ -186,7 +187,7 @@ class McpConnection:
             ) from None
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
-                raise ToolFailed(f"MCP server {self._server.name}: {reason(error)}") from None
+                raise ToolFailed(f"MCP server {self._server.name}: {error.message or reason(error)}") from None
             if not session.problem:
                 raise Stopped from None
         except ToolFailed:
@@ -274,28 +275,3 @@ def _output_check(schema: object) -> Check | str:
 def _meta(effect_id: str) -> RequestParamsMeta:
     """An open map by the protocol; the type only knows the names that the protocol itself uses."""
     return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})
-
-
-def _text(parts: Sequence[types.ContentBlock]) -> str:
-    """The text parts joined; what is no text is named, so that nobody takes it for absent."""
-    texts: list[str] = []
-    for part in parts:
-        if part.type == "text":
-            texts.append(part.text)
-        elif part.type == "resource" and hasattr(part.resource, "text"):
-            texts.append(part.resource.text)
-        elif part.type == "resource_link":
-            texts.append(f"[{part.name}]({part.uri})")
-    if texts:
-        texts.extend(f"[{part.type}, {part.mime_type}, left out]" for part in parts if part.type in ("image", "audio"))
-    return "\n".join(texts)
-
-
-def _value(result: types.CallToolResult) -> Value:
-    text = _text(result.content)
-    if text or (result.structured_content is None and not result.content):
-        return text
-    if result.structured_content is not None:
-        structured: Value = result.structured_content
-        return structured
-    return [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]

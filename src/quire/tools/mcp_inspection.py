@@ -107,12 +107,23 @@ class Incoming:
 
     async def receive(self) -> SessionMessage | Exception:
         from anyio import EndOfStream
-        from mcp.types import JSONRPCRequest, JSONRPCResponse
+        from mcp.types import (
+            CONNECTION_CLOSED,
+            INTERNAL_ERROR,
+            REQUEST_TIMEOUT,
+            JSONRPCError,
+            JSONRPCRequest,
+            JSONRPCResponse,
+        )
 
         item = await self._stream.receive()
         message = None if isinstance(item, Exception) else item.message
         if isinstance(message, JSONRPCResponse):
             self._inspection.look_at(message.result)
+        elif isinstance(message, JSONRPCError) and message.error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
+            # The library says with these that the connection is gone, or that time is up. From a server they are
+            # errors of its own.
+            message.error.code = INTERNAL_ERROR
         elif isinstance(message, JSONRPCRequest) and not self._inspection.asked():
             raise EndOfStream
         return item

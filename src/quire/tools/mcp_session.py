@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     import asyncio
 
     from mcp import Client
-    from mcp.client import ClientRequestContext
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
-    from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult
+    from mcp.types import CallToolResult
 
 START_SECONDS = 60.0
 CLOSE_SECONDS = 15.0
@@ -133,7 +132,6 @@ class Session:
                 self._inspected(),
                 mode=mode,
                 client_info=Implementation(name="quire", version=__version__),
-                elicitation_callback=_decline,
                 cache=None,
             ) as client:
                 # Its own check runs without an end where a schema wants it to; ours is in `McpConnection.call`.
@@ -232,13 +230,6 @@ def _leaf(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-async def _decline(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-    """A server that asks a person something in the middle of a call is told that nobody answers."""
-    from mcp.types import ElicitResult
-
-    return ElicitResult(action="decline")
 
 
 async def _unchecked(name: str, result: CallToolResult) -> None:

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
+from quire.tools.annotations import as_value, converted
 from quire.tools.confirmed_imports import ConfirmedImports
 from quire.tools.registry import ToolSpec
-from quire.tools.signature import EFFECT_ID, input_schema
+from quire.tools.signature import EFFECT_ID, Unsupported, input_schema
 from quire.tools.threads import OutOfTime, in_thread, within
 from quire.trust.capabilities import python_tool
 from quire.values import Value
@@ -124,10 +125,10 @@ class PythonConnection:
         return self._load()
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        """The result is whatever the function returned: the gate refuses what is no value."""
+        """The result is what the function returned, as JSON where it can be: the gate refuses what is not a value."""
         declared = _declared[tool.name]
         function = declared.function
-        given: dict[str, object] = dict(arguments)
+        given = converted(function, arguments, tool.id)
         if EFFECT_ID in inspect.signature(function).parameters:
             given[EFFECT_ID] = effect_id
         try:
@@ -141,7 +142,7 @@ class PythonConnection:
             raise ToolFailed(f"{tool.id} took longer than {declared.timeout:g} s", kind="timeout") from None
         except (Exception, SystemExit) as error:
             raise ToolFailed(f"{tool.id} raised {type(error).__name__}: {error}") from None
-        return result  # type: ignore[no-any-return]
+        return as_value(result)  # type: ignore[return-value]
 
     async def prompt(self, name: str) -> str:
         raise ToolFailed("Python functions have no prompts")
@@ -156,10 +157,7 @@ class PythonConnection:
                 self._import_all()
                 if self._installed:
                     _load_installed()
-            try:
-                self._specs = {name: _spec(declared) for name, declared in _declared.items()}
-            except TypeError as error:
-                raise ToolFailed(f"a Python tool cannot be used: {error}") from None
+            self._specs = {name: _spec(declared) for name, declared in _declared.items()}
         return self._specs
 
     def _import_all(self) -> None:
@@ -175,12 +173,20 @@ class PythonConnection:
 
 
 def _spec(declared: PythonTool) -> ToolSpec:
+    """A function that cannot be a tool is one that says why, and takes no other with it."""
+    schema: dict[str, Value] = {}
+    problem = ""
+    try:
+        schema = input_schema(declared.function)
+    except Unsupported as error:
+        problem = str(error)
     return ToolSpec(
         id=python_tool(declared.name),
         name=declared.name,
         description=inspect.getdoc(declared.function) or "",
-        schema=input_schema(declared.function),
+        schema=schema,
         effect=declared.effect,
+        problem=problem,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from quire.diagnostics import nearest
 from quire.errors import ToolFailed
@@ -33,6 +33,14 @@ class ToolSpec:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result that is there as text and as data: the gate takes the one that the request wants."""
+
+    text: Value
+    data: Value
+
+
 class Connection(Protocol):
     """Where tools live. Everything raises `ToolFailed`, a call also `Denied`, and nothing else."""
 
@@ -46,11 +54,18 @@ class Connection(Protocol):
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]: ...
 
-    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value: ...
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value | Answer: ...
 
     async def prompt(self, name: str) -> str: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Describing(Protocol):
+    """A connection that tells a model of its tools in other words than it checks them by."""
+
+    def offered(self, spec: ToolSpec) -> ToolSpec: ...
 
 
 class Registry:

@@ -1,4 +1,7 @@
-"""The JSON Schema of a Python function's arguments, read from its annotations."""
+"""The JSON Schema of a Python function's arguments, read from its annotations.
+
+Plain JSON types are read here, so that their schemas stay what recorded requests have; all others by pydantic.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import typing
 from collections.abc import Callable
 from typing import Annotated, Literal, NotRequired, Required, Union
 
+from quire.tools.annotations import NotAType, constrained, hints_of, schema_of
 from quire.values import Value
 
 EFFECT_ID = "effect_id"
@@ -25,40 +29,51 @@ class Unsupported(TypeError):
 
 
 def input_schema(function: Callable[..., object]) -> dict[str, Value]:
-    """An object schema with the function's parameters; one without a default is required."""
+    """An object schema with the function's parameters; one without a default is required. Raises `Unsupported`."""
     name = getattr(function, "__name__", "?")
     try:
-        hints = typing.get_type_hints(function, include_extras=True)
-    except (NameError, TypeError) as error:
+        hints = hints_of(function)
+        parameters = list(inspect.signature(function).parameters.values())
+    except (NameError, TypeError, AttributeError, ValueError) as error:
         raise Unsupported(f"the annotations of {name} cannot be read: {error}") from None
+    if parameters and parameters[0].name in ("self", "cls") and "." in getattr(function, "__qualname__", ""):
+        raise Unsupported(
+            f"{name} is a method: make it a function, or a tool of one object with quire.tool(THING.{name})"
+        )
+    definitions: dict[str, Value] = {}
     properties: dict[str, Value] = {}
     required: list[str] = []
     extra: Value = False
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in parameters:
         if parameter.name == EFFECT_ID:
             continue
         if parameter.kind is parameter.VAR_KEYWORD:
-            extra = _schema(hints.get(parameter.name, object), name, parameter.name)
+            extra = _schema(hints.get(parameter.name, object), name, parameter.name, definitions)
             continue
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
             raise Unsupported(f"{name}: {parameter.name} cannot be given by name")
-        properties[parameter.name] = _schema(hints.get(parameter.name, object), name, parameter.name)
+        properties[parameter.name] = _schema(hints.get(parameter.name, object), name, parameter.name, definitions)
         if parameter.default is parameter.empty:
             required.append(parameter.name)
-    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": extra}
+    schema: dict[str, Value] = {"type": "object", "properties": properties, "required": list(required)}
+    schema["additionalProperties"] = extra
+    return {**schema, "$defs": definitions} if definitions else schema
 
 
-def _schema(hint: object, function: str, parameter: str) -> dict[str, Value]:
+def _schema(hint: object, function: str, parameter: str, definitions: dict[str, Value]) -> dict[str, Value]:
+    """`definitions` gets those that the schema refers to."""
+
     def below(part: object) -> dict[str, Value]:
-        return _schema(part, function, parameter)
+        return _schema(part, function, parameter, definitions)
 
+    if constrained(hint):
+        return _by_pydantic(hint, function, parameter, definitions)
     if hint in (object, typing.Any) or isinstance(hint, str | typing.ForwardRef):
         # A forward reference that is left is the recursion of a type like `Value`: any JSON.
         return {}
     if isinstance(hint, type) and hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
-        # The function gets the text, not the member: a decoded copy is plain JSON.
         return {"enum": [member.value for member in hint]}
     origin, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
     if origin is Annotated:
@@ -70,13 +85,23 @@ def _schema(hint: object, function: str, parameter: str) -> dict[str, Value]:
         return {"anyOf": [below(part) for part in parts]}
     if origin in _LISTS:
         return {"type": "array", **({"items": below(parts[0])} if parts else {})}
-    if origin in _MAPS:
-        if parts and parts[0] is not str:
-            raise Unsupported(f"{function}: the keys of {parameter} must be str")
+    if origin in _MAPS and (not parts or parts[0] is str):
         return {"type": "object", **({"additionalProperties": below(parts[1])} if parts else {})}
     if typing.is_typeddict(hint):
         return _typed_dict(hint, below)
-    raise Unsupported(f"{function}: {parameter} has a type that JSON does not know: {hint!r}")
+    return _by_pydantic(hint, function, parameter, definitions)
+
+
+def _by_pydantic(hint: object, function: str, parameter: str, definitions: dict[str, Value]) -> dict[str, Value]:
+    try:
+        schema, refers_to = schema_of(hint)
+    except NotAType as error:
+        shown = getattr(hint, "__name__", None) or repr(hint)
+        raise Unsupported(f"{function}: the type {shown} of {parameter} cannot be given as JSON: {error}") from None
+    for name, definition in refers_to.items():
+        if definitions.setdefault(name, definition) != definition:
+            raise Unsupported(f"{function}: two of its types have the name {name}")
+    return schema
 
 
 def _typed_dict(hint: object, below: Callable[[object], dict[str, Value]]) -> dict[str, Value]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from quire.diagnostics import Severity
 from quire.source import Source
 from quire.trust.signable import Signable
@@ -20,11 +22,26 @@ def issues(item: Signable, source: Source) -> list[str]:
     return _errors(item, source)
 
 
-def warnings(source: Source) -> list[str]:
-    """What whoever signs a file cannot see in it, a line each. It may be signed all the same."""
+def warnings(item: Signable, source: Source) -> list[str]:
+    """What the person who signs a file should know of it, a line each. It may be signed all the same."""
     from quire.formats.invisible import invisible
 
-    return [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
+    hidden = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
+    return [*hidden, *(_blocking_risks(source) if item.kind == "directive" else ())]
+
+
+def _blocking_risks(source: Source) -> Iterator[str]:
+    """Capabilities that keep a directive from starting because nobody has acknowledged them."""
+    from quire.formats.directive.parse import parse
+    from quire.trust.risk import Tier, assess
+
+    permissions = parse(source).partial.permissions
+    if permissions is None:
+        return
+    asked = [one.capability for one in permissions.grants]
+    found = assess(asked, [one.risk for one in permissions.acknowledged])
+    if found.outcome == "block":
+        yield from found.messages[: sum(tier is Tier.UNRESTRICTED for tier in found.tiers.values())]
 
 
 def _errors(item: Signable, source: Source) -> list[str]:

@@ -52,9 +52,9 @@ def authority_of_run(grants: Grants, limits: Limits | None, project: ProjectRisk
 def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
     """That of a directive, with the permissions that it inherits. Raises what `read_chain` and `resolve_limits` do."""
     granting, origin = thread, ""
-    if not thread.permissions and thread.extends.strip():
+    if not thread.grants_itself() and thread.extends.strip():
         for ancestor_id, ancestor in read_chain(thread.extends.strip(), ancestors):
-            if ancestor.permissions:
+            if ancestor.grants_itself():
                 granting, origin = ancestor, ancestor_id
                 break
     grants = Grants.of(one.capability for one in granting.permissions)

@@ -21,6 +21,7 @@ from quire.workspace.mcp_config import FILE as MCP_FILE
 from quire.workspace.mcp_config import read_servers
 from quire.workspace.owner import KEY as SAFE_FOLDERS
 from quire.workspace.settings import (
+    DEFAULT_TURNS,
     AgentSettings,
     Durability,
     OnUncertain,
@@ -225,7 +226,13 @@ def _store(table: Table) -> str | None:
 
 
 def _agent(table: Table) -> AgentSettings:
-    settings = AgentSettings(table.text("model"), table.text("system") or "", table.texts("tools"))
+    turns = table.count("turns")
+    settings = AgentSettings(
+        table.text("model"),
+        table.text("system") or "",
+        table.texts("tools"),
+        DEFAULT_TURNS if turns is None else turns,
+    )
     table.end()
     return settings
 

@@ -48,11 +48,17 @@ class TrustSettings:
     documents: bool = False
 
 
+DEFAULT_TURNS = 25
+
+
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
+    """`turns` is for how many turns in a row an agent of a pipeline may use tools."""
+
     model: str | None = None
     system: str = ""
     tools: tuple[str, ...] = ()
+    turns: int = DEFAULT_TURNS
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ PARENT = Limits(turns=30, tokens=1000, spend=0.5, spawns=2, depth=4, duration_se
         ({}, {}, None, {}),
         ({"turns": 6, "tokens": 4096}, {}, None, {"turns": 6, "tokens": 4096}),
         ({"max_turns": 6, "max_tokens": "4096"}, {}, None, {"turns": 6, "tokens": 4096}),
-        ({"turns": 6, "max_turns": 5}, {}, None, {"turns": 5}),
+        ({"turns": 6, "max_turns": "6"}, {}, None, {"turns": 6}),
         ({"turns": 6}, {"max_turns": 60}, None, {"turns": 60}),
-        ({"spend": "0.05", "spend_currency": "eur"}, {}, None, {"spend": 0.05, "spend_currency": "EUR"}),
+        ({"spend": "0.05", "spend_currency": "usd"}, {}, None, {"spend": 0.05}),
         ({}, {"tokens": None}, None, {"tokens": None}),
         ({"duration_seconds": 0.5}, {}, None, {"duration_seconds": 0.5}),
         (
@@ -64,7 +64,15 @@ def test_the_tightest_word_holds(
         ({"spend": -1}, {}, ["limit spend in the directive: -1 is not between 0 and 1,000,000,000,000,000"]),
         ({"turns": True}, {}, ["limit turns in the directive: true is not an integer"]),
         ({"turns": "9" * 3000}, {}, None),
-        ({"spend_currency": 5}, {}, ["limit spend_currency in the directive: 5 is no currency, such as USD"]),
+        (
+            {"spend_currency": 5},
+            {"spend_currency": "JPY"},
+            [
+                "limit spend_currency in the directive: 5 is not USD: costs are counted in US dollars",
+                'limit spend_currency in the overrides: "JPY" is not USD: costs are counted in US dollars',
+            ],
+        ),
+        ({"turns": 6, "max_turns": 5}, {}, ["turns has two different values in the directive: 6 and 5"]),
     ],
 )
 def test_what_is_no_limit_is_refused(
@@ -74,6 +82,13 @@ def test_what_is_no_limit_is_refused(
         resolve_limits(declared, overrides, None)
     if problems is not None:
         assert error.value.problems == problems
+
+
+def test_a_thread_of_0_1_0_keeps_the_limits_that_it_ran_under() -> None:
+    """G13: what is an error now is read as it was when a recorded run is replayed."""
+    declared: dict[str, Value] = {"turns": 6, "max_turns": 5, "spend_currency": "jpy"}
+    limits = resolve_limits(declared, {}, None, rules=1)
+    assert (limits.turns, limits.spend_currency) == (5, "JPY")
 
 
 def test_threads_are_not_nested_deeper_than_the_limit() -> None:

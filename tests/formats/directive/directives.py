@@ -44,6 +44,7 @@ class Around:
     def __init__(self, *parents: Parent, place: str = "team/greet.md") -> None:
         self.place = PurePath(place)
         self._parents = {one.id: one for one in (*parents, Parent("team/base", ""), Parent("team/greet", "team/greet"))}
+        self._parents["team/changed"] = Parent("team/changed", "")
 
     def parent(self, item_id: str) -> Parent | None:
         return self._parents.get(_refused(item_id))
@@ -53,6 +54,12 @@ class Around:
 
     def ids(self, kind: Kind) -> Collection[str]:
         return list(self._parents) if kind == "directive" else ["team/names"]
+
+    def project_layers(self) -> Collection[str]:
+        return ["team/brought"]
+
+    def distrust(self, item_id: str) -> str:
+        return f"the directive {item_id} was changed since it was signed" if item_id == "team/changed" else ""
 
     def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
         way = ("team/greet", "lead_back")

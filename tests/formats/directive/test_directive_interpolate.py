@@ -21,7 +21,7 @@ from quire.values import Value
         ("{input:a:b:c|d}", {}, "b:c|d"),
         ("{input:a}", {}, "{input:a}"),
         ("{input:a:d}", {"a": ""}, ""),
-        ("{input:a:d} {input:b:d}", {"a": 0, "b": False}, "0 False"),
+        ("{input:a:d} {input:b:d}", {"a": 0, "b": False}, "0 false"),
         ("{input:a} {input:a:d}", {"a": None}, "{input:a} d"),
         ("{input:a}", {"a": "{input:b} ${inputs.b}"}, "{input:b} ${inputs.b}"),
         ("${inputs.a} ${inputs.b} ${a}", {"a": "x"}, "x ${inputs.b} ${a}"),

@@ -74,3 +74,12 @@ def test_any_text(text: str, name: str) -> None:
     for around in (text, f"```yaml\n{text}\n```\n"):
         source = Source.of(around, name)
         assert all(0 <= one.span.start <= one.span.end <= len(source.text) + 1 for one in check_knowledge(source))
+
+
+def test_plain_yaml_without_a_fence_keeps_its_name() -> None:
+    """S8: a file that is nothing but keys and values is both metadata and body, as a `.yaml` file is."""
+    signed = "<!-- rye:signed:2026-02-10T02:00:00Z:placeholder:unsigned:unsigned -->\n"
+    knowledge = read_knowledge(Source.of(f"{signed}name: k\ntitle: T\nbody: Hello.\n", "k.md"))
+    assert (knowledge.metadata["name"], knowledge.body, knowledge.diagnostics) == ("k", "Hello.", ())
+    prose = read_knowledge(Source.of("name: k\nand then some prose: with\ncolons\n", "k.md"))
+    assert (prose.metadata, [one.code.id for one in prose.diagnostics]) == ({}, ["KN101"])

@@ -108,7 +108,12 @@ def test_without_surroundings_nothing_is_looked_for() -> None:
     [
         ("<context><system>team/names</system></context>", []),
         ("<context><system>${inputs.who}</system></context>", []),
-        ("<context><suppress>team/nobody</suppress></context>", []),
+        ("<context><suppress>team/nobody</suppress></context>", [("DR116", "team/nobody", "there are: team/brought")]),
+        ("<context><suppress>team/brought</suppress></context>", []),
+        (
+            "<context><before>team/names</before><suppress>team/nams</suppress></context>",
+            [("DR116", "team/nams", "did you mean team/names?")],
+        ),
         ("<context><before>team/old</before><suppress>team/old</suppress></context>", []),
         (
             "<context><before>team/nmaes</before><after>team/nmaes</after></context>",
@@ -294,3 +299,73 @@ def test_places_of_knowledge(name: str, place: str, pointed: list[str]) -> None:
     found = check_knowledge(Source.of(text, name), PurePath(place))
     assert [(one.code.id, text[one.span.start : one.span.end]) for one in found] == [("KN104", one) for one in pointed]
     assert check_knowledge(Source.of(text, name)) == ()
+
+
+def running(item_id: str, event: str) -> str:
+    return hook(f'<action primary="execute" item_type="directive" item_id="{item_id}" />', event)
+
+
+@pytest.mark.parametrize(("event", "code"), [("limit", "DR115"), ("directive_return", "DR027")])
+@pytest.mark.parametrize(
+    ("item_id", "message", "help"),
+    [
+        ("team/base", "", ""),
+        ("team/bas", "there is no directive team/bas", "did you mean team/base?"),
+        (
+            "team/changed",
+            "the directive team/changed was changed since it was signed",
+            "look at it, then sign it again",
+        ),
+        ("a.b", "a.b is not an item's id", "correct the id, or the file that it means"),
+        ("${inputs.which}", "", ""),
+        ("team/{input:which?}", "", ""),
+    ],
+)
+def test_directives_that_hooks_run(event: str, code: str, item_id: str, message: str, help: str) -> None:
+    """G5: a checker that is not there, or must not be used, keeps the directive from starting."""
+    found = [(one, words, more) for one, words, _, more in said(running(item_id, event)) if one != "DR202"]
+    assert found == ([(code, message, help)] if message else [])
+
+
+def test_knowledge_that_judges_the_outputs_has_to_be_there() -> None:
+    text = hook('<action primary="fetch" item_type="knowledge" item_id="team/nmaes" />', "directive_return")
+    assert [one[0] for one in said(text)] == ["DR027"]
+
+
+def test_permissions_for_everything_need_a_word() -> None:
+    """S7: `check` says before the run that the directive does not start."""
+    acknowledged = '<acknowledge risk="unrestricted">Sets up machines.</acknowledge>'
+    found = {
+        inside: [code for code, _ in codes_in(document(f"<permissions>{inside}</permissions>"), Around())]
+        for inside in ("*", f"*{acknowledged}", "<execute>*</execute>")
+    }
+    assert ["DR117" in codes for codes in found.values()] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("value", "found"),
+    [
+        ('value="notjson"', ["DR105"]),
+        ("value='[1, 2]'", []),
+        ("value='[1, 2'", ["DR105"]),
+        ("", ["DR105"]),
+        ('value="true"', ["DR105"]),
+    ],
+)
+def test_the_operator_in_wants_a_list(value: str, found: list[str]) -> None:
+    text = hook(
+        f'<condition path="a" op="in" {value} /><action {CONTROLLING}><param name="action">fail</param></action>'
+    )
+    assert [one[0] for one in said(text)] == found
+
+
+def test_the_help_of_a_hook_without_event_names_all_that_happen() -> None:
+    (found,) = [one for one in said(hook(f'<action {CONTROLLING} action="fail" />', "")) if one[0] == "DR112"]
+    assert found[3] == f"events are {', '.join(hooks.EVENTS[1:])}, {hooks.EVENTS[0]}"
+
+
+def test_an_input_in_a_hook_has_to_be_declared() -> None:
+    """S6: inputs are filled into the parameters of hooks, so a misspelt one is found there too."""
+    inside = f'<action {CONTROLLING}><param name="action">fail</param><param name="message">%s</param></action>'
+    assert "DR108" in [one[0] for one in said(hook(inside % "{input:whoo}"))]
+    assert "DR108" not in [one[0] for one in said(hook(inside % "{input:whoo|nobody} ${inputs.whoo}"))]

@@ -46,7 +46,7 @@ def with_metadata(more: str) -> str:
             "team/greet.md",
             [],
         ),
-        (with_metadata('<limits max_turns="6" spend="1" spend_currency="EUR" />'), "team/greet.md", []),
+        (with_metadata('<limits max_turns="6" spend="1" spend_currency="usd" />'), "team/greet.md", []),
         (
             with_metadata('<limits turns="6.5" spend="x" depth="-1" turn="3" />'),
             "team/greet.md",
@@ -60,8 +60,15 @@ def with_metadata(more: str) -> str:
         (
             with_metadata("<cost><duration>long</duration></cost>"),
             "team/greet.md",
-            [("cost", "duration_seconds", "integer")],
+            [("cost", "duration_seconds", "number")],
         ),
+        (with_metadata('<limits duration_seconds="1.5" />'), "team/greet.md", []),
+        (
+            with_metadata('<limits turns="6" max_turns="7" /><cost><spend currency="JPY">50</spend></cost>'),
+            "team/greet.md",
+            [("max_turns", "turns", "6", "7"), ("cost", "spend_currency", "USD", "JPY")],
+        ),
+        (with_metadata('<limits tokens="1000000000000001" />'), "team/greet.md", [("tokens", "not be above")]),
         (GOOD.replace('tier="low"', 'tier="low" parallel="2"'), "team/greet.md", [("model.parallel", "2")]),
         (
             document(METADATA, "<inputs><input type='string' /><input name='a' /><input name='a' /></inputs>"),

@@ -126,7 +126,7 @@ async def test_nothing_is_signed_that_may_do_more(shelf: Shelf, permissions: str
     assert "rye:signed" not in file.read_text()
 
 
-@pytest.mark.parametrize("inherited", ["", "<acknowledge risk='elevated'>x</acknowledge>"])
+@pytest.mark.parametrize("inherited", [""])
 async def test_inherited_permissions_count(shelf: Shelf, inherited: str) -> None:
     shelf.put(".ai/directives/demo/strong.md", directive("strong", BASH))
     shelf.put(".ai/directives/demo/middle.md", directive("middle", "", extends="demo/strong"))

@@ -9,9 +9,11 @@ from typing import Any, cast
 from quire.engine.json_objects import json_objects
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.invoke import ASK, question
-from quire.engine.pipeline.setting import MAX_TURNS, Profile
+from quire.engine.pipeline.setting import Profile
 from quire.engine.requests import (
+    CUT_OFF,
     MOST_CALLS,
+    Emit,
     Message,
     ModelRequest,
     Offer,
@@ -28,6 +30,8 @@ from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode
 
 Steps = Generator[Request, Any, Value]
+SAME_FAILURES = 3
+"""Identical failing calls in a row after which the model is told; one more ends the step."""
 
 
 def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
@@ -53,14 +57,16 @@ class _Turn:
         self._profile = profile
         self._schema = schema
         self._offered: tuple[Offered, ...] = ()
+        self._failing: tuple[object, int] = ((), 0)
 
     def run(self, prompt: str) -> Steps:
         self._offered = yield from self._offers()
         messages = [Message("user", prompt)]
         last = f"{self._path}/model"
         reply: Mapping[str, Value] = yield self._request(last, messages)
-        for turn in range(1, MAX_TURNS + 1):
-            uses = [_use(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+        most = self._profile.turns
+        for turn in range(1, most + 1):
+            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             if not uses:
                 break
             messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
@@ -69,20 +75,52 @@ class _Turn:
                     result = yield from self._use_tool(use, turn, number)
                 else:
                     result = encode({"error": too_many_calls(len(uses)).message})
+                result = self._noticed(use, result, last)
                 messages.append(Message("tool", result, answers=use.id))
             last = f"{self._path}/turn[{turn + 1}]/model"
             reply = yield self._request(last, messages)
         else:
-            raise StepFailed(f"the agent used tools for {MAX_TURNS} turns and did not answer", kind="turns", path=last)
-        text = str(reply["text"])
+            raise StepFailed(f"the agent used tools for {most} turns and did not answer", kind="turns", path=last)
+        yield from self._warn_of_cut(reply, last)
         if self._schema is None:
-            return text
-        return (yield from self._shaped(self._schema, text, messages, last))
+            return str(reply["text"])
+        return (yield from self._shaped(self._schema, reply, messages, last))
 
-    def _shaped(self, schema: Schema, text: str, messages: list[Message], last: str) -> Steps:
-        """The reply as its schema has it; one that does not fit is sent back with what is wrong."""
+    def _noticed(self, use: ToolUse, result: str, path: str) -> str:
+        """The result, with a word about a call that has failed in the same way again and again. Raises `StepFailed`
+        where the model has been told so and makes it once more."""
+        if not self._profile.stops_repetition:
+            return result
+        call = (use.name, encode(dict(use.arguments)), result)
+        if not result.startswith('{"error":'):
+            self._failing = ((), 0)
+            return result
+        same, times = self._failing
+        times = times + 1 if same == call else 1
+        self._failing = (call, times)
+        if times > SAME_FAILURES:
+            message = (
+                f"the agent made the same call of {use.name} {times} times, and it failed each time: {result[:500]}"
+            )
+            raise StepFailed(message, kind="repeated", path=path)
+        if times < SAME_FAILURES:
+            return result
+        said = (
+            f"This call has failed {times} times in the same way. Do not make it again: do something else, or answer."
+        )
+        return f"{result}\n{said}"
+
+    def _warn_of_cut(self, reply: Mapping[str, Value], path: str) -> Generator[Request, Any, None]:
+        if reply.get("cut") is True:
+            yield Emit("warning", path, self._step.label, {"message": CUT_OFF})
+
+    def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
+        """The reply as its schema has it; one that does not fit, or was cut off, is sent back with what is wrong."""
         for repair in range(self._frame.setting.repairs + 1):
+            text = str(reply["text"])
             value, problem = self._conforming(schema, text)
+            if reply.get("cut") is True:
+                problem = "it was cut off at the longest that you may write, so it has to be shorter"
             if not problem:
                 return value
             if repair == self._frame.setting.repairs:
@@ -92,8 +130,8 @@ class _Turn:
             )
             messages += [Message("assistant", text), Message("user", wrong)]
             last = f"{self._path}/model/repair[{repair + 1}]"
-            reply: Mapping[str, Value] = yield self._request(last, messages)
-            text = str(reply["text"])
+            reply = yield self._request(last, messages)
+            yield from self._warn_of_cut(reply, last)
         raise StepFailed(f"the reply does not fit the schema {schema.name}: {problem}", kind="schema", path=last)
 
     def _conforming(self, schema: Schema, text: str) -> tuple[Value, str]:
@@ -136,6 +174,8 @@ class _Turn:
 
     def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
         """The result as the model is told it: a failure is told too, and is the model's to deal with."""
+        if use.problem:
+            return encode({"error": use.problem})
         if all(use.name != one.name for one in self._offered):
             known = ", ".join(one.name for one in self._offered) or "none"
             return encode({"error": f"there is no tool {use.name} (known: {known})"})
@@ -184,8 +224,3 @@ def _spellings(name: str) -> set[str]:
         if there and server and tool:
             found |= {bare, f"{server}{other}{tool}", f"mcp/{server}/{tool}"}
     return found
-
-
-def _use(stored: list[Any]) -> ToolUse:
-    id, name, arguments = stored
-    return ToolUse(id, name, arguments)

@@ -20,11 +20,14 @@ MAX_TURNS = 25
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """An identity: the model and the system prompt that its agents have, and the tools that they may use."""
+    """An identity: the model and the system prompt that its agents have, the tools that they may use, and for how many
+    turns. `stops_repetition` is false in runs of 0.1.0, where an agent could make a failing call again and again."""
 
     model: str = ""
     system: str = ""
     tools: tuple[str, ...] = ()
+    turns: int = MAX_TURNS
+    stops_repetition: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import cast
 
 from quire.engine.thread.hooks import read_hooks_yaml
 from quire.errors import BadDocument
-from quire.plan.thread import Hook, Thread
+from quire.plan.thread import THREAD_RULES, Hook, Thread
 from quire.source import Source
 from quire.values import Value, decode, encode
 
@@ -24,7 +24,7 @@ class Bundle:
 
     `hooks` is the text of the project's own hooks, `model` what the directive's `<model>` stood for (empty: the
     run's own). `warnings` are what was said when the items were verified, `places` where the permissions of each
-    directive stand.
+    directive stand. `rules` are those that the thread follows.
     """
 
     item_id: str
@@ -34,6 +34,7 @@ class Bundle:
     model: str = ""
     warnings: tuple[str, ...] = ()
     places: Mapping[str, str] = field(default_factory=dict)
+    rules: int = THREAD_RULES
 
     def encoded(self) -> str:
         return encode(
@@ -45,6 +46,7 @@ class Bundle:
                 "model": self.model,
                 "warnings": list(self.warnings),
                 "places": dict(self.places),
+                "rules": self.rules,
             }
         )
 
@@ -59,6 +61,7 @@ class Bundle:
             str(stored["model"]),
             tuple(cast("list[str]", stored["warnings"])),
             cast("Mapping[str, str]", stored["places"]),
+            cast("int", stored.get("rules", 1)),
         )
 
     def project_hooks(self) -> tuple[Hook, ...]:

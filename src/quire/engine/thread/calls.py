@@ -119,11 +119,18 @@ class Calls:
         def call() -> Steps:
             self._check_document("pipeline", name)
             inputs = given if isinstance(given, Mapping) else {}
+            stores: dict[str, Value] = {}
+            # It is part of this run, and 0.1.0 did not say of which.
+            whole = self.setup.composed.rules > 1
+            run: dict[str, Value] = {}
+            if whole:
+                run["run_id"] = yield Load(f"{path}/run", label, "run", "")
             try:
-                output = yield from self._document(f"pipeline:{name}", inputs, path, label)
+                output = yield from self._document(f"pipeline:{name}", inputs, path, label, stores)
             except StepFailed as error:
-                return {"status": "error", "data": {"error": error.message}}
-            return {"status": "ok", "data": {"output": output}}
+                return {"status": "error", "data": {**run, "error": error.message}}
+            kept: dict[str, Value] = {"named_stores": stores} if whole else {}
+            return {"status": "ok", "data": {**run, "output": output, **kept}}
 
         return guarded(tool, call())
 
@@ -214,7 +221,9 @@ class Calls:
             return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
         return self._dispatch(EXECUTE, arguments, path, label)
 
-    def _document(self, which: str, given: Mapping[str, Value], path: str, label: str) -> Steps:
+    def _document(
+        self, which: str, given: Mapping[str, Value], path: str, label: str, stores: dict[str, Value] | None = None
+    ) -> Steps:
         text: str | None = yield Load(f"{path}/load", label, "document", which)
         if text is None:
             raise StepFailed(f"there is no {which.replace(':', ' ')}", kind="unknown_item")
@@ -236,7 +245,7 @@ class Calls:
         setting = replace(opened.setting, above=above)
         try:
             walk = confined(
-                call_document(opened.name, given, f"{path}/", path, setting), held.grants, purse, held.limits
+                call_document(opened.name, given, f"{path}/", path, setting, stores), held.grants, purse, held.limits
             )
             try:
                 output = yield from walk

@@ -16,7 +16,7 @@ from quire.engine.thread.messages import closing_words, directive_element, joine
 from quire.engine.thread.returns import returns_block
 from quire.errors import CannotStart
 from quire.formats.directive.interpolate import fill
-from quire.plan.thread import Acknowledgement, Hook, Parameter, Thread
+from quire.plan.thread import THREAD_RULES, Acknowledgement, Hook, Parameter, Thread
 from quire.source import NOWHERE, Span
 from quire.values import Value
 
@@ -45,8 +45,9 @@ class Composed:
     """What a thread starts with. `inputs` are complete; `success` and `failure` have them filled in.
 
     `capabilities` are empty where neither the directive nor an ancestor has any: only those of a parent thread are left
-    then. `hooks` are in the order in which they act; what `injects` says of an action has been done. `chain` are the
-    ids from the leaf to the root.
+    then; `grants_nothing` says that a block is there and is empty. `hooks` are in the order in which they act; what
+    `injects` says of an action has been done. `chain` are the
+    ids from the leaf to the root, `rules` those that the thread follows.
     """
 
     item_id: str
@@ -64,16 +65,24 @@ class Composed:
     failure: str
     warnings: tuple[str, ...]
     chain: tuple[str, ...]
+    grants_nothing: bool = False
+    rules: int = THREAD_RULES
 
 
 def compose(
-    item_id: str, resolver: Resolver, given: Mapping[str, Value], project_hooks: Iterable[Hook] = ()
+    item_id: str,
+    resolver: Resolver,
+    given: Mapping[str, Value],
+    project_hooks: Iterable[Hook] = (),
+    rules: int = THREAD_RULES,
 ) -> Composed:
     """Raises `CannotStart` for a chain that is broken or goes round, `BadInputs`, and `Refused` from the resolver."""
     chain = read_chain(item_id, resolver)
     leaf = chain[0][1]
+    if leaf.problems and rules > 1:
+        raise CannotStart("\n".join(f"{item_id}: {problem}" for problem in leaf.problems))
     inputs = resolve_inputs(leaf.inputs, given)
-    granting_id, granting = next(((one, thread) for one, thread in chain if thread.permissions), chain[0])
+    granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
     acknowledged = leaf.acknowledged if granting is leaf else (*granting.acknowledged, *leaf.acknowledged)
     hooks = ordered(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
     facts: dict[str, Value] = {
@@ -85,7 +94,7 @@ def compose(
         "limits": dict(leaf.limits),
         "chain": [one for one, _ in chain],
     }
-    context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress))
+    context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
     for hook in hooks:
         context.bring(hook, facts)
     for one, thread in reversed(chain):
@@ -94,7 +103,7 @@ def compose(
         leaf.name,
         leaf.description,
         granting.permissions_text,
-        (fill(leaf.body, inputs), fill(leaf.inside, inputs)),
+        (fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)),
         returns_block(leaf.outputs),
     )
     if not leaf.model:
@@ -121,10 +130,12 @@ def compose(
         outputs=leaf.outputs,
         inputs=inputs,
         model=leaf.model,
-        success=fill(leaf.success, inputs),
-        failure=fill(leaf.failure, inputs),
+        success=fill(leaf.success, inputs, rules),
+        failure=fill(leaf.failure, inputs, rules),
         warnings=tuple(context.warnings),
         chain=tuple(one for one, _ in chain),
+        grants_nothing=not granting.permissions and granting.grants_itself(rules),
+        rules=rules,
     )
 
 
@@ -151,7 +162,8 @@ class _Context:
     One id stands once at each position, where the model reads it first; so what hooks bring `after` comes last.
     """
 
-    def __init__(self, resolver: Resolver, suppressed: frozenset[str]) -> None:
+    def __init__(self, resolver: Resolver, suppressed: frozenset[str], rules: int) -> None:
+        self._rules = rules
         self.warnings: list[str] = []
         self._resolver = resolver
         self._suppressed = suppressed
@@ -168,7 +180,8 @@ class _Context:
             position = "system"
         for action in hook.actions:
             if injects(hook, action) and action.item_id not in self._suppressed:
-                self._want("hooks", position, filled_action(action, facts).item_id, f"hook {hook.id or hook.event}")
+                item_id = filled_action(action, facts, self._rules).item_id
+                self._want("hooks", position, item_id, f"hook {hook.id or hook.event}")
 
     def declare(self, item_id: str, thread: Thread) -> None:
         context = thread.context

@@ -1,7 +1,8 @@
 """Hooks of a thread: which of them an event sets off, what their actions do, what they decide, and whom they ask.
 
-A hook's action passes the same gate as everything else, under the thread's own grants. Whatever goes wrong in one is a
-warning and sets off no further hook.
+A hook's action passes the same gate as everything else, under the thread's own grants. What goes wrong in one sets off
+no further hook. At `directive_return` it refuses the outputs, since a check that could not be made has not been passed;
+at every other event it is a warning.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from quire.engine.thread.hooks import filled_action, holds, injects
 from quire.engine.thread.limits import MOST
 from quire.engine.thread.setup import CONTROL, Setup
 from quire.errors import Denied, StepFailed
+from quire.formats.directive.interpolate import as_text
 from quire.plan.thread import Hook, HookAction
 from quire.trust.capabilities import Grants, Primary, canonical
 from quire.values import Value
 
 Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
 DECISIONS: tuple[str, ...] = get_args(Decision)
+GATE = "directive_return"
+"""The event whose hooks judge the outputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,20 +98,39 @@ class Hooking:
     def _act(
         self, hook: Hook, action: HookAction, path: str, label: str, context: Mapping[str, Value]
     ) -> Generator[Request, Any, Decided | None]:
-        meant = filled_action(action, context)
+        meant = filled_action(action, context, self.setup.composed.rules)
         item_id, filled = meant.item_id, dict(meant.parameters)
         self.paths.append(f"{path}/*")
         told: dict[str, Value] = {"hook": hook.id, "event": hook.event, "item_id": item_id, "params": filled}
         yield Emit("hook_action", path, label, told)
-        if canonical(item_id) == CONTROL:
-            return _decided(filled)
         try:
+            if canonical(item_id) == CONTROL:
+                return self._decided(filled, control=True)
             result = yield from self._dispatch(action, item_id, filled, path, label)
+            return self._decided(result) if isinstance(result, Mapping) else None
         except StepFailed as error:
             message = f"hook {hook.id}: {error.message}"
             yield Emit("warning", path, label, {"message": message})
+        if hook.event != GATE or self._lenient:
             return None
-        return _decided(result) if isinstance(result, Mapping) else None
+        return Decided("fail", f"{message}; the outputs are refused, because this check was not passed")
+
+    @property
+    def _lenient(self) -> bool:
+        """Whether the thread follows the rules of 0.1.0, where what could not be judged was let through."""
+        return self.setup.composed.rules < 2
+
+    def _decided(self, result: Mapping[str, Value], *, control: bool = False) -> Decided | None:
+        """What a control action, or the outputs of a directive that a hook ran, decide. Raises `StepFailed` for an
+        action that is not a decision; outputs without one decide nothing."""
+        what = result.get("action")
+        if isinstance(what, str) and what in DECISIONS:
+            message = result.get("message") or result.get("error") or ""
+            return Decided(cast("Decision", what), str(message))
+        if self._lenient or (what is None and not control):
+            return None
+        given = "no action" if what is None else f"the action {as_text(what)!r}"
+        raise StepFailed(f"{given} is not a decision (known: {', '.join(DECISIONS)})", kind="hook")
 
     def _dispatch(self, action: HookAction, item_id: str, filled: dict[str, Value], path: str, label: str) -> Steps:
         grants, held = self.setup.grants, (self.setup.grants, self.setup.declared, self.setup.limits)
@@ -121,6 +144,8 @@ class Hooking:
             raise StepFailed(str(error), kind="denied") from None
         if action.item_type == "directive" and action.primary == "execute":
             ended = yield from self.start(item_id, filled, path)
+            if ended.get("success") is not True and not self._lenient:
+                raise StepFailed(f"{item_id} failed: {ended.get('error') or 'it did not say why'}", kind="hook")
             return ended.get("outputs")
         if action.item_type == "knowledge":
             text: str | None = yield Load(f"{path}/load", label, "knowledge", item_id)
@@ -131,15 +156,6 @@ class Hooking:
         arguments = {"item_type": action.item_type, "item_id": item_id, **filled}
         yield ToolRequest(f"{path}/tool", label, "rye", action.primary, arguments, None, *held)
         return None
-
-
-def _decided(result: Mapping[str, Value]) -> Decided | None:
-    """What a control action, or the outputs of a directive that a hook ran, decide."""
-    what = result.get("action")
-    if isinstance(what, str) and what in DECISIONS:
-        message = result.get("message") or result.get("error") or ""
-        return Decided(cast("Decision", what), str(message))
-    return None
 
 
 def _number(answer: str) -> float | None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from quire.formats.directive.interpolate import as_text
+from quire.formats.directive.interpolate import as_text, input_text
 from quire.formats.directive.patterns import compiled
-from quire.plan.thread import Hook, HookAction
+from quire.plan.thread import THREAD_RULES, Hook, HookAction
 from quire.source import Source
 from quire.values import Value, clean
 
@@ -28,6 +28,12 @@ EVENTS = (
 )
 _MAX_DEPTH = 100
 _EXPRESSION = re.compile(r"\$\{([^{}]++)\}")
+_FILLED = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{([^{}]++)\}")
+"""All that is filled in one pass, so that a value is never read for references."""
+
+_SPELLING = 1
+"""Conditions compare truth values as texts in the spelling of 0.1.0."""
+
 _INDEX = re.compile(r"[0-9]{1,9}")
 
 
@@ -101,14 +107,14 @@ def _contains(actual: Value, expected: Value) -> bool:
         return expected in actual
     if isinstance(actual, Mapping):
         return expected in actual if isinstance(expected, str) else False
-    return as_text(expected) in as_text(actual)
+    return as_text(expected, _SPELLING) in as_text(actual, _SPELLING)
 
 
 def _matches(actual: Value, expected: Value) -> bool:
     if actual is None or not isinstance(expected, str):
         return False
     pattern = compiled(expected)
-    return pattern is not None and pattern.search(clean(as_text(actual))) is not None
+    return pattern is not None and pattern.search(clean(as_text(actual, _SPELLING))) is not None
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {
@@ -125,26 +131,45 @@ OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {
 }
 
 
-def fill_params(value: Value, context: Mapping[str, Value]) -> Value:
-    """The value with every `${a.b}` in its texts filled, once. A text that is one expression becomes what it stands
-    for, of whatever type, or None; inside a text the value is written out, and what is missing is nothing."""
+def fill_params(value: Value, context: Mapping[str, Value], rules: int = THREAD_RULES) -> Value:
+    """The value with every `${a.b}` and `{input:x}` in its texts filled, once. A text that is one `${…}` becomes what
+    it stands for, of whatever type, or None; inside a text the value is written out, and what is missing is nothing.
+    """
     if isinstance(value, str):
         whole = _EXPRESSION.fullmatch(value)
-        if whole:
-            return _evaluated(whole[1], context)
-        return _EXPRESSION.sub(lambda found: _written(_evaluated(found[1], context)), value)
+        return _evaluated(whole[1], context) if whole else _filled(value, context, rules)
     if isinstance(value, Mapping):
-        return {name: fill_params(part, context) for name, part in value.items()}
+        return {name: fill_params(part, context, rules) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [fill_params(part, context) for part in value]
+        return [fill_params(part, context, rules) for part in value]
     return value
 
 
-def filled_action(action: HookAction, context: Mapping[str, Value]) -> HookAction:
+def _filled(text: str, context: Mapping[str, Value], rules: int) -> str:
+    end = text.rfind("}") + 1
+    if rules < 2:
+        return _EXPRESSION.sub(lambda found: _written(_evaluated(found[1], context), rules), text[:end]) + text[end:]
+    given = context.get("inputs")
+    inputs = given if isinstance(given, Mapping) else {}
+
+    def value_of(found: re.Match[str]) -> str:
+        if found[4]:
+            return _written(_evaluated(found[4], context), rules)
+        return input_text(found, None, inputs, rules)
+
+    return _FILLED.sub(value_of, text[:end]) + text[end:]
+
+
+def filled_action(action: HookAction, context: Mapping[str, Value], rules: int = THREAD_RULES) -> HookAction:
     """The action as it is to be performed: its item's id and its parameters filled."""
-    parameters = tuple((name, fill_params(value, context)) for name, value in action.parameters)
-    item_id = _written(fill_params(action.item_id, context))
+    parameters = tuple((name, fill_params(value, context, rules)) for name, value in action.parameters)
+    item_id = _written(fill_params(action.item_id, context, rules), rules)
     return HookAction(action.primary, action.item_type, item_id, parameters)
+
+
+def names_statically(item_id: str) -> bool:
+    """Whether an id is known before the event: nothing in it is filled in."""
+    return bool(item_id) and "${" not in item_id and "{input:" not in item_id
 
 
 def injects(hook: Hook, action: HookAction) -> bool:
@@ -168,8 +193,8 @@ def _evaluated(expression: str, context: Mapping[str, Value]) -> Value:
     return None
 
 
-def _written(value: Value) -> str:
-    return "" if value is None else as_text(value)
+def _written(value: Value, rules: int) -> str:
+    return "" if value is None else as_text(value, rules)
 
 
 def read_hooks_yaml(text: str, origin: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:

@@ -24,6 +24,7 @@ class HooksFile:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._problems: list[tuple[int, str]] = []
+        self._remarks: list[tuple[int, str]] = []
 
     def read(self) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
         reading = yaml.read_yaml(self._source)
@@ -36,7 +37,7 @@ class HooksFile:
             if hook is not None and len(self._problems) == before:
                 hooks.append(hook)
         place = self._source.position
-        told = ((place(at), what) for at, what in sorted(self._problems))
+        told = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))
         return tuple(hooks), tuple(f"{self._source.name}:{at.line}:{at.column}: {what}" for at, what in told)
 
     def _entries(self, documents: Sequence[yaml.Node]) -> Sequence[yaml.Node]:
@@ -71,6 +72,7 @@ class HooksFile:
                 self._wrong(written, f"a condition is a mapping, not {yaml.describe(written)}")
             for problem in condition_problems(condition):
                 self._wrong(written, problem)
+            self._remarks += ((written.span.start, remark) for remark in condition_remarks(condition))
         actions = tuple(self._actions(node))
         name = self._text(node, "id")
         return Hook(name, event, condition, actions, position, self._source.name, node.span)
@@ -162,6 +164,22 @@ def condition_problems(condition: Value) -> list[str]:
     if isinstance(pattern, str) and compiled(pattern) is None:
         problems.append(f"the pattern {pattern} is not one of RE2")
     return problems
+
+
+def condition_remarks(condition: Value) -> list[str]:
+    """What keeps a condition from ever holding, though it can be read. Such a hook keeps its place among the others:
+    the records of runs count them."""
+    if not isinstance(condition, Mapping):
+        return []
+    parts = [part for name in ("any", "all") for part in _parts(condition.get(name))] + [condition.get("not")]
+    remarks = [remark for part in parts for remark in condition_remarks(part)]
+    if condition.get("op") == "in" and not isinstance(condition.get("value"), list | tuple):
+        remarks.append("the value of the operator in is not a list, so the condition never holds")
+    return remarks
+
+
+def _parts(value: Value) -> Sequence[Value]:
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _hint(name: str, known: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from typing import TypeVar
 from quire.diagnostics import nearest
 from quire.engine.thread.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
-from quire.formats.directive.words import LIMIT_ALIASES
+from quire.formats.directive.words import CURRENCY, LARGEST_LIMIT, LIMIT_ALIASES
+from quire.plan.thread import THREAD_RULES
 from quire.values import Value
 
 DEFAULTS: Mapping[str, Value] = {
@@ -27,7 +28,7 @@ DEFAULTS: Mapping[str, Value] = {
     "duration_seconds": 1800,
 }
 _WHOLE = ("turns", "tokens", "spawns", "depth")
-MOST = 10**15
+MOST = LARGEST_LIMIT
 _N = TypeVar("_N", int, float)
 
 
@@ -136,13 +137,20 @@ class LimitEvent:
         return cls(limit_code, _read(found[1]), _read(found[2])) if found else None
 
 
-def resolve_limits(declared: Mapping[str, Value], overrides: Mapping[str, Value], parent: Limits | None) -> Limits:
-    """Raises `BadInputs` with everything that is wrong, `LimitReached` where threads are nested too deep already."""
+def resolve_limits(
+    declared: Mapping[str, Value],
+    overrides: Mapping[str, Value],
+    parent: Limits | None,
+    rules: int = THREAD_RULES,
+) -> Limits:
+    """`rules` are those that the thread follows: in 0.1.0 any currency was taken for dollars.
+
+    Raises `BadInputs` with everything that is wrong, `LimitReached` where threads are nested too deep already."""
     problems: list[str] = []
     values = {
         **DEFAULTS,
-        **_canonical(declared, "the directive", problems),
-        **_canonical(overrides, "the overrides", problems),
+        **_canonical(declared, "the directive", problems, rules),
+        **_canonical(overrides, "the overrides", problems, rules),
     }
     if problems:
         raise BadInputs(problems)
@@ -213,7 +221,7 @@ def too_deep(limits: Limits) -> LimitEvent | None:
     return LimitEvent("depth_exceeded", 0, limits.depth) if limits.depth is not None and limits.depth < 1 else None
 
 
-def _canonical(given: Mapping[str, Value], whose: str, problems: list[str]) -> dict[str, Value]:
+def _canonical(given: Mapping[str, Value], whose: str, problems: list[str], rules: int) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for written, value in given.items():
         name = LIMIT_ALIASES.get(written, written)
@@ -223,22 +231,25 @@ def _canonical(given: Mapping[str, Value], whose: str, problems: list[str]) -> d
             problems.append(f"unknown limit {written} in {whose}: {hint}")
             continue
         try:
-            amount = _amount(name, value)
+            amount = _amount(name, value, rules)
         except ValueError as error:
             problems.append(f"limit {written} in {whose}: {error}")
             continue
         before = values.get(name)
-        if isinstance(before, int | float) and isinstance(amount, int | float):
-            amount = min(before, amount)  # both spellings of one limit: the tighter one holds
+        if name in values and before != amount and rules > 1:
+            problems.append(f"{name} has two different values in {whose}: {shown(before)} and {shown(amount)}")
+        elif isinstance(before, int | float) and isinstance(amount, int | float):
+            amount = min(before, amount)
         values[name] = amount
     return values
 
 
-def _amount(name: str, value: Value) -> Value:
+def _amount(name: str, value: Value, rules: int) -> Value:
     if name == "spend_currency":
-        if isinstance(value, str) and value.strip():
-            return value.strip().upper()
-        raise ValueError(f"{shown(value)} is no currency, such as USD")
+        currency = value.strip().upper() if isinstance(value, str) else ""
+        if currency == CURRENCY or (currency and rules < 2):
+            return currency
+        raise ValueError(f"{shown(value)} is not {CURRENCY}: costs are counted in US dollars")
     if value is None:
         return None
     amount = converted("integer" if name in _WHOLE else "number", value)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from quire.engine.requests import (
+    CUT_OFF,
     MOST_CALLS,
     Boundary,
     Emit,
@@ -164,8 +165,10 @@ class _Following:
                     raise self._failed(error.message, error.kind) from None
                 continue
             yield from self._count(path, turns=1)
+            if reply.get("cut") is True:
+                yield Emit("warning", path, self._label, {"message": CUT_OFF})
             self._known = len(self.messages)
-            uses = [ToolUse(id, name, given) for id, name, given in cast("list[list[Any]]", reply.get("uses") or [])]
+            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses
 
     def _take_letters(self) -> Steps:
@@ -217,6 +220,9 @@ class _Following:
             if number >= MOST_CALLS:
                 walks.append(at_once(failed(use.name, too_many_calls(len(working)))))
                 continue
+            if use.problem:
+                walks.append(at_once(failed(use.name, StepFailed(use.problem, kind="arguments"))))
+                continue
             walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
             sharing -= self.calls.starts_a_thread(use)
             self.account.count_spawns(self.calls.children.started)
@@ -246,17 +252,16 @@ class _Following:
         self.messages.append(Message("tool", told["content"], answers=use.id))
         said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
         yield Emit("tool_told", path, self._label, said, kept=False)
-        if told["kind"] == "denied":
-            context = _error("permission_denied", told["content"], told["tool"])
-        elif told["kind"]:
-            context = _error(told["kind"], told["content"], told["tool"])
-        else:
+        if not told["kind"]:
             return
-        decided = yield from self._fire("error", path, context)
-        error = StepFailed(told["content"], kind=told["kind"])
+        # In 0.1.0 hooks were told of a tool's error in the JSON that the model gets.
+        message = told["content"] if self.composed.rules < 2 else told["message"]
+        kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
+        decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
+        error = StepFailed(message, kind=told["kind"])
         yield from self._heed(decided, error, path)
         if decided is not None and decided.stops:
-            raise self._stopped(decided.message or told["content"], told["kind"])
+            raise self._stopped(decided.message or message, told["kind"])
 
     def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
         """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""

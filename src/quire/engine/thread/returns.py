@@ -60,6 +60,8 @@ def return_tool(outputs: Sequence[Parameter]) -> Offered:
 
 def as_return(use: ToolUse) -> ToolUse | None:
     """The call of the return tool that this is, by whichever of its names, or through `rye_execute`."""
+    if use.problem:
+        return None
     name, arguments = canonical(use.name), use.arguments
     if name == _EXECUTE and arguments.get("item_type") == "tool":
         named, parameters = arguments.get("item_id"), arguments.get("parameters") or {}

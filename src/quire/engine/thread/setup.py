@@ -48,7 +48,7 @@ def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
     """Where the permissions stand that a directive has: in its own file, or in an ancestor's.
 
     `above` is where those of the thread stand that starts it: they bound its own, or are all that it has."""
-    if above and not composed.capabilities:
+    if above and not composed.capabilities and not composed.grants_nothing:
         return above
     origin = composed.capabilities[0].origin_id if composed.capabilities else composed.item_id
     place = bundle.places.get(origin, origin)

@@ -52,10 +52,10 @@ def set_up(
     above: Above = NOBODY,
 ) -> Setup:
     """Raises `CannotStart` for wrong inputs and broken chains, `Refused` where it may not run."""
-    composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks())
+    composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks(), bundle.rules)
     grants = narrowed(composed, above.grants)
     bounds = above.limits.with_room() if above.limits else None
-    limits = resolve_limits(composed.limits_declared, overrides or {}, bounds)
+    limits = resolve_limits(composed.limits_declared, overrides or {}, bounds, bundle.rules)
     purse = Purse(math.inf if limits.spend is None else limits.spend, above.purse, above.share)
     return Setup(
         id=bundle.item_id,
@@ -74,6 +74,8 @@ def set_up(
 
 def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
     """What a directive asks for, under what bounds it. Raises `Denied` where nothing is left."""
+    if composed.grants_nothing:
+        return Grants()
     own = Grants.of(granted.capability for granted in composed.capabilities)
     grants = own if bounding is None else own.narrow(bounding) if own.patterns else bounding
     if not grants.patterns:

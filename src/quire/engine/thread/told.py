@@ -19,13 +19,14 @@ LONGEST_ERROR = 8_000
 class Told(TypedDict):
     """`content` is for the model. `kind` is empty for a call that went well.
 
-    `paths` are the effects that it took, `cost` what a child thread used, `ended` how that one ended. `outside` is true
-    where content from outside has gone into it.
+    `message` is what went wrong, as plain text. `paths` are the effects that it took, `cost` what a child thread used,
+    `ended` how that one ended. `outside` is true where content from outside has gone into it.
     """
 
     content: str
     tool: str
     kind: str
+    message: str
     paths: list[str]
     cost: Mapping[str, Value] | None
     ended: Mapping[str, Value]
@@ -36,7 +37,7 @@ def went_well(tool: str, result: Value, paths: list[str] | None = None) -> Told:
     content = encode(result)
     if len(content) > LONGEST_RESULT:
         content = f"{content[:LONGEST_RESULT]}\n[cut: {len(content):,} characters in all]"
-    return Told(content=content, tool=tool, kind="", paths=paths or [], cost=None, ended={}, outside=False)
+    return Told(content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False)
 
 
 def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told:
@@ -44,7 +45,16 @@ def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told
     if len(message) > LONGEST_ERROR:
         message = f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
     content = encode({"error": message})
-    return Told(content=content, tool=tool, kind=error.kind, paths=paths or [], cost=None, ended={}, outside=False)
+    return Told(
+        content=content,
+        tool=tool,
+        kind=error.kind,
+        message=message,
+        paths=paths or [],
+        cost=None,
+        ended={},
+        outside=False,
+    )
 
 
 def at_once(told: Told) -> Walk:

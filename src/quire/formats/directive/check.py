@@ -12,12 +12,13 @@ from quire.diagnostics import Code, Diagnostic
 from quire.formats.directive.codes import errors, lints, warnings
 from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.interpolate import InputReference, references
+from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.practice import practice
 from quire.formats.directive.reading import Reading
 from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.syntax import Directive, Parameter
-from quire.formats.directive.validate import cost_values, limit_problem, missing_fields
-from quire.formats.directive.words import LIMIT_ALIASES, LIMITS
+from quire.formats.directive.validate import missing_fields
+from quire.formats.directive.words import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
 
 _SPLIT = re.compile(r"[^\w-]++")
@@ -47,6 +48,8 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
             yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help)
         elif problem := limit_problem(name, value.text):
             yield Diagnostic(errors.LIMIT, f"the limit {name} {problem}", value.span)
+    for message, value in conflicting_limits(directive):
+        yield Diagnostic(errors.LIMIT, message, value.span, "", "leave one of them out")
     for name, value in cost_values(directive.cost) if directive.cost else ():
         if problem := limit_problem(name, value.text):
             yield Diagnostic(errors.LIMIT, f"the cost for {name} {problem}", value.span)
@@ -80,6 +83,7 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
     if does_something and "permissions" in missing:
         message = "no permissions are asked for, and there is no parent to inherit them from"
         yield Diagnostic(warnings.NO_PERMISSIONS, message, root, "", "write <permissions> in <metadata>, or extends")
+    yield from _unacknowledged(directive)
     if not does_something and (directive.model is not None or directive.inputs or directive.outputs):
         message = "there are no instructions for the model"
         yield Diagnostic(warnings.EMPTY, message, root, "", "write them after the fence")
@@ -87,6 +91,18 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
     if rest:
         yield Diagnostic(lints.UNSIGNABLE, f"signing requires {', '.join(rest)}", root)
     yield from _inputs(directive)
+
+
+def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
+    """A table of the project may raise other capabilities to this tier: that is known when the directive is run."""
+    permissions = directive.permissions
+    if permissions is None or any(one.risk == "unrestricted" for one in permissions.acknowledged):
+        return
+    everything = next((one for one in permissions.grants if one.capability == EVERYTHING), None)
+    if everything is not None:
+        message = "the permissions cover everything there is, and nobody has acknowledged that: it does not start"
+        help = 'if it is meant, write <acknowledge risk="unrestricted">why</acknowledge> into <permissions>'
+        yield Diagnostic(warnings.UNACKNOWLEDGED, message, everything.span, "", help)
 
 
 def _inputs(directive: Directive) -> Iterator[Diagnostic]:
@@ -115,6 +131,12 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
     for text, base in texts:
         for one in references(text):
             yield one, Span(base + one.span.start, base + one.span.end)
+    for hook in directive.hooks:
+        for action in hook.actions:
+            for _, value in (*action.attributes, *action.parameters):
+                # What `${inputs.x}` stands for may be missing there: then it is nothing.
+                found = (one for one in references(value) if value[one.span.start] == "{")
+                yield from ((one, action.span) for one in found)
     for text, span in ((directive.success, directive.success_span), (directive.failure, directive.failure_span)):
         for one in references(text):
             yield one, span

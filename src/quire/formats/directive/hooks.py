@@ -25,6 +25,7 @@ from quire.values import InvalidValue, Value, decode
 
 _COMBINED = ("any", "all", "not")
 _TESTS = ("condition", *_COMBINED)
+_SENT = tuple(one for one in EVENTS if one not in UNSENT)
 
 
 def read_hooks(element: Element, found: Found) -> tuple[Hook, ...]:
@@ -49,10 +50,10 @@ def _hook(element: Element, found: Found) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(EVENTS[:6])}")
+        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(_SENT)}")
     elif event in UNSENT:
         message = f"nothing sets off the event {event} here, so the hook never acts"
-        help = f"events are {', '.join(one for one in EVENTS if one not in UNSENT)}"
+        help = f"events are {', '.join(_SENT)}"
         found.report(warnings.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
     else:
         _known(event, EVENTS, "event", element, found)
@@ -145,7 +146,12 @@ def _test(element: Element, found: Found) -> list[Test]:
     if op == "regex" and text is not None and not can_match(text):
         message = f'the pattern "{shown(text)}" is not one of RE2, so the hook never acts'
         found.report(warnings.HOOK_WORD, message, element.opening, "patterns have no lookaround and no back references")
-    return [Condition(path, op, None if text is None else _value(text, op), element.opening), *inner]
+    value = None if text is None else _value(text, op)
+    if op == "in" and not isinstance(value, list):
+        what = f'the value "{shown(text)}" is not' if text else "there is no value that is"
+        message = f"{what} a list in JSON, so the hook never acts"
+        found.report(warnings.HOOK_WORD, message, element.opening, """write value='["a", "b"]'""")
+    return [Condition(path, op, value, element.opening), *inner]
 
 
 def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: Found) -> None:

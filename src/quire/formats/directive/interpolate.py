@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from quire.plan.thread import THREAD_RULES
 from quire.source import Span
 from quire.values import Value, clean
 
-__all__ = ["InputReference", "as_text", "fill", "references"]
+__all__ = ["InputReference", "as_text", "fill", "input_text", "references"]
 
 # A default goes on to the next brace, so a text is only searched up to its last one: no search runs to the end in vain.
 _REFERENCE = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
@@ -28,21 +29,24 @@ class InputReference:
     span: Span
 
 
-def fill(text: str, inputs: Mapping[str, Value]) -> str:
+def fill(text: str, inputs: Mapping[str, Value], rules: int = THREAD_RULES) -> str:
     """The text with every input put in that is there; a reference without value and default stays as it is written."""
     end = text.rfind("}") + 1
     if not end:
         return text
 
-    def value_of(match: re.Match[str]) -> str:
-        value = inputs.get(match[1] or match[4])
-        if value is not None:
-            return as_text(value)
-        if match[2]:
-            return ""
-        return match[0] if match[3] is None else match[3]
+    return _REFERENCE.sub(lambda match: input_text(match, match[4], inputs, rules), text[:end]) + text[end:]
 
-    return _REFERENCE.sub(value_of, text[:end]) + text[end:]
+
+def input_text(match: re.Match[str], other: str | None, inputs: Mapping[str, Value], rules: int) -> str:
+    """What stands for a reference. The first three groups of `match` are the name, `?` and the default; `other` is the
+    name where it was written in another way."""
+    value = inputs.get(match[1] or other or "")
+    if value is not None:
+        return as_text(value, rules)
+    if match[2]:
+        return ""
+    return match[0] if match[3] is None else match[3]
 
 
 def references(text: str) -> Iterator[InputReference]:
@@ -52,10 +56,10 @@ def references(text: str) -> Iterator[InputReference]:
         yield InputReference(match[1] or match[4], optional, Span(match.start(), match.end()))
 
 
-def as_text(value: Value) -> str:
-    """How a value stands in a prompt: text as it is, lists and objects as JSON, the rest as Python spells it."""
+def as_text(value: Value, rules: int = THREAD_RULES) -> str:
+    """How a value stands in a prompt: text as it is, all else as JSON. 0.1.0 wrote truth values as Python does."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Mapping | list | tuple):
+    if isinstance(value, Mapping | list | tuple) or (isinstance(value, bool) and rules > 1):
         return clean(json.dumps(value, ensure_ascii=False))
     return str(value)

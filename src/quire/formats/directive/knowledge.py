@@ -1,4 +1,4 @@
-"""Knowledge files: metadata in a `yaml` fence and a body for a prompt, or a YAML file that is both.
+"""Knowledge files: metadata in a `yaml` fence and a body for a prompt, or plain YAML that is both.
 
 A file without metadata has no body: what goes into a prompt has a name, a title and a version.
 """
@@ -59,6 +59,8 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
             return _refused(
                 source, codes.UNCLOSED, "the yaml fence is never closed", near, "close it with a line of ```"
             )
+        if _is_plain_yaml(text[begin:]):
+            return _yaml_file(source)
         message = "there is no yaml fence in this file, and so no metadata and no body"
         return Knowledge(source, {}, "", (Diagnostic(codes.NO_METADATA, message, NOWHERE, "", _SHAPE),))
     metadata, found = _metadata(source, fence.content)
@@ -131,11 +133,23 @@ def _value_span(text: str, key: str, content: Span) -> Span | None:
 
 
 def _yaml_file(source: Source) -> Knowledge:
-    metadata, found = _metadata(source, Span(0, len(source.text)))
+    metadata, found = _metadata(source, Span(len(signature_line(source.text)), len(source.text)))
     body = metadata.get("body", metadata.get("content"))
     if not isinstance(body, str):
-        body = source.text[len(signature_line(source.text, yaml=True)) :]
+        text = source.text
+        body = text[len(signature_line(text, yaml=True) or signature_line(text)) :]
     return Knowledge(source, metadata, clean(body.strip()), tuple(found))
+
+
+def _is_plain_yaml(text: str) -> bool:
+    """Whether a text without a fence is nothing but keys and values, a name among them."""
+    if not re.search(r"^name[ \t]*:[ \t]*\S", text, re.MULTILINE):
+        return False
+    from quire.formats.yaml import Mapping as YamlMapping
+    from quire.formats.yaml import read_yaml
+
+    read = read_yaml(Source.of(text))
+    return not read.diagnostics and len(read.documents) == 1 and isinstance(read.documents[0], YamlMapping)
 
 
 def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Diagnostic]]:

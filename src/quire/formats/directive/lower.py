@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
+from quire.formats.directive.limits import conflicting_limits
 from quire.formats.directive.words import LIMIT_ALIASES, number_or_text
 from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
@@ -58,6 +59,8 @@ def thread(directive: syntax.Directive) -> Thread:
         ),
         body=clean(directive.body),
         inside="\n\n".join(section.text for section in directive.sections if section.tag in _SENT),
+        has_permissions=permissions is not None,
+        problems=tuple(message for message, _ in conflicting_limits(directive)),
     )
 
 

@@ -64,7 +64,7 @@ def _permissions(directive: Directive) -> Iterator[Diagnostic]:
     grants = directive.permissions.grants if directive.permissions else ()
     instructions = calls_of(directive)
     calls = [*instructions, *calls_of_hooks(directive)]
-    if not grants or len(grants) * len(calls) > _COMPARISONS:
+    if directive.permissions is None or len(grants) * len(calls) > _COMPARISONS:
         return
     for call in calls:
         if not call.always_allowed and not any(call.covered_by(grant.capability) for grant in grants):

@@ -9,9 +9,10 @@ from pathlib import PurePath
 
 from quire.diagnostics import Severity
 from quire.formats.directive.found import Suggestions, shown
+from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.parse import parse
-from quire.formats.directive.syntax import Attributes, Cost, Directive, Parameter, Text, text_of
-from quire.formats.directive.words import INTEGER_LIMITS, LIMIT_ALIASES, LIMITS, number
+from quire.formats.directive.syntax import Directive, Parameter, text_of
+from quire.formats.directive.words import LIMIT_ALIASES, LIMITS
 from quire.source import Source, Span
 
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
@@ -51,19 +52,6 @@ def missing_fields(directive: Directive) -> list[str]:
     if directive.permissions is None and directive.extends is None:
         missing.append("permissions")
     return missing
-
-
-def limit_problem(name: str, text: str) -> str | None:
-    """What is wrong with the value of a limit, as the end of a sentence."""
-    canonical = LIMIT_ALIASES.get(name, name)
-    if canonical == "spend_currency":
-        return None
-    value = number(text)
-    if canonical in INTEGER_LIMITS and not isinstance(value, int):
-        return f"must be an integer, not '{shown(text)}'"
-    if value is None:
-        return f"must be a number, not '{shown(text)}'"
-    return f"must not be below 0, and is {shown(text)}" if value < 0 else None
 
 
 def identity_problems(directive: Directive, path: PurePath | None) -> Iterator[Problem]:
@@ -109,6 +97,7 @@ def _values(directive: Directive) -> Iterator[str]:
             yield f"limits.{shown(name)} is not a limit" + (f": did you mean {close}?" if close else "")
         elif problem := limit_problem(name, value.text):
             yield f"limits.{name} {problem}"
+    yield from (f"limits: {message}" for message, _ in conflicting_limits(directive))
     if directive.cost:
         for name, cost in cost_values(directive.cost):
             if problem := limit_problem(name, cost.text):
@@ -117,18 +106,6 @@ def _values(directive: Directive) -> Iterator[str]:
         yield wrong.message
     yield from _parameters("inputs", directive.inputs)
     yield from _parameters("outputs", directive.outputs)
-
-
-def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:
-    """What `<cost>` says, under the names of the limits."""
-    context: Attributes = cost.context
-    for name, value in context:
-        if name == "turns":
-            yield "turns", value
-        elif name == "spawn_threshold":
-            yield "spawns", value
-    named = {"tokens": cost.tokens, "duration_seconds": cost.duration, "spend": cost.spend}
-    yield from ((name, text) for name, text in named.items() if text is not None)
 
 
 def _parameters(where: str, declared: tuple[Parameter, ...]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Final
 OPAQUE: Final = ("template", "example", "raw")
 PRIMARIES: Final = ("execute", "fetch", "sign")
 ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
+EVERYTHING: Final = "rye.*"
 TIERS: Final = ("safe", "write", "elevated", "unrestricted")
 PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "list", "dict")
 POSITIONS: Final = ("system", "before", "after")
@@ -32,8 +33,10 @@ CONTROL: Final = "rye/agent/threads/internal/control"
 DECISIONS: Final = ("retry", "fail", "abort", "continue", "escalate", "suspend", "skip")
 """What a control action can decide."""
 
-INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth", "duration_seconds")
-LIMITS: Final = (*INTEGER_LIMITS, "spend", "spend_currency")
+INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth")
+LIMITS: Final = (*INTEGER_LIMITS, "duration_seconds", "spend", "spend_currency")
+LARGEST_LIMIT: Final = 10**15
+CURRENCY: Final = "USD"
 LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
 
 _INTEGER = re.compile(r"[+-]?\d{1,400}", re.ASCII)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, QuireError, Refused, ToolFailed
-from quire.tools.items.specs import ACTIONS
+from quire.tools.items.specs import ACTIONS, for_tools_only
 from quire.tools.registry import ToolSpec
 from quire.tools.threads import in_thread
 from quire.trust.capabilities import Grants, canonical
@@ -64,6 +64,12 @@ class ItemsConnection:
 
     def known(self, tool: str) -> ToolSpec | None:
         return ACTIONS.get(self.tool_id(tool).removeprefix("rye/"))
+
+    def offered(self, spec: ToolSpec) -> ToolSpec:
+        """As a model is told of it that has these grants. What it may say is not narrower than that for others."""
+        executing = [one for one in self._grants.patterns if not one.startswith(("rye.fetch.", "rye.sign."))]
+        tools_only = all(one.startswith("rye.execute.tool.") for one in executing)
+        return for_tools_only(spec) if spec.name == "execute" and tools_only else spec
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
         return ACTIONS

@@ -112,7 +112,7 @@ class Sign:
             return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
         # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
         self.writer(item.space).swap(in_home, item.stored, text)
-        hidden: list[Value] = list(warnings(source))
+        hidden: list[Value] = list(warnings(file, source))
         return {
             "status": "signed",
             "item_type": item.type,

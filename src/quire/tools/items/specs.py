@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from quire.engine.ports import EffectClass
 from quire.tools.registry import ToolSpec
@@ -25,6 +26,20 @@ def _spec(
         "additionalProperties": False,
     }
     return name, ToolSpec(f"rye/{name}", name, description, schema, effect)
+
+
+FOR_DOCUMENTS = ("dry_run", "thread", "async")
+"""Arguments of `execute` that only mean something for what is not a tool."""
+
+
+def for_tools_only(spec: ToolSpec) -> ToolSpec:
+    """`execute` as a model is told of it that may execute tools and nothing else: small models fill in every field."""
+    fields = spec.schema["properties"]
+    assert isinstance(fields, Mapping)  # noqa: S101  # written above
+    left = {name: field for name, field in fields.items() if name not in FOR_DOCUMENTS}
+    left["item_type"] = {"enum": ["tool"]}
+    left["parameters"] = {"type": "object", "description": "the arguments of the tool, by name"}
+    return replace(spec, description="Runs a tool by its id.", schema={**spec.schema, "properties": left})
 
 
 ACTIONS: Mapping[str, ToolSpec] = dict(

@@ -108,9 +108,9 @@ RISK = _error(
 LIMIT = _error(
     "DR020",
     "limit-value",
-    "A limit is not a number.",
-    "`turns`, `tokens`, `spawns`, `depth` and `duration_seconds` are whole numbers, `spend` is a number; none is\n"
-    "below 0.",
+    "A limit is not a number, is out of range, or is set twice to different numbers.",
+    "`turns`, `tokens`, `spawns` and `depth` are whole numbers, `duration_seconds` and `spend` are numbers; none is\n"
+    "below 0 or above 1,000,000,000,000,000. `spend_currency` can only be USD: costs are counted in US dollars.",
     '<limits turns="many" tokens="4096" />',
     '<limits turns="6" tokens="4096" />',
 )
@@ -164,4 +164,15 @@ KNOWLEDGE = _error(
     "start.",
     "<context><before>../names</before></context>",
     "<context><before>team/names</before></context>",
+)
+CHECKER = _error(
+    "DR027",
+    "unknown-checker",
+    "A hook on `directive_return` names a directive or a knowledge item that is not there, or that cannot be used.",
+    "Such a hook judges the outputs. No outputs could pass a check that cannot be made, so the directive does not\n"
+    "start.",
+    '<hooks><hook id="judge" event="directive_return">'
+    '<action primary="execute" item_type="directive" item_id="team/bas" /></hook></hooks>',
+    '<hooks><hook id="judge" event="directive_return">'
+    '<action primary="execute" item_type="directive" item_id="team/base" /></hook></hooks>',
 )

@@ -45,7 +45,7 @@ HOOK_WORD = _warning(
     "DR105",
     "hook-word",
     "A hook has an event, a position, an operator, an item type or a control action that is not known, or a pattern\n"
-    "that is none.",
+    "or a list that is not one.",
     "Such a hook never acts, or decides nothing. Control actions are retry, skip, continue, fail, abort, escalate and\n"
     "suspend.",
     '<hooks><hook id="warn" event="after_steps">'
@@ -129,4 +129,30 @@ CIRCLE = _warning(
     "fails, and the model is told. Directives that only start each other are fine.",
     '`rye_execute(item_type="pipeline", item_id="lead_back")`',
     '`rye_execute(item_type="pipeline", item_id="room_price")`',
+)
+HOOK_TARGET = _warning(
+    "DR115",
+    "unknown-hook-target",
+    "A hook names a directive that is not there, or that cannot be used.",
+    "When the event happens the action fails with a warning, and the thread goes on as if there were no hook.",
+    '<hooks><hook id="warn" event="limit">'
+    '<action primary="execute" item_type="directive" item_id="team/bas" /></hook></hooks>',
+    '<hooks><hook id="warn" event="limit">'
+    '<action primary="execute" item_type="directive" item_id="team/base" /></hook></hooks>',
+)
+SUPPRESSES_NOTHING = _warning(
+    "DR116",
+    "suppresses-nothing",
+    "`<suppress>` names a layer that neither the directive, nor its parents, nor the project's hooks bring.",
+    "Nothing is left out. The id is that of a knowledge item, or of a hook that brings one.",
+    "<context><before>team/names</before><suppress>team/nams</suppress></context>",
+    "<context><before>team/names</before></context>",
+)
+UNACKNOWLEDGED = _warning(
+    "DR117",
+    "unacknowledged-risk",
+    "The permissions cover everything there is, and nobody has acknowledged that.",
+    'Without `<acknowledge risk="unrestricted">` in its `<permissions>` the directive does not start.',
+    "<permissions>*</permissions>",
+    '<permissions>*<acknowledge risk="unrestricted">Sets up new machines.</acknowledge></permissions>',
 )

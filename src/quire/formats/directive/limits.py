@@ -1,0 +1,56 @@
+"""The values of `<limits>` and `<cost>`: what is wrong with one, and where two of them contradict each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quire.formats.directive.found import shown
+from quire.formats.directive.syntax import Attributes, Cost, Directive, Text
+from quire.formats.directive.words import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
+
+
+def limit_problem(name: str, text: str) -> str | None:
+    """What is wrong with the value of a limit, as the end of a sentence."""
+    canonical = LIMIT_ALIASES.get(name, name)
+    if canonical == "spend_currency":
+        if text.strip().upper() == CURRENCY:
+            return None
+        return f"must be {CURRENCY}, not '{shown(text)}': costs are counted in US dollars"
+    value = number(text)
+    if canonical in INTEGER_LIMITS and not isinstance(value, int):
+        return f"must be an integer, not '{shown(text)}'"
+    if value is None:
+        return f"must be a number, not '{shown(text)}'"
+    if value > LARGEST_LIMIT:
+        return f"must not be above {LARGEST_LIMIT:,}, and is {shown(text)}"
+    return f"must not be below 0, and is {shown(text)}" if value < 0 else None
+
+
+def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
+    """A sentence for each limit that `<limits>` sets twice, to different numbers, and the second of the two values."""
+    given = dict(directive.limits or ())
+    for alias, name in LIMIT_ALIASES.items():
+        one, other = given.get(alias), given.get(name)
+        if one is None or other is None or number(one.text) == number(other.text):
+            continue
+        message = (
+            f"{alias} and {name} are the same limit, and have the values {shown(one.text)} and {shown(other.text)}"
+        )
+        yield message, max(one, other, key=lambda value: value.span.start)
+
+
+def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:
+    """What `<cost>` says, under the names of the limits."""
+    context: Attributes = cost.context
+    for name, value in context:
+        if name == "turns":
+            yield "turns", value
+        elif name == "spawn_threshold":
+            yield "spawns", value
+    named = {
+        "tokens": cost.tokens,
+        "duration_seconds": cost.duration,
+        "spend": cost.spend,
+        "spend_currency": cost.currency,
+    }
+    yield from ((name, text) for name, text in named.items() if text is not None)

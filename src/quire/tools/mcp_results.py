@@ -1,0 +1,66 @@
+"""What an MCP tool gave, as text for a playbook or a model, and as data for a pipeline.
+
+The parts keep their order. A part that is neither text nor a link is named where it stands, so that it is not taken for
+absent; a result of such parts alone is kept as the server sent it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from quire import values
+from quire.tools.registry import Answer
+from quire.values import InvalidValue, Value
+
+if TYPE_CHECKING:
+    from mcp import types
+
+
+def answer_of(result: types.CallToolResult) -> Answer:
+    """As data: the structured content, else the JSON object or list that the text is, else the text."""
+    structured: Value = result.structured_content
+    text: Value = text_of(result.content) if _has_text(result.content) or not result.content else ""
+    if result.content and not _has_text(result.content):
+        text = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
+    if structured is not None:
+        # An empty text beside structured content says nothing.
+        return Answer(text if isinstance(text, str) and text else structured, structured)
+    return Answer(text, _decoded(text) if isinstance(text, str) else text)
+
+
+def text_of(parts: Sequence[types.ContentBlock]) -> str:
+    """The parts as one text, in their order."""
+    return "\n".join(text for part in parts if (text := _part(part)))
+
+
+def _has_text(parts: Sequence[types.ContentBlock]) -> bool:
+    return any(_is_text(part) for part in parts)
+
+
+def _is_text(part: types.ContentBlock) -> bool:
+    return part.type in ("text", "resource_link") or (part.type == "resource" and hasattr(part.resource, "text"))
+
+
+def _part(part: types.ContentBlock) -> str:
+    if part.type == "text":
+        return part.text
+    if part.type == "resource_link":
+        return f"[{part.name}]({part.uri})"
+    if part.type == "resource":
+        text: str | None = getattr(part.resource, "text", None)
+        if text is not None:
+            return text
+        kind = f", {part.resource.mime_type}" if part.resource.mime_type else ""
+        return f"[resource {part.resource.uri}{kind}, left out]"
+    return f"[{part.type}, {part.mime_type}, left out]"
+
+
+def _decoded(text: str) -> Value:
+    """Only objects and lists: a number or a word that happens to be JSON stays the text that the server wrote."""
+    if not text.lstrip().startswith(("{", "[")):
+        return text
+    try:
+        return values.decode(text)
+    except InvalidValue:
+        return text

@@ -1,0 +1,66 @@
+"""G8: a reply that reached the longest that the model may write is never taken for a complete one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import quire
+
+CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+PIPELINE = "pipeline: ask\nsteps:\n  - agent: {prompt: How?}\n"
+SHAPED = "schema: mood\nfields:\n  mood: {type: string}\n---\npipeline: ask\nsteps:\n"
+AGENT = "agent: {prompt: How?, schema: mood}"
+COLLECT = "{transform: {value: pipe}}"
+RETRIED = f"  - for_each: {{over: '[1]', do: {{{AGENT}}}, on_error: retry(1), collect: {COLLECT}}}\n"
+PLAYBOOK = "# Ask\n\n## STEP 1: Ask\n\nHow?\n\n%s\n"
+WHOLE = '{"mood": "good"}'
+
+
+def cut(reply: str) -> dict[str, str]:
+    return {"reply": reply, "finish_reason": "length"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+async def ran(tmp_path: Path, name: str, text: str, *replies: object) -> tuple[quire.Result, list[str], int]:
+    """The result, the warnings, and how often the model was asked."""
+    path = tmp_path / name
+    path.write_text(text)
+    model = quire.ScriptedModel(list(replies))  # type: ignore[arg-type]
+    running = quire.run(path, model=model)
+    warnings = [str(event.data["message"]) async for event in running if event.type == "warning"]
+    return await running, warnings, len(model.calls)
+
+
+async def test_without_a_shape_it_is_a_warning(tmp_path: Path) -> None:
+    result, warnings, _ = await ran(tmp_path, "a.yaml", PIPELINE, cut("half a"))
+    assert (result.output, warnings) == ("half a", [CUT_OFF])
+    result, warnings, _ = await ran(tmp_path, "a.playbook.md", PLAYBOOK % "", cut("half a"))
+    assert (result.output, warnings) == ("half a", [CUT_OFF])
+
+
+async def test_under_a_schema_it_is_sent_back(tmp_path: Path) -> None:
+    text = f"{SHAPED}  - {AGENT}\n"
+    result, warnings, asked = await ran(tmp_path, "a.yaml", text, cut(f"{WHOLE} and then"), WHOLE)
+    assert (json.loads(result.output), warnings, asked) == ({"mood": "good"}, [CUT_OFF], 2)
+
+
+async def test_what_stays_cut_off_fails_the_step_and_retry_can_use_it(tmp_path: Path) -> None:
+    result, _, asked = await ran(tmp_path, "a.yaml", f"{SHAPED}  - {AGENT}\n", *[cut(WHOLE)] * 9)
+    assert (result.status, asked) == ("failed", 3) and "it was cut off" in result.error
+    result, _, asked = await ran(tmp_path, "b.yaml", SHAPED + RETRIED, *[cut(WHOLE)] * 3, WHOLE)
+    assert (result.status, asked) == ("completed", 4)
+
+
+async def test_an_extract_takes_nothing_from_a_reply_that_broke_off(tmp_path: Path) -> None:
+    reply = f"For example {WHOLE}, but then"
+    text = PLAYBOOK % '@output(mood, extract:"mood")'
+    result, warnings, _ = await ran(tmp_path, "a.playbook.md", text, cut(reply))
+    assert (result.named["mood"], warnings[0]) == (reply, CUT_OFF) and len(warnings) == 2
