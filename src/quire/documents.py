@@ -62,7 +62,7 @@ def load(path: str | Path) -> Document:
 
 @lru_cache(maxsize=4)
 def read(source: Source) -> Document:
-    """Kept for the next one who asks: a run reads its document when it is checked, when it starts and when it drives."""
+    """Kept for the next one who asks: a run reads its document when checked, at its start and when driven."""
     document = _read(source)
     return replace(document, diagnostics=invisible.added(source, document.diagnostics))
 

@@ -271,12 +271,17 @@ class Walker:
         question = self._performer.question(request, self._terms.expiry)
         given = self._answers.get(request.path)
         answer = given.value if given is not None and given.hash == question.hash else None
-        if answer is None and self._performer.somebody_thinks(question):
-            answer = await self._ask_both(question, branch)
-        elif answer is None:
-            answer = await self._performer.ask_here(question)
-            if answer is None:
-                await self._put(question)
+        try:
+            if answer is None and self._performer.somebody_thinks(question):
+                answer = await self._ask_both(question, branch)
+            elif answer is None:
+                answer = await self._performer.ask_here(question)
+                if answer is None:
+                    await self._put(question)
+        except StepFailed as error:
+            # Recorded like every failure: a policy or a model may go on from it, and so must every replay.
+            await self._finish(self._performer.refused(request, error.message, error.kind))
+            raise
         if answer is None:
             answer = (await self.resting.until_answered(question.path, question, branch)).value
         await self._write(self._performer.settled(request, answer), consume=(request.path,))

@@ -18,11 +18,19 @@ class Nobody:
 
 
 class Unattended:
-    """Nobody can be asked: the default, else yes, the first option, nothing.
+    """Nobody can be asked: the default, else yes, the first option, nothing. The tool `ask` never agrees without a
+    default: its step fails.
 
     Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
 
     async def ask(self, question: Question, problem: str) -> str | None:
+        if question.explicit and question.kind == "confirm" and question.default is None and not problem:
+            raise StepFailed(
+                "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
+                f"(--answer {question.label}=yes)",
+                kind="unattended",
+                path=question.path,
+            )
         answer = unattended_answer(question.kind, question.options, question.default)
         if not problem or (question.default is not None and _fits(question, answer)):
             return answer

@@ -164,7 +164,7 @@ class Gate:
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
         connection, spec = await self._granted(request.connection, request.tool)
         given = request.arguments
-        if request.stdin is not None and spec.id == SHELL:
+        if request.stdin is not None and spec.id == SHELL and "stdin" not in given:
             given = {**given, "stdin": request.stdin}
         arguments = _copied(spec.id, given)
         try:
