@@ -281,12 +281,17 @@ def test_questions_of_items_are_answered_by_path_and_those_of_branches_by_step(w
 
 def test_answers_are_given_beforehand_by_step_or_path(workspace: Path, said: Said) -> None:
     write(workspace, asking_yaml=ASKING)
+    # By its step an answer is for every item, by its path for one of them.
     given = {"1/for_each[1]/ask": "no", "1.do": "yes", "2.who": "Kim", "2.day": "Monday"}
     answers = [word for name, value in given.items() for word in ("--answer", f"{name}={value}")]
     assert main(["run", "asking.yaml", "--json", *answers]) == 0
     result = last_line(said()[0])
     assert result["stores"] == {"taken": ["yes", "no"]}
-    assert main(["run", "asking.yaml", "--unattended", "-q"]) == 0
+    assert main(["run", "asking.yaml", "-q", *answers[2:]]) == 0
+    said()
+    assert main(["run", "asking.yaml", "--unattended", "-q"]) == 3
+    said()
+    assert main(["run", "asking.yaml", "--unattended", "-q", "--answer", "1.do=yes"]) == 0
     assert json.loads(said()[0]) == {"who": "", "day": "Monday"}
 
 

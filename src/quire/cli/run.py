@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.amounts import budget_of
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
@@ -90,7 +91,7 @@ def command(
         answers=split_pairs(answers, "--answer"),
         unattended=unattended,
         allow=allow,
-        budget=budget,
+        budget=budget_of(budget),
         limits=given_limits(limits, read.format),
         out=to.kept if to else "",
     )
@@ -184,10 +185,7 @@ async def _run(
             runtime.notice = lambda line: click.echo(one_line(line), err=True)
         run = await starting(runtime.start(read, given, options, choice))
         if detach:
-            leave_to_itself(run)
-            click.echo(run)
-            click.echo(f"to see it: quire runs {run} --follow", err=True)
-            return 0
+            return leave_to_itself(run)
         return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:
         await runtime.close()

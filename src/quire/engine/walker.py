@@ -51,7 +51,7 @@ class Terms:
     """The conditions of a drive; limits are those of now, not those of the start."""
 
     breakpoints: frozenset[str] = frozenset()
-    expiry: float | None = 24 * 3600.0
+    expiry: float | None = 30 * 24 * 3600.0
     budget: float | None = None
     on_uncertain: str = "rerun"
     max_model_calls: int | None = None

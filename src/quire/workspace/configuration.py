@@ -35,6 +35,9 @@ from quire.workspace.settings import (
 )
 from quire.workspace.table import Table
 
+NEVER = "never"
+"""In place of a time: a run may wait for ever."""
+
 
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
     """Raises `BadConfiguration` with all problems of all files, one a line."""
@@ -195,12 +198,15 @@ def _tools(table: Table) -> ToolSettings:
 
 def _runs(table: Table) -> RunSettings:
     default = RunSettings()
-    expiry = table.duration("expiry")
+    never = table.data.get("expiry") == NEVER
+    expiry = None if never else table.duration("expiry")
+    if never:
+        table.text("expiry")
     on_uncertain: OnUncertain | None = table.choice("on_uncertain", ("rerun", "ask", "fail"))
     durability: Durability | None = table.choice("durability", ("power", "process"))
     pure_work = table.count("pure_work")
     settings = RunSettings(
-        expiry=default.expiry if expiry is None else expiry,
+        expiry=None if never else default.expiry if expiry is None else expiry,
         on_uncertain=on_uncertain or default.on_uncertain,
         durability=durability or default.durability,
         context_budget=table.count("context_budget"),

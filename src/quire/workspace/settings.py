@@ -31,11 +31,12 @@ class ToolSettings:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`expiry` in seconds; `context_budget` in characters of earlier outputs put into a prompt, None for all.
+    """`expiry` in seconds, None for never; `context_budget` in characters of earlier outputs in a prompt, None for
+    all.
 
     `pure_work` is how much a run may compute between its effects, in units of `quire.engine.pure_work`."""
 
-    expiry: float = 86_400.0
+    expiry: float | None = 30 * 86_400.0
     on_uncertain: OnUncertain = "rerun"
     durability: Durability = "power"
     context_budget: int | None = None
