@@ -14,7 +14,7 @@ import pytest
 
 from quire.cli import BROKEN_PIPE, main
 from quire.engine.records import Batch, Lease, Written
-from quire.errors import StoreError
+from quire.errors import NoModel, StoreError
 from quire.store.sqlite import SqliteStore
 
 DOCUMENT = """# Plan
@@ -493,3 +493,17 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
     assert main(["run", page(workspace, both), "--script", script("x")]) == 2
     assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err
     assert not Path(".quire").exists()
+
+
+def test_a_missing_model_and_missing_inputs_are_said_at_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: object) -> None:
+        raise NoModel("no model is configured")
+
+    monkeypatch.setattr("quire.runtime.models.choose_model", none)
+    Path("p.playbook.md").write_text("# P\n\n## INPUTS\n\n- `who` (string): Whom\n\n## STEP 1: A\n\nSay {{who}}.\n")
+    assert main(["run", "p.playbook.md"]) == 2
+    said = capsys.readouterr().err
+    assert "no model is configured" in said
+    assert "missing input who (string): Whom" in said

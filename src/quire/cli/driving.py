@@ -119,6 +119,8 @@ async def drive(
     `why` is why it runs on its model; `script` stands for the model that it was started with.
     """
     known = await runtime.view(run)
+    if manner.given.model:
+        known = replace(known, pins=replace(known.pins, instead=manner.given.model))
     runtime = await with_script(runtime, known, script)
     progress = _so_far(known, manner)
     with stdout_aside() as stdout:

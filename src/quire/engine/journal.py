@@ -89,6 +89,11 @@ class Journal:
             sum(meter.elapsed for meter in meters),
         )
 
+    def dearest(self) -> float | None:
+        """What the dearest model call has cost so far; None where none is known."""
+        costs = (record.usage.cost for record in self._records.values() if record.usage is not None)
+        return max((cost for cost in costs if cost is not None), default=None)
+
     def model_calls(self) -> int:
         """How many were performed: one that was refused was not."""
         return sum(

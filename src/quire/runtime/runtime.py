@@ -27,8 +27,7 @@ from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import Given, agreed, record_of, with_given
-from quire.runtime.callees import Callee, Callees, no_such
-from quire.runtime.certain import certain_failures, server_prompts
+from quire.runtime.callees import Callee, Callees
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
 from quire.runtime.labels import check_labels
@@ -50,23 +49,22 @@ from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
 from quire.trust.seal import user_seal
 from quire.values import Value, clean
-from quire.workspace.called import is_built_in
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
-from quire.workspace.grants import default_grants
-from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.pipelines import Registry as Pipelines
 from quire.workspace.pipelines import load_registry
 from quire.workspace.playbooks import load_playbooks
 from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
-from quire.workspace.spaces import Spaces
 
 if TYPE_CHECKING:
     from quire.runtime.directives import Directives
 
 NOTHING_GIVEN = Given()
+_LOOKED_AT = 200
+"""Runs among which the last one of the user's own is looked for."""
 
 
 class Runtime:
@@ -209,7 +207,7 @@ class Runtime:
 
     def _ports(self, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
         somebody: People = Unattended() if pins.unattended else people or Nobody()
-        redactor = redactor_of(self.settings, self._environ)
+        redactor = redactor_of(self.settings, self._environ, reach_of(Grants.of(pins.grants)).variables)
         model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
 
         def other(spec: str) -> Model:
@@ -260,13 +258,13 @@ class Runtime:
         return question
 
     async def find(self, prefix: str) -> str:
-        """The one run whose id begins so; `last` is the newest."""
+        """The one run whose id begins so; `last` is the newest that no other run has launched."""
         prefix = clean(prefix)
         if prefix == "last":
-            newest = await self.store.list(limit=1)
+            newest = await self.store.list(limit=_LOOKED_AT)
             if not newest:
                 raise NoSuchRun("there are no runs yet")
-            return newest[0].id
+            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
         found = await self.store.find(prefix)
         if not found:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
@@ -412,15 +410,20 @@ class Runtime:
         launching = Launching(self, known, shell=known.shell)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
-    async def preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
-        """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
-        calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
-        said, prompts = certain_failures(plan), server_prompts(plan)
-        gate = self._gate([plan], default_grants(self.settings, options.allow))
-        if (calls or prompts) and isinstance(gate, Gate):
-            missing = [call for call in calls if call[0] == BUILT_IN and not is_built_in(call[1])]
-            said += [no_such(tool, Spaces(self.settings)) for _, tool in missing]
-            async with gate:
-                await gate.require([call for call in calls if call not in missing], said, prompts)
-        elif said:
-            raise BadInputs(said)
+    def check_cap(self, plan: Plan) -> None:
+        """Raises `LimitReached` where a run makes more model calls than it may, whatever happens. The doors ask: a run
+        that is started all the same makes as many as it may."""
+        from quire.runtime.preflight import check_cap
+
+        documents = {name: one.plan for name, one in self.callees().reachable(plan).items()}
+        check_cap(plan, documents, self.settings.spawn.max_pipeline_spawns)
+
+    async def preflight(self, plan: Plan, grants: Grants, callees: Mapping[str, Callee], folder: Path | None) -> None:
+        """Raises `BadInputs` and `Denied` for what is certain not to work; says what may not."""
+        from quire.runtime.preflight import look_ahead
+
+        plans = [plan, *(callee.plan for callee in callees.values())]
+        found = await look_ahead(self.settings, plan, callees, self._gate(plans, grants), grants, folder)
+        found.raise_if_any()
+        for warning in found.warnings:
+            self.notice(f"warning: {warning}")

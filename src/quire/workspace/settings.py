@@ -27,6 +27,8 @@ class ToolSettings:
     allow: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    shell_env: tuple[str, ...] = ()
+    """Variables that commands get; only the user's own file says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Settings:
     tools: ToolSettings = ToolSettings()
     granted: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    shell_env: tuple[str, ...] = ()
     runs: RunSettings = RunSettings()
     prompt_folders: tuple[Path, ...] = ()
     knowledge_folders: tuple[Path, ...] = ()
