@@ -13,6 +13,7 @@ from quire.errors import BadConfiguration, BadInputs, CannotStart, Denied, Limit
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
 from quire.runtime.agreed import Given
+from quire.values import Value
 
 BAD = {
     "arguments": (
@@ -221,7 +222,7 @@ steps:
     collect: {transform: {value: pipe}}
 """
     (tmp_path / "p.yaml").write_text(steps)
-    dear = {"default": "fine", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.1}}
+    dear: Value = {"default": "fine", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.1}}
     runtime = Runtime.open(tmp_path, model=ScriptedModel([dear] * 5))
     run = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(budget=0.35))
     ended = await runtime.drive(run)
