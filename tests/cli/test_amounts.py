@@ -10,7 +10,7 @@ import pytest
 import quire
 from quire.cli import main
 from quire.errors import CannotStart
-from quire.runtime.agreed import with_given
+from quire.runtime.agreed import Given, with_given
 from quire.runtime.fork import Changes
 from quire.runtime.options import RunOptions
 from quire.runtime.pins import Pins
@@ -59,7 +59,7 @@ def test_python_refuses_it(budget: float) -> None:
 @pytest.mark.parametrize("budget", NONE)
 def test_going_on_refuses_it(budget: float) -> None:
     with pytest.raises(CannotStart, match="a budget is an amount"):
-        with_given(Pins("page.md", ".", "", {}), {}, budget)
+        with_given(Pins("page.md", ".", "", {}), Given(budget=budget))
 
 
 def test_a_run_of_the_api_refuses_it(workspace: Path) -> None:

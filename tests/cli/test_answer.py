@@ -93,8 +93,8 @@ def test_a_wrong_answer_changes_nothing(
     assert recorded(waiting) == {}
 
 
-def test_detach_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["answer", waiting, "rework", "--detach"]) == 0
+def test_hold_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["answer", waiting, "rework", "--hold"]) == 0
     assert capsys.readouterr().err == f"stored; to go on: quire resume {waiting}\n"
     assert recorded(waiting) == {}
     assert main(["runs", waiting]) == 0

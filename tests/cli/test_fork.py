@@ -12,6 +12,9 @@ import pytest
 from tests.cli.conftest import Said
 
 from quire.cli import main
+from quire.errors import BadConfiguration
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import Workspace
 
 DOCUMENT = """# Three
 
@@ -82,7 +85,7 @@ def test_its_own_process(run: str, said: Said) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["last"], "missing option '--from'"),
+        (["last"], "say what is new: --from STEP, or --document"),
         (["last", "--from", "7"], "there is no step 7: the steps are 1, 2, 3"),
         (["nothing", "--from", "1"], "there is no run nothing"),
         (["last", "--from", "2", "--set", "frst=x"], "--set frst: the document never mentions frst (did you mean"),
@@ -121,3 +124,45 @@ def test_a_full_disk_leaves_no_half_file(run: str, workspace: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "quire: run.jsonl cannot be written: File too large (nothing is left of it)\n"
     assert sorted(path.name for path in workspace.iterdir()) == before
+
+
+BROKEN = "pipeline: p\nsteps:\n- agent: {prompt: A., output: x}\n- transform: {value: %s}\n- agent: {prompt: B.}\n"
+
+
+@pytest.mark.parametrize("verb", ["fork", "resume"])
+def test_an_edited_document_goes_on(workspace: Path, verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """G3: nothing that was paid for is paid for again, and what is kept is said first."""
+    Path("p.yaml").write_text(BROKEN % "ctx.x.nope")
+    Path("replies.json").write_text('["a", "b"]')
+    assert main(["run", "p.yaml", "--script", "replies.json"]) == 3
+    told = capsys.readouterr().err
+    assert " --document" in told.splitlines()[-1]
+    Path("p.yaml").write_text(BROKEN % "ctx.x")
+    assert main([verb, "last", "--document", "--unattended"]) == 0
+    out, err = capsys.readouterr()
+    assert out == "b\n"
+    assert "with 1 of 1 recorded effect of" in err
+    assert "goes on at step 3" in err
+
+
+def test_an_expired_run_that_is_answered_is_told_of_fork(
+    workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Waiting runs expire after 30 days; `[runs] expiry = "never"` is legal."""
+    Path("p.playbook.md").write_text('# P\n\n## STEP 1: A\n\n@elicit(confirm, "Go?")\n')
+    now = time.time()
+    for days, code in ((29, 0), (31, 2)):
+        with monkeypatch.context() as earlier:
+            earlier.setattr(time, "time", lambda days=days: now - days * 86_400)
+            assert main(["run", "p.playbook.md"]) == 4
+        run = capsys.readouterr().err.split("quire answer ")[1].split()[0]
+        assert main(["answer", run, "yes"]) == code
+    assert "--from 1` asks again, in a new run" in capsys.readouterr().err
+
+
+def test_a_run_may_wait_for_ever(workspace: Path) -> None:
+    Path("quire.toml").write_text('[runs]\nexpiry = "never"\n')
+    assert load_settings(Workspace(workspace)).runs.expiry is None
+    Path("quire.toml").write_text('[runs]\nexpiry = "nver"\n')
+    with pytest.raises(BadConfiguration):
+        load_settings(Workspace(workspace))

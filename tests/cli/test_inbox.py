@@ -29,7 +29,7 @@ def test_nothing_waits(invoke: Invoke, workspace: Path) -> None:
 def test_a_question_with_all_that_is_needed_to_answer_it(invoke: Invoke, make_run: MakeRun) -> None:
     run = make_run(SELECT)
     result = invoke(command)
-    for part in (run, "Pick", "step 1 (select): Which one?", "options: a | b", "default: b", "asked 0s ago", "23h"):
+    for part in (run, "Pick", "step 1 (select): Which one?", "options: a | b", "default: b", "asked 0s ago", "29d"):
         assert part in result.stdout
     assert "quire answer RUN [STEP] VALUE" in result.stderr
 
@@ -39,7 +39,7 @@ def test_questions_of_several_runs_oldest_first(invoke: Invoke, make_run: MakeRu
     found = json.loads(invoke(command, "--json").stdout)
     assert [question["run"] for question in found] == runs
     first = found[0]
-    assert first["expires_at"] - first["asked_at"] == pytest.approx(24 * 3600, abs=5)
+    assert first["expires_at"] - first["asked_at"] == pytest.approx(30 * 24 * 3600, abs=5)
     del first["expires_at"], first["asked_at"]
     assert first == {
         "run": runs[0],

@@ -52,7 +52,7 @@ def test_the_output_goes_where_it_was_first_said(
     (workspace / "made").mkdir()
     run = parked("--out", out)
     if verb == "resume":
-        assert main(["answer", run, "Ann", "--detach"]) == 0
+        assert main(["answer", run, "Ann", "--hold"]) == 0
         assert main(["resume", run]) == 0
     else:
         assert main(["answer", run, "Ann"]) == 0
@@ -97,7 +97,7 @@ def test_a_folder_that_is_gone_is_said_before_anything_happens(
     )
     assert main(["inbox", "--json"]) == 0
     assert len(json.loads(said()[0])) == 1, "the answer was not stored"
-    assert main(["answer", "last", "Ann", "--detach"]) == 0, "where nothing is written, no folder is needed"
+    assert main(["answer", "last", "Ann", "--hold"]) == 0, "where nothing is written, no folder is needed"
     assert main(["resume", "last", "-q", "--out", "letter.md"]) == 0
     assert (workspace / "letter.md").is_file()
 

@@ -281,12 +281,17 @@ def test_questions_of_items_are_answered_by_path_and_those_of_branches_by_step(w
 
 def test_answers_are_given_beforehand_by_step_or_path(workspace: Path, said: Said) -> None:
     write(workspace, asking_yaml=ASKING)
+    # By its step an answer is for every item, by its path for one of them.
     given = {"1/for_each[1]/ask": "no", "1.do": "yes", "2.who": "Kim", "2.day": "Monday"}
     answers = [word for name, value in given.items() for word in ("--answer", f"{name}={value}")]
     assert main(["run", "asking.yaml", "--json", *answers]) == 0
     result = last_line(said()[0])
     assert result["stores"] == {"taken": ["yes", "no"]}
-    assert main(["run", "asking.yaml", "--unattended", "-q"]) == 0
+    assert main(["run", "asking.yaml", "-q", *answers[2:]]) == 0
+    said()
+    assert main(["run", "asking.yaml", "--unattended", "-q"]) == 3
+    said()
+    assert main(["run", "asking.yaml", "--unattended", "-q", "--answer", "1.do=yes"]) == 0
     assert json.loads(said()[0]) == {"who": "", "day": "Monday"}
 
 
@@ -341,4 +346,47 @@ def test_what_was_refused_is_not_to_be_resumed(workspace: Path, said: Said) -> N
     write(workspace, ls_yaml="pipeline: ls\nsteps:\n  - shell: {command: ls}\n")
     assert main(["run", "ls.yaml"]) == 6
     _, err = said()
-    assert "--allow shell" in err and "start it anew" in err and "quire resume" not in err
+    assert "--allow shell" in err and "quire resume" not in err
+    assert main(["runs", "last"]) == 2, "nothing was started"
+
+
+def test_warnings_of_a_pipeline_are_announced(workspace: Path, said: Said) -> None:
+    write(
+        workspace, p_yaml="pipeline: p\nsteps:\n- transform: {value: '1'}\n- tool: {name: file__list, args: {pth: x}}\n"
+    )
+    assert main(["run", "p.yaml"]) == 2
+    assert said()[1].startswith("1 warning: quire check p.yaml\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [("9=hi", "there is no step 9"), ("1=hi", "answer yes or no"), ("2=hi", "step 2 asks nothing")],
+)
+def test_an_answer_that_cannot_be_meant_is_refused(workspace: Path, said: Said, answer: str, problem: str) -> None:
+    ask = "- tool: {name: ask, args: {type: confirm, prompt: Go?}}\n"
+    write(workspace, p_yaml=f"pipeline: p\nsteps:\n{ask}- transform: {{value: '1'}}\n")
+    assert main(["run", "p.yaml", "-q", "--answer", answer]) == 2
+    assert problem in said()[1]
+    assert main(["run", "p.yaml", "-q"]) == 4
+    said()
+    assert main(["resume", "last", "-q", "--answer", answer]) == 2
+    assert main(["resume", "last", "-q", "--answer", "1=yes"]) == 0
+
+
+def test_the_spawn_cap_is_a_limit(workspace: Path, said: Said) -> None:
+    (workspace / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
+    (workspace / "r.json").write_text('[{"default": "x"}]')
+    fan = "{over: 'ctx.xs', on_error: abort, do: {agent: {prompt: A.}}, collect: {transform: {value: pipe}}}"
+    write(workspace, p_yaml=f"pipeline: p\nsteps:\n- for_each: {fan}\n")
+    assert main(["run", "p.yaml", "-q", "-i", "xs=[1,2]", "--script", "r.json"]) == 5
+    assert "raise max_pipeline_spawns" in said()[1]
+
+
+def test_a_resume_can_change_the_model(workspace: Path, said: Said) -> None:
+    (workspace / "a.json").write_text('[{"error": "gone"}]')
+    (workspace / "b.json").write_text('[{"default": "from b"}]')
+    write(workspace, p_yaml="pipeline: p\nsteps:\n- agent: {prompt: A.}\n")
+    assert main(["run", "p.yaml", "-q", "--model", "script:a.json"]) == 3
+    said()
+    assert main(["resume", "last", "-q", "--model", "script:b.json"]) == 0
+    assert said()[0] == "from b\n"

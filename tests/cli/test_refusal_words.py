@@ -28,5 +28,5 @@ def test_a_new_start_is_proposed_where_a_grant_helps(
     assert main(["run", "p.playbook.md", "-q"]) == 6
     said = capsys.readouterr().err
     assert ("--allow file__write=" in said) == helps
-    assert ("to try again: start it anew with what it needs" in said) == helps
-    assert ("to try again: change what was refused, and start it anew" in said) != helps
+    assert ("--from 1 --allow file__write=" in said) == helps
+    assert ("to go on: edit the document, then quire resume" in said) != helps

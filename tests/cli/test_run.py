@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from tests.processes import started
 
 from quire.cli import BROKEN_PIPE, main
 from quire.engine.records import Batch, Lease, Written
-from quire.errors import StoreError
+from quire.errors import NoModel, StoreError
 from quire.store.sqlite import SqliteStore
 
 DOCUMENT = """# Plan
@@ -449,7 +450,7 @@ def test_a_playbook_that_asks_no_model_needs_none(
             3,
             [
                 "failed at step 4: the answer does not fit, and nobody can be asked: answer one of: Red | none",
-                "to try again: start it anew with another --answer, a run keeps those of its start",
+                "to go on: quire resume RUN --answer 4=VALUE",
             ],
         ),
     ],
@@ -478,8 +479,9 @@ def test_answers_are_looked_at_before_the_run(
     given = [word for answer in answers for word in ("--answer", answer)]
     assert main(["run", page(workspace, text), *given, "--script", script("x"), "--unattended"]) == code
     err = [line.strip() for line in capsys.readouterr().err.splitlines()]
-    wanted = ("quire: answer ", "answer ", "failed at ", "to try again: ")
-    assert [line for line in err if line.startswith(wanted)] == said
+    wanted = ("quire: answer ", "answer ", "failed at ", "to go on: ")
+    told = [re.sub(r"resume \S+", "resume RUN", line) for line in err if line.startswith(wanted)]
+    assert told == said
 
 
 def test_a_tool_that_was_not_granted_is_a_refusal(
@@ -492,3 +494,17 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
     assert main(["run", page(workspace, both), "--script", script("x")]) == 2
     assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err
     assert not Path(".quire").exists()
+
+
+def test_a_missing_model_and_missing_inputs_are_said_at_once(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def none(*_: object) -> None:
+        raise NoModel("no model is configured")
+
+    monkeypatch.setattr("quire.runtime.models.choose_model", none)
+    Path("p.playbook.md").write_text("# P\n\n## INPUTS\n\n- `who` (string): Whom\n\n## STEP 1: A\n\nSay {{who}}.\n")
+    assert main(["run", "p.playbook.md"]) == 2
+    said = capsys.readouterr().err
+    assert "no model is configured" in said
+    assert "missing input who (string): Whom" in said

@@ -41,12 +41,13 @@ def write(text: str, *replies: object) -> list[str]:
 @pytest.mark.usefixtures("workspace")
 def test_a_refused_call_has_used_no_entry(capsys: pytest.CaptureFixture[str]) -> None:
     run = write(AGENTS, "one", "two", "three")
+    assert main([*run, "--break", "1"]) == 4
     limit(1)
-    assert main(run) == 3
+    assert main(["resume", "last", "-q"]) == 5
     assert "1 model calls that it may make" in capsys.readouterr().err
-    assert main(["resume", "last", "-q"]) == 3  # refused once more
+    assert main(["resume", "last", "-q"]) == 5  # refused once more
     limit(2)
-    assert main(["resume", "last", "-q"]) == 3
+    assert main(["resume", "last", "-q"]) == 5
     limit(0)
     capsys.readouterr()
     assert main(["resume", "last", "-q"]) == 0
@@ -66,7 +67,7 @@ def test_a_failed_call_has_used_one(capsys: pytest.CaptureFixture[str]) -> None:
 def test_refusals_that_a_retry_consumed(capsys: pytest.CaptureFixture[str]) -> None:
     run = write(RETRIED, {"error": "busy"}, "said")
     limit(1)
-    assert main(run) == 3  # the first try was asked, the other two were refused
+    assert main(run) == 5  # the first try was asked, the other two were refused
     limit(0)
     capsys.readouterr()
     assert main(["resume", "last", "-q"]) == 0

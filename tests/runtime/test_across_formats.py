@@ -16,6 +16,7 @@ from quire.engine.records import Event, NewRun, Status
 from quire.errors import Refused
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
+from quire.runtime.agreed import Given
 from quire.store import open_store
 from quire.trust.keys import SigningKey
 from quire.trust.own import keep, own_key
@@ -109,7 +110,7 @@ class House:
         try:
             (row,) = await store.list()
             await runtime.answer(row.id, None, answer)
-            return await runtime.drive(row.id, limits=limits)
+            return await runtime.drive(row.id, given=Given(limits=limits))
         finally:
             await runtime.close()
 

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from quire.documents import load
+from quire.engine.ports import ModelCall
 from quire.engine.records import Status
-from quire.errors import BadInputs
+from quire.errors import BadConfiguration, BadInputs, CannotStart, Denied, LimitReached
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
+from quire.runtime.agreed import Given
+from quire.values import Value
 
 BAD = {
     "arguments": (
@@ -86,4 +89,146 @@ async def test_a_sub_step_has_its_own(tmp_path: Path) -> None:
     runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
     run = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
     assert (await runtime.drive(run)).position == "2a"
+    await runtime.close()
+
+
+PIPELINE_STEPS = {
+    "grant": ("shell: {command: ls}", (), Denied, "--allow shell"),
+    "name": ("tool: {name: file__read, args: {pth: x}}", (), BadInputs, "did you mean path?"),
+    "literal": ("tool: {name: file__read, args: {path: 3}}", (), BadInputs, "does not take these arguments"),
+    "ask": ("tool: {name: ask, args: {promt: x}}", (), BadInputs, "did you mean prompt?"),
+    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'there is no tool "nope__x"'),
+    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'there is no tool "nope"'),
+    "fan": (
+        "parallel: {branches: {a: {shell: {command: ls}}}, collect: {transform: {value: pipe}}}",
+        (),
+        Denied,
+        "--allow shell",
+    ),
+    "callee": ("call: {pipeline: sub}", (), Denied, "--allow shell"),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINE_STEPS)
+async def test_a_pipeline_is_refused_before_the_first_call(tmp_path: Path, name: str) -> None:
+    """G4: whatever every run comes to."""
+    step, allow, error, said = PIPELINE_STEPS[name]
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text('[agents.helper]\ntools = ["nope"]\n')
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "sub.yaml").write_text("pipeline: sub\nsteps:\n- shell: {command: ls}\n")
+    (tmp_path / "p.yaml").write_text(f"pipeline: p\nsteps:\n- agent: {{prompt: Pay.}}\n- {step}\n")
+    model = ScriptedModel([{"default": "fine"}])
+    runtime = Runtime.open(tmp_path, model=model)
+    with pytest.raises(error) as caught:
+        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(allow=allow))
+    assert said in str(caught.value)
+    assert (await runtime.store.list(), model.calls) == ([], [])
+    await runtime.close()
+
+
+MAYBE = """pipeline: p
+steps:
+- for_each: {over: "[1]", on_error: continue, do: {shell: {command: ls}}, collect: {transform: {value: pipe}}}
+"""
+
+
+async def test_what_only_some_path_needs_is_a_warning_that_names_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(MAYBE)
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    told: list[str] = []
+    runtime.notice = told.append
+    await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    arm = '```if x == "b"```\n\n### STEP 2a: S\n\n@tool(quire, shell, {"command": "ls"})\n\n```endif```'
+    await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
+    assert [("may fail" in line, "--allow shell" in line) for line in told] == [(True, True)] * 2
+    await runtime.close()
+
+
+@pytest.mark.parametrize("format", ["playbook", "pipeline"])
+async def test_a_missing_sandbox_is_found_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    def none(program: str | None) -> tuple[str, frozenset[str]]:
+        raise OSError("bubblewrap is not installed")
+
+    monkeypatch.setattr("quire.tools.sandbox._probe", none)
+    (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- shell: {command: ls}\n")
+    file = tmp_path / "p.yaml" if format == "pipeline" else page(tmp_path, '@tool(quire, shell, {"command": "ls"})')
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    with pytest.raises(Denied, match="shell=unsandboxed"):
+        await runtime.start(load(file), {}, RunOptions(allow=("shell",)))
+    await runtime.start(load(file), {}, RunOptions(allow=("shell=unsandboxed",)))
+    await runtime.close()
+
+
+async def test_a_file_of_a_prompt_that_is_not_there_and_wrong_names_are_found_first(tmp_path: Path) -> None:
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    steps = ("@prompt(file:nope.md)\n\nGo.", '@tool(quire, file__read, {"pth": "{{x}}"})')
+    with pytest.raises(BadInputs) as caught:
+        await runtime.start(load(page(tmp_path, *steps)), {}, RunOptions())
+    assert "step 2: prompt file:nope.md: there is no such file" in caught.value.problems
+    assert "did you mean path?" in str(caught.value)
+    (tmp_path / "nope.md").write_text("Now it is.")
+    await runtime.start(load(page(tmp_path, steps[0])), {}, RunOptions())
+    await runtime.close()
+
+
+async def test_a_cap_below_the_least_bound_is_found_first(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
+    (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n")
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    with pytest.raises(LimitReached, match="at least 2 model calls"):
+        runtime.check_cap(load(tmp_path / "p.yaml").runnable())
+    await runtime.close()
+
+
+class Unpriced(ScriptedModel):
+    def estimate(self, call: ModelCall) -> float | None:
+        return None
+
+
+async def test_a_budget_without_a_price_is_refused_first_and_says_the_two_ways_on(tmp_path: Path) -> None:
+    runtime = Runtime.open(tmp_path, model=Unpriced([{"default": "fine"}]))
+    with pytest.raises(CannotStart) as caught:
+        await runtime.start(load(page(tmp_path)), {}, RunOptions(budget=1.0))
+    assert "--budget none" in str(caught.value)
+    assert "[models.prices." in str(caught.value)
+    await runtime.start(load(page(tmp_path)), {}, RunOptions())
+    await runtime.close()
+
+
+async def test_own_prices_are_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    script = tmp_path / "replies.json"
+    script.write_text('[{"reply": "x", "usage": {"input_tokens": 1000000, "output_tokens": 100000}}]')
+    prices = f'[models.prices."script:{script}"]\ninput = 2\noutput = 10.0\n'
+    (tmp_path / "home" / "quire.toml").write_text(prices)
+    runtime = Runtime.open(tmp_path)
+    run = await runtime.start(load(page(tmp_path)), {}, RunOptions(model=f"script:{script}"))
+    await runtime.drive(run)
+    assert (await runtime.row(run)).cost == 3.0
+    await runtime.close()
+    (tmp_path / "quire.toml").write_text(prices)
+    with pytest.raises(BadConfiguration, match="of your own space"):
+        Runtime.open(tmp_path)
+
+
+async def test_calls_side_by_side_do_not_spend_more_than_the_budget(tmp_path: Path) -> None:
+    steps = """pipeline: p
+steps:
+- for_each:
+    over: "[1, 2, 3, 4, 5]"
+    on_error: abort
+    do: {agent: {prompt: "A {item}."}}
+    collect: {transform: {value: pipe}}
+"""
+    (tmp_path / "p.yaml").write_text(steps)
+    dear: Value = {"default": "fine", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.1}}
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([dear] * 5))
+    run = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(budget=0.35))
+    ended = await runtime.drive(run)
+    assert ended.failure is not None and ended.failure.kind == "limit"
+    spent = (await runtime.row(run)).cost
+    assert spent is not None and spent <= 0.35
+    ended = await runtime.drive(run, given=Given(unlimited=True))
+    assert ended.status is Status.COMPLETED
     await runtime.close()

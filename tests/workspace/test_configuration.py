@@ -70,7 +70,7 @@ def load(tmp_path: Path, workspace: str = "", user: str = "", mcp: str | None = 
 def test_everything_has_a_default(tmp_path: Path) -> None:
     (tmp_path / ".mcp.json").write_text("{}")
     settings = load_settings(find_workspace(tmp_path), {"QUIRE_HOME": str(tmp_path / "nowhere")})
-    assert settings.runs == RunSettings(86_400.0, "rerun", "power", None)
+    assert settings.runs == RunSettings(30 * 86_400.0, "rerun", "power", None)
     assert settings.spawn == SpawnSettings(5, 100)
     assert settings.trust.mode == "require"
     assert (settings.models.default, settings.store_url, settings.agents) == (None, None, {})

@@ -12,7 +12,39 @@ class Amount(click.FloatRange):
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """From the text of the command line, or from a default."""
-        number = float(super().convert(value, param, ctx))
+        try:
+            number = float(super().convert(value, param, ctx))
+        except click.BadParameter:
+            # Of click's own words those about a range are right, those about a type are not.
+            if _is_number(value):
+                raise
+            self.fail(f"{value!r} is not a number", param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is no finite number", param, ctx)
         return number
+
+
+NO_BUDGET = math.inf
+"""What `--budget none` stands for: it takes a budget away that a run has."""
+
+
+class Budget(Amount):
+    """Dollars, or `none`."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if str(value).strip().lower() == "none" or value is NO_BUDGET:
+            return NO_BUDGET
+        return super().convert(value, param, ctx)
+
+
+def budget_of(given: float | None) -> float | None:
+    """The amount that was given; None for none."""
+    return None if given == NO_BUDGET else given
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
+from quire.cli.amounts import NO_BUDGET
 from quire.cli.completion import complete_run
-from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.detached import leave_to_itself
+from quire.cli.driving import Manner, drive, driving_options, given_now
 from quire.cli.filled import filled
-from quire.cli.inputs import given_limits, stdin_bytes
+from quire.cli.inputs import stdin_bytes
 from quire.cli.out import target_again
 from quire.cli.scripts import with_script
 from quire.cli.trusting import with_trust
 from quire.engine.records import Status
-from quire.errors import CannotStart, RunBusy
+from quire.errors import CannotStart, RunBusy, RunState
 from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
 
@@ -20,7 +22,8 @@ from quire.runtime.people import option_by_number
 @click.command("answer")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.argument("words", metavar="[STEP] VALUE", nargs=-1, required=True)
-@click.option("--detach", is_flag=True, help="Only store the answer.")
+@click.option("--detach", is_flag=True, help="Store the answer, and leave the run to a process of its own.")
+@click.option("--hold", is_flag=True, help="Only store the answer; `quire resume` goes on.")
 @driving_options
 @click.pass_context
 def command(
@@ -28,6 +31,7 @@ def command(
     run: str,
     words: tuple[str, ...],
     detach: bool,
+    hold: bool,
     script: str | None,
     budget: float | None,
     limits: tuple[str, ...],
@@ -46,7 +50,7 @@ def command(
     step, value = (words[0] if len(words) == 2 else None), words[-1]
     if value == "-":
         value = _from_stdin()
-    manner = Manner(as_json, quiet, budget=budget, limits=given_limits(limits))
+    manner = Manner(as_json, quiet, given=given_now(limits, budget))
     stored = False
 
     async def answer() -> int:
@@ -57,9 +61,14 @@ def command(
             row = await runtime.row(found)
             await runtime.store.check_seal(found, whole=False)
             there = Pins.of(row.pins).queue and script is None
-            to = target_again(out, row) if out or not (there or detach) else None
+            to = target_again(out, row) if out or not (there or detach or hold) else None
             if not stored:
-                if not there and not detach and row.status is not Status.RUNNING:
+                if row.status is Status.EXPIRED:
+                    raise RunState(
+                        f"run {found} has expired: `quire fork {found} --from {row.position or 'STEP'}` asks again, "
+                        "in a new run"
+                    )
+                if not there and not hold and row.status is not Status.RUNNING:
                     await _check_drivable(runtime, found, script)
                 await _store(runtime, found, step, value)
                 stored = True
@@ -69,9 +78,14 @@ def command(
                 if await speak_of(runtime, row):
                     click.echo(f"stored; the cluster goes on with it: quire runs {found} --follow", err=True)
                 return 0
-            if detach:
+            if hold:
                 click.echo(f"stored; to go on: quire resume {found}", err=True)
                 return 0
+            if detach:
+                if row.status is Status.RUNNING:
+                    click.echo("stored; the run goes on in its own process", err=True)
+                    return 0
+                return leave_to_itself(found, *_options(script, budget, limits))
             try:
                 return await drive(runtime, found, manner.writing_to(to), script=script)
             except RunBusy:
@@ -86,6 +100,14 @@ def command(
         return asyncio.run(answer())
 
     context.exit(with_trust(work, ask=manner.interactive))
+
+
+def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
+    """Those of `quire resume` that say the same."""
+    given = ["--script", script] if script else []
+    if budget is not None:
+        given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]
+    return [*given, *(part for limit in limits for part in ("--limit", limit))]
 
 
 async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import click
+
 from quire.python_process import start_module
 
 
-def leave_to_itself(run: str) -> None:
-    """The run goes on although this process ends; `quire runs` shows how. The current folder says which workspace."""
-    start_module("quire", "resume", run, "--quiet")
+def leave_to_itself(run: str, *options: str) -> int:
+    """The run goes on although this process ends; says how to look at it. The current folder says which workspace.
+
+    `options` are those of `quire resume`."""
+    start_module("quire", "resume", run, "--quiet", *options)
+    click.echo(run)
+    click.echo(f"to see it: quire runs {run} --follow", err=True)
+    return 0

@@ -12,7 +12,7 @@ from typing import TextIO, TypeVar
 
 import click
 
-from quire.cli.amounts import Amount
+from quire.cli.amounts import NO_BUDGET, Budget, budget_of
 from quire.cli.aside import stdout_aside
 from quire.cli.asking import Terminal
 from quire.cli.ends import (
@@ -28,10 +28,11 @@ from quire.cli.ends import (
     write_output,
 )
 from quire.cli.filled import filled
+from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.interrupts import Interrupts
 from quire.cli.origins import permissions_of
 from quire.cli.out import Target
-from quire.cli.scripts import with_script
+from quire.cli.scripts import pinned_spec, with_script
 from quire.cli.trusting import somebody_is_here
 from quire.engine.drive import Drive, Ended
 from quire.engine.progress import Progress
@@ -43,6 +44,7 @@ from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
 from quire.render.view import Talk, View
 from quire.runtime import Runtime, RunView
+from quire.runtime.agreed import Given
 from quire.values import Value
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
@@ -55,9 +57,8 @@ class Manner:
     json: bool = False
     quiet: bool = False
     unattended: bool = False
-    budget: float | None = None
     to: Target | None = None
-    limits: Mapping[str, Value] = field(default_factory=dict)
+    given: Given = field(default_factory=Given)
 
     @property
     def interactive(self) -> bool:
@@ -76,11 +77,32 @@ def driving_options(verb: Verb) -> Verb:
         click.option(
             "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
         ),
-        click.option("--budget", type=Amount(min=0), metavar="USD", help="Stop once this much is spent."),
+        click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
         click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
     ):
         verb = option(verb)
     return verb
+
+
+def given_now(
+    limits: tuple[str, ...],
+    budget: float | None,
+    *,
+    model: str | None = None,
+    answers: tuple[str, ...] = (),
+    unattended: bool = False,
+    breaks: tuple[str, ...] = (),
+) -> Given:
+    """What the options of `resume` and `answer` say about the rest of a run."""
+    return Given(
+        limits=given_limits(limits),
+        budget=budget_of(budget),
+        unlimited=budget == NO_BUDGET,
+        model=pinned_spec(model) if model else "",
+        answers=split_pairs(answers, "--answer"),
+        unattended=unattended,
+        breakpoints=breaks,
+    )
 
 
 async def drive(
@@ -97,6 +119,8 @@ async def drive(
     `why` is why it runs on its model; `script` stands for the model that it was started with.
     """
     known = await runtime.view(run)
+    if manner.given.model:
+        known = replace(known, pins=replace(known.pins, instead=manner.given.model))
     runtime = await with_script(runtime, known, script)
     progress = _so_far(known, manner)
     with stdout_aside() as stdout:
@@ -113,7 +137,9 @@ async def drive(
             nonlocal begun
             begun = True
             if not manner.quiet and not manner.json and known.pins.model:
-                model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
+                asked = manner.given.model
+                name = known.pins.instead or known.pins.model
+                model = f"script:{script} (--script)" if script else f"{asked or name} ({'--model' if asked else why})"
                 click.echo(f"model: {one_line(model)}", err=True)
             view.start()
             interrupts.began(drive)
@@ -123,9 +149,8 @@ async def drive(
             people=terminal,
             listen=_Listener(progress, view),
             overrides=overrides,
-            budget=manner.budget,
             began=began,
-            limits=manner.limits,
+            given=manner.given,
         )
         task = asyncio.ensure_future(work)
         ended: Ended | None = None
@@ -156,7 +181,7 @@ async def drive(
 def _so_far(known: RunView, manner: Manner) -> Progress:
     """What the view begins with: the steps of the document, and what is recorded of them."""
     progress = Progress.of(known.document.runnable())
-    progress.limits = _limits(known, manner.limits)
+    progress.limits = _limits(known, manner.given.limits)
     for record in known.effects:
         if record.path not in known.row.ended_by:
             progress.add_effect(record)

@@ -15,7 +15,14 @@ from quire.cli import BROKEN_PIPE, INTERRUPTED
 from quire.cli.asking import question_text
 from quire.cli.door import CLOSED
 from quire.cli.out import Target, write
-from quire.cli.stopped import fails_again, hook_that_stopped, instead_of_resume, what_helps
+from quire.cli.stopped import (
+    by_other_means,
+    fails_again,
+    hook_that_stopped,
+    instead_of_resume,
+    what_helps,
+    with_a_grant,
+)
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
@@ -110,11 +117,7 @@ class End:
 def _failed(kind: str) -> int:
     if kind == "denied":
         return EXIT_REFUSED
-    return EXIT_LIMIT if kind == "limit" or limit_of(kind) else EXIT_FAILED
-
-
-_GRANTED = "--allow"
-"""Stands in every refusal that a grant would have prevented."""
+    return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
 
 
 def limit_of(kind: str) -> str:
@@ -190,24 +193,22 @@ def tell(end: End) -> None:
             if failure and failure.kind == "denied" and end.is_directive:
                 return
             if failure and failure.kind == "denied":
-                # A resume has what the run had at its start, never more: it would be refused again.
-                if _GRANTED in failure.message:
-                    _say("to try again: start it anew with what it needs, a run keeps the grants of its start")
-                else:
-                    _say("to try again: change what was refused, and start it anew; a resume asks for the same")
+                for line in with_a_grant(end.row, end.progress):
+                    _say(line)
                 return
             if hook := hook_that_stopped(end.row, end.progress):
                 for line in what_helps(end.row, end.progress, hook):
                     _say(line)
                 return
-            if failure and failure.kind == "answer":
-                _say("to try again: start it anew with another --answer, a run keeps those of its start")
+            if lines := by_other_means(end.row):
+                for line in lines:
+                    _say(line)
                 return
             if fails_again(end.row):
                 for line in instead_of_resume(end.row):
                     _say(line)
                 return
-            again = " --budget MORE" if failure and failure.kind == "limit" else ""
+            again = " --budget MORE|none" if failure and failure.kind == "limit" else ""
             _say(f"to try again from there: quire resume {run}{again}")
         case Status.CANCELLED:
             _say(f"cancelled at {where}; to go on anyway: quire resume {run}")

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.amounts import NO_BUDGET, budget_of
 from quire.cli.completion import complete_run
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
 from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.out import target
+from quire.cli.repairing import document_option, repair_and_drive
 from quire.cli.scripts import pinned_spec
 from quire.cli.trusting import with_grants, with_trust
 from quire.errors import RunState
@@ -26,20 +28,26 @@ if TYPE_CHECKING:
 
 @click.command("fork")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
-@click.option("--from", "step", metavar="STEP", required=True, callback=filled, help="The first step that is new.")
+@click.option("--from", "step", metavar="STEP", callback=filled, help="The first step that is new.")
+@document_option
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="A value from that step on.")
 @click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from there on.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to the new run.")
+@click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
+@click.option("--unattended", is_flag=True, help="Ask nobody: defaults, as for `quire run`.")
 @click.option("--detach", is_flag=True, help="Leave the new run to a process of its own; print its id.")
 @driving_options
 @click.pass_context
 def command(
     context: click.Context,
     run: str,
-    step: str,
+    step: str | None,
+    document: str | None,
     sets: tuple[str, ...],
     model: str | None,
     allow: tuple[str, ...],
+    answers: tuple[str, ...],
+    unattended: bool,
     detach: bool,
     script: str | None,
     budget: float | None,
@@ -55,14 +63,20 @@ def command(
     step of a playbook (sub-steps too), a step at the top of a pipeline, or a turn of a directive: --from "turn 3". What
     is taken over costs nothing again. A value that is set for the first step is an input; for a later turn of a
     directive it is told to the model. A script is the script of the whole run.
+
+    With --document the new run has the edited document: every recorded effect that it still asks for is kept, the first
+    that it does not is named, and that one and all after it are done again. --from keeps less.
     """
+    if step is None and document is None:
+        raise click.UsageError("say what is new: --from STEP, or --document for an edited document")
     if model and script:
         raise click.UsageError("--model and --script exclude each other")
     if detach and (out or as_json):
         raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
     asked = f"script:{script}" if script else model
     given = split_pairs(sets, "--set")
-    manner = Manner(as_json, quiet)
+    beforehand = split_pairs(answers, "--answer")
+    manner = Manner(as_json, quiet, unattended)
 
     async def work(granted: tuple[str, ...]) -> int:
         from quire.runtime.fork import Changes
@@ -80,8 +94,23 @@ def command(
             values = {name: value_of(text) for name, text in given.items()} if row.format == "pipeline" else given
             spec = pinned_spec(asked) if asked else None
             to = target(out, row.document) if out else None
-            changes = Changes(values, spec, granted, budget, given_limits(limits), to.kept if to else "")
-            return await _fork(runtime, found, step, changes, replace(manner, to=to), detach)
+            changes = Changes(
+                values,
+                spec,
+                granted,
+                budget_of(budget),
+                given_limits(limits),
+                to.kept if to else "",
+                unlimited=budget == NO_BUDGET,
+                answers=beforehand,
+                unattended=unattended,
+            )
+            to_here = replace(manner, to=to)
+            if document is not None:
+                return await repair_and_drive(
+                    runtime, found, document, changes, to_here, step=step or "", detach=detach
+                )
+            return await _fork(runtime, found, step or "", changes, to_here, detach)
         finally:
             await runtime.close()
 
@@ -99,10 +128,7 @@ async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner:
 
     made = await fork(runtime, run, step, changes)
     if detach:
-        leave_to_itself(made.run)
-        click.echo(made.run)
-        click.echo(f"to see it: quire runs {made.run} --follow", err=True)
-        return 0
+        return leave_to_itself(made.run)
     if not manner.quiet and not manner.json:
         effects = f"{made.kept} recorded effect{'' if made.kept == 1 else 's'}"
         click.echo(f"run {made.run}: from {one_line(place(made.label))} of {run}, with {effects} of it", err=True)

@@ -6,13 +6,16 @@ from collections.abc import Mapping
 
 import click
 
+from quire.cli.amounts import NO_BUDGET, budget_of
 from quire.cli.completion import complete_run
-from quire.cli.driving import Manner, drive, driving_options
+from quire.cli.detached import leave_to_itself
+from quire.cli.driving import Manner, drive, driving_options, given_now
 from quire.cli.filled import filled
-from quire.cli.inputs import given_limits, split_pairs
-from quire.cli.out import target_again
-from quire.cli.trusting import with_trust
-from quire.engine.records import Status
+from quire.cli.inputs import split_pairs
+from quire.cli.out import target, target_again
+from quire.cli.repairing import document_option, repair_and_drive
+from quire.cli.trusting import with_grants, with_trust
+from quire.engine.records import RunRow, Status
 from quire.errors import RunState
 from quire.runtime import Runtime
 from quire.values import Value, value_of
@@ -21,6 +24,14 @@ from quire.values import Value, value_of
 @click.command("resume")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("--set", "sets", metavar="NAME=VALUE", multiple=True, help="Change a value where the run is paused.")
+@click.option("--model", metavar="SPEC", callback=filled, help="Another model, for every call from here on.")
+@click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
+@click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
+@click.option("--unattended", is_flag=True, help="Ask nobody from here on: defaults, as for `quire run`.")
+@document_option
+@click.option("--from", "step", metavar="STEP", callback=filled, help="With --document: the first step that is new.")
+@click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="With --document: grant a tool.")
+@click.option("--detach", is_flag=True, help="Leave the run to a process of its own; print its id.")
 @click.option("--cluster", is_flag=True, help="Have the workers of the run's cluster go on with it, and watch.")
 @driving_options
 @click.pass_context
@@ -28,6 +39,14 @@ def command(
     context: click.Context,
     run: str,
     sets: tuple[str, ...],
+    model: str | None,
+    answers: tuple[str, ...],
+    breaks: tuple[str, ...],
+    unattended: bool,
+    document: str | None,
+    step: str | None,
+    allow: tuple[str, ...],
+    detach: bool,
     cluster: bool,
     script: str | None,
     budget: float | None,
@@ -39,31 +58,111 @@ def command(
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
     Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are passed over. A --limit and a --budget hold for the rest of the run.
+    whole run: entries that were used are passed over. A --model, an --answer, a --break, --unattended, a --limit and a
+    --budget hold for the rest of the run; `--budget none` takes its budget away.
+
+    A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
+    every recorded effect that the edited document still asks for is kept, the first that it does not is named, and
+    that one and all after it are done again.
     """
     overrides = split_pairs(sets, "--set")
-    if cluster and (overrides or script or limits or budget is not None):
-        raise click.UsageError("--set, --script, --limit and --budget are for a run that is driven here, not --cluster")
-    manner = Manner(as_json, quiet, budget=budget, limits=given_limits(limits))
+    given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
+    _check_usage(context, cluster, document is not None)
+    manner = Manner(as_json, quiet, unattended, given=given)
+
+    async def repair(granted: tuple[str, ...]) -> int:
+        from quire.runtime.fork import Changes
+
+        runtime = Runtime.open()
+        try:
+            found = await runtime.find(run)
+            row = await _resumable(runtime, found, manner)
+            to = target(out, row.document) if out else target_again(None, row)
+            changes = Changes(
+                _values(overrides) if row.format == "pipeline" else overrides,
+                f"script:{script}" if script else given.model or None,
+                granted,
+                budget_of(budget),
+                given.limits,
+                to.kept if to else "",
+                unlimited=budget == NO_BUDGET,
+                answers=given.answers,
+                unattended=unattended,
+            )
+            own = Manner(as_json, quiet, unattended, to)
+            return await repair_and_drive(
+                runtime, found, document or "", changes, own, step=step or "", instead=True, detach=detach
+            )
+        finally:
+            await runtime.close()
 
     def work() -> int:
         import asyncio
 
-        return asyncio.run(_resume(run, manner, out, overrides, script, cluster))
+        if document is not None:
+            return with_grants(lambda granted: asyncio.run(repair(granted)), allow, ask=manner.interactive)
+        options = _again(context) if detach else None
+        return asyncio.run(_resume(run, manner, out, overrides, script, cluster, options))
 
     context.exit(with_trust(work, ask=manner.interactive))
 
 
+def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
+    given = {name for name, value in context.params.items() if value not in (None, (), False)}
+    if context.params["model"] and context.params["script"]:
+        raise click.UsageError("--model and --script exclude each other")
+    if "detach" in given and given & {"out", "as_json"}:
+        raise click.UsageError("--detach has no output of its own: see `quire runs RUN --output`")
+    if cluster and (given & _HERE or repairs):
+        raise click.UsageError("--cluster goes on as the run is: other options are for a run that is driven here")
+    if not repairs and given & {"step", "allow"}:
+        raise click.UsageError("--from and --allow are for --document: a run keeps the grants of its start")
+    if repairs and "breaks" in given:
+        raise click.UsageError("--break and --document exclude each other: resume the new run with --break")
+
+
+_HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "detach"}
+"""Parameters that mean something for a run that this process drives."""
+
+
+def _again(context: click.Context) -> list[str]:
+    """The options of this call for the process that the run is left to."""
+    options: list[str] = []
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if not isinstance(param, click.Option) or param.name in ("detach", "quiet") or value in (None, (), False):
+            continue
+        flag = param.opts[-1]
+        values = value if isinstance(value, tuple) else (value,)
+        for one in values:
+            options += [flag] if one is True else [flag, "none" if one == NO_BUDGET else str(one)]
+    return options
+
+
+async def _resumable(runtime: Runtime, run: str, manner: Manner) -> RunRow:
+    row = await runtime.row(run)
+    if row.status is Status.COMPLETED:
+        raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
+    if manner.given.limits and row.format != "directive":
+        raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
+    return row
+
+
 async def _resume(
-    asked: str, manner: Manner, out: str | None, overrides: Mapping[str, str], script: str | None, cluster: bool
+    asked: str,
+    manner: Manner,
+    out: str | None,
+    overrides: Mapping[str, str],
+    script: str | None,
+    cluster: bool,
+    detached: list[str] | None,
 ) -> int:
     runtime = Runtime.open()
     try:
         run = await runtime.find(asked)
         row = await runtime.row(run)
         await runtime.store.check_seal(run, whole=False)
-        if row.status is Status.COMPLETED:
-            raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
+        row = await _resumable(runtime, run, manner)
         if row.status is Status.EXPIRED:
             raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
         manner = manner.writing_to(target_again(out, row))
@@ -71,13 +170,13 @@ async def _resume(
             from quire.cli.clustered import resume_there
 
             return await resume_there(runtime, row, manner)
-        if manner.limits and row.format != "directive":
-            raise RunState(f"--limit is for directives, and run {run} is of a {row.format}")
         values = _values(overrides) if row.format == "pipeline" else overrides
         if values:
             from quire.runtime.overrides import checked_overrides
 
             values = checked_overrides((await runtime.view(run)).document, values)
+        if detached is not None:
+            return leave_to_itself(run, *detached)
         return await drive(runtime, run, manner, overrides=values, script=script)
     finally:
         await runtime.close()

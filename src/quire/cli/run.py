@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.amounts import budget_of
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
@@ -25,9 +26,9 @@ from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
 from quire.cli.trusting import with_grants, with_trust
-from quire.diagnostics import Severity
+from quire.diagnostics import Diagnostic, Severity
 from quire.documents import Document
-from quire.errors import BadDocument
+from quire.errors import BadDocument, NoModel, QuireError
 from quire.render.text import one_line, pasted
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
@@ -90,14 +91,17 @@ def command(
         answers=split_pairs(answers, "--answer"),
         unattended=unattended,
         allow=allow,
-        budget=budget,
+        budget=budget_of(budget),
         limits=given_limits(limits, read.format),
         out=to.kept if to else "",
     )
     is_pipeline = read.format == "pipeline"
     given = given_inputs(inputs, inputs_file, as_json=is_pipeline)
     ask = manner.interactive and not detach
-    runtime, choice = with_trust(lambda: _open(read, options, script is not None, cluster), ask=ask)
+    try:
+        runtime, choice = with_trust(lambda: _open(read, options, script is not None, cluster), ask=ask)
+    except NoModel as error:
+        raise NoModel("\n".join([str(error), *_missing(read, given)])) from None
     if allow:
         _require_known(allow, runtime)
     if is_pipeline:
@@ -125,6 +129,15 @@ def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) ->
         return runtime, None
     choice = runtime.choose_model(options.model, read.runnable())
     return runtime, replace(choice, reason="--script") if scripted else choice
+
+
+def _missing(read: Document, given: dict[str, Value]) -> list[str]:
+    """What is missing besides a model, so that all of it is said at once."""
+    from quire.engine.inputs import describe, missing_inputs
+
+    plan = read.runnable()
+    wanted = missing_inputs(plan, given) if plan.format == "playbook" else []
+    return [f"missing input {describe(one)}" for one in wanted]
 
 
 def _asks_a_model(runtime: Runtime, read: Document) -> bool:
@@ -182,12 +195,10 @@ async def _run(
             return await run_there(runtime, read, given, options, choice, manner, detach)
         if not manner.quiet:
             runtime.notice = lambda line: click.echo(one_line(line), err=True)
+        runtime.check_cap(read.runnable())
         run = await starting(runtime.start(read, given, options, choice))
         if detach:
-            leave_to_itself(run)
-            click.echo(run)
-            click.echo(f"to see it: quire runs {run} --follow", err=True)
-            return 0
+            return leave_to_itself(run)
         return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:
         await runtime.close()
@@ -197,9 +208,23 @@ def _show_findings(read: Document, quiet: bool) -> None:
     if read.plan is None:
         _print_diagnostics(read)
         raise BadDocument(f"{read.name} cannot run: {_counted(len(read.errors), 'error')}")
-    warnings = sum(found.severity is Severity.WARNING for found in read.diagnostics)
-    if warnings and not quiet:
+    if quiet:
+        return
+    warnings = sum(found.severity is Severity.WARNING for found in _findings(read))
+    if warnings:
         click.echo(f"{_counted(warnings, 'warning')}: quire check {pasted(read.name)}", err=True)
+
+
+def _findings(read: Document) -> tuple[Diagnostic, ...]:
+    """Those of `quire check`. Of a pipeline most are found with the workspace around it."""
+    if read.format != "pipeline":
+        return read.diagnostics
+    from quire.cli.resolving import DocumentCheck
+
+    try:
+        return DocumentCheck().pipeline(read.source)
+    except QuireError:
+        return read.diagnostics
 
 
 def _counted(count: int, what: str) -> str:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from quire.runtime import Runtime
 
 POLL_SECONDS = 0.3
+STARTING_POLLS = 30
+"""How often a run may be seen pending before `--follow` says that nobody drives it."""
 _GOING = (Status.PENDING, Status.RUNNING)
 
 
@@ -220,8 +222,7 @@ async def follow_run(
     runtime: Runtime, run: str, show: Callable[[Event], None], pause: Callable[[float], Awaitable[None]]
 ) -> RunRow:
     """Shows what is stored of a run, and what comes, until it rests: ended, waiting, or without its owner."""
-    seen = orphaned = 0
-    told = False
+    seen = orphaned = pending = 0
     while True:
         # The row first: whatever it says has its events stored by then.
         row = await runtime.row(run)
@@ -232,8 +233,9 @@ async def follow_run(
         orphaned = orphaned + 1 if row.status is Status.INTERRUPTED else 0
         if row.status not in _GOING and orphaned != 1:
             return row
-        if row.status is Status.PENDING and not told:
-            told = True
+        # A process that was started for it takes a while to come to it.
+        pending = pending + 1 if row.status is Status.PENDING else 0
+        if pending == STARTING_POLLS:
             click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
         await pause(POLL_SECONDS)
 

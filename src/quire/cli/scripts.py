@@ -32,7 +32,7 @@ def pinned_spec(spec: str) -> str:
 
 async def with_script(runtime: Runtime, known: RunView, script: str | None) -> Runtime:
     """The runtime with the script of the run, where it has one; `script` is another file that stands for it."""
-    spec = f"{PREFIX}{script}" if script else known.pins.model
+    spec = f"{PREFIX}{script}" if script else known.pins.instead or known.pins.model
     if not spec.startswith(PREFIX):
         return runtime
     model = ScriptedModel.from_file(Path(spec.removeprefix(PREFIX)), keep_calls=False)

@@ -15,21 +15,59 @@ _STOPS = ("fail", "abort")
 _OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
 
 
-_PURE = ("arguments", "undefined")
+_EFFECT = re.compile(r"/(?:model|tool|ask|prompt|load|offer|break|uncertain|work|repair|abort)(?:\[\d+\])?$")
+"""The end of the path of an effect; what else ends a run is computed from the document."""
+_DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
+"""Kinds of failures of an effect that the document is to blame for."""
+_MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
+_ANSWER = ("answer", "unattended")
+_ALLOW = re.compile(r"--allow ([^\s;,)]+)")
 
 
 def fails_again(row: RunRow) -> bool:
-    """Whether a step of a playbook failed by itself, before it asked for anything: the same values fail again."""
-    own = bool(row.ended_by) and row.ended_by[0].rpartition("/")[2].isdecimal()
-    return row.format == "playbook" and own and row.failure is not None and row.failure.kind in _PURE
+    """Whether the document is wrong, and not the world: the same text fails again, however often it is resumed."""
+    if row.failure is None or not row.ended_by or row.format == "directive":
+        return False
+    return row.failure.kind in _DOCUMENT or not _EFFECT.search(row.ended_by[0])
 
 
 def instead_of_resume(row: RunRow) -> list[str]:
-    """Lines for people."""
-    return [
-        "to try again: mend the document and run it anew, a resume would fail in the same way;",
-        f"  or go on with another value: quire fork {row.id} --from {one_line(row.position)} --set NAME=VALUE",
-    ]
+    """Lines for people: commands that can succeed."""
+    lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
+    if row.format == "playbook":
+        step = one_line(row.position)
+        lines.append(f"  or go on with another value: quire fork {row.id} --from {step} --set NAME=VALUE")
+    return lines
+
+
+def by_other_means(row: RunRow) -> list[str]:
+    """Lines for people where a resume as it is would fail in the same way; none where it may succeed."""
+    kind = row.failure.kind if row.failure else ""
+    if kind in _MODEL:
+        return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
+    if kind in _ANSWER:
+        return [f"to go on: quire resume {row.id} --answer {one_line(row.position)}=VALUE"]
+    if kind == "too_many_calls":
+        return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then quire resume {row.id}"]
+    return []
+
+
+def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
+    """Lines for people after a refusal: a resume has what the run had at its start, a fork may have more."""
+    grant = _ALLOW.search(row.failure.message if row.failure else "")
+    path = row.ended_by[0] if row.ended_by else ""
+    step = _top(row, progress, path)
+    if grant and step:
+        return [f"to go on: quire fork {row.id} --from {step} --allow {one_line(grant[1])}"]
+    return [f"to go on: edit the document, then quire resume {row.id} --document; a resume alone asks for the same"]
+
+
+def _top(row: RunRow, progress: Progress, path: str) -> str:
+    """The label of the step to fork from; a pipeline is forked between its own steps."""
+    if row.format == "pipeline":
+        step = progress.steps.get(path.partition("/")[0])
+        return one_line(step.label) if step else ""
+    return one_line(row.position)
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:

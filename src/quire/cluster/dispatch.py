@@ -13,6 +13,8 @@ from quire.engine.ports import People, Store
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runtime import Runtime
+from quire.runtime.agreed import Given
+from quire.runtime.runtime import NOTHING_GIVEN
 from quire.values import Value
 from quire.workspace.settings import Settings
 
@@ -98,14 +100,13 @@ class ClusterRuntime(Runtime):
         people: People | None = None,
         listen: Listener = lambda event: None,
         overrides: Mapping[str, Value] | None = None,
-        budget: float | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
-        limits: Mapping[str, Value] | None = None,
+        given: Given = NOTHING_GIVEN,
         after: int | None = None,
     ) -> Ended:
         """Hands the run over. Whoever is `attached` waits until it rests, and is asked what it asks meanwhile."""
-        if overrides or budget is not None or limits:
+        if overrides or given != NOTHING_GIVEN:
             raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
         row = await self.row(run)
         seen = max((event.seq for event in await self.store.events(run)), default=0)

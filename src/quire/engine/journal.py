@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from quire.engine.pure_work import PureWork
 from quire.engine.record_shapes import has_shape
 from quire.engine.records import EffectRecord
-from quire.engine.requests import KINDS, Fan, Halt, Meter, Metering, Recorded, hashed_request
+from quire.engine.requests import (
+    KINDS,
+    Fan,
+    Halt,
+    HumanRequest,
+    Meter,
+    Metering,
+    Recorded,
+    hashed_request,
+    request_hash,
+)
 from quire.errors import JournalMismatch
 
 REFUSED = "too_many_calls"
@@ -41,7 +52,7 @@ class Journal:
             raise JournalMismatch(request.path)
         found, characters = hashed_request(request)
         self.work.add_text(characters)
-        if record.request != found and not _halted_by_0_1_0(request, record):
+        if record.request != found and not _halted_by_0_1_0(request, record) and not _asked_by_0_1_0(request, record):
             raise JournalMismatch(request.path)
         return record
 
@@ -78,6 +89,11 @@ class Journal:
             sum(meter.elapsed for meter in meters),
         )
 
+    def dearest(self) -> float | None:
+        """What the dearest model call has cost so far; None where none is known."""
+        costs = (record.usage.cost for record in self._records.values() if record.usage is not None)
+        return max((cost for cost in costs if cost is not None), default=None)
+
     def model_calls(self) -> int:
         """How many were performed: one that was refused was not."""
         return sum(
@@ -94,6 +110,13 @@ def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
     """Whether this is the halt of a run that 0.1.0 has driven. Which children it named at the end of a thread depended
     on their timing, and it kept no answer, so none can be wrong."""
     return isinstance(request, Halt) and record.kind == "halt" and record.value is None
+
+
+def _asked_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
+    """Whether this is a question of the tool `ask` as 0.1.0 recorded it: without the default that it was given."""
+    if not isinstance(request, HumanRequest) or not request.explicit or request.default is None:
+        return False
+    return record.request == request_hash(replace(request, default=None))
 
 
 def abort_path(fan: Fan) -> str:

@@ -150,6 +150,7 @@ class Performer:
             hash=request_hash(request),
             asked_at=now,
             expires_at=None if expiry is None else now + expiry,
+            explicit=request.explicit,
         )
 
     async def ask_here(self, question: Question) -> str | None:
@@ -220,7 +221,9 @@ class Performer:
             request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
         )
 
-    def refused(self, request: ModelRequest | Load | WorkCheck, message: str, kind: str = REFUSED) -> EffectRecord:
+    def refused(
+        self, request: ModelRequest | HumanRequest | Load | WorkCheck, message: str, kind: str = REFUSED
+    ) -> EffectRecord:
         now, failure = self._ports.clock.now(), Failure(kind, message)
         return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 

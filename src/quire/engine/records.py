@@ -111,7 +111,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only."""
+    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only.
+
+    `explicit` is that of the request. It is not stored: only the process that drives the run needs it."""
 
     run: str
     path: str
@@ -124,6 +126,7 @@ class Question:
     hash: str
     asked_at: float
     expires_at: float | None = None
+    explicit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

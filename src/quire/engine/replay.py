@@ -48,12 +48,19 @@ class _Blocked(Exception):
 
 
 async def replay(
-    begin: Begin, records: Iterable[EffectRecord], progress: Progress, rests: Rests, *, pure_work: int = PURE_WORK
+    begin: Begin,
+    records: Iterable[EffectRecord],
+    progress: Progress,
+    rests: Rests,
+    *,
+    pure_work: int = PURE_WORK,
+    journal: Journal | None = None,
 ) -> Replay:
     """`rests` says whether the run stands at a boundary that has no record. The event loop gets its turn meanwhile.
+    A `journal` stands in for the records.
 
     Raises `LimitReached` where it takes far more pure work than `pure_work` allows to come to what is recorded."""
-    journal = Journal(records)
+    journal = Journal(records) if journal is None else journal
     following = _Following(journal, Replay(progress), rests, pure_work)
     replayed = following.replayed
     try:

@@ -198,7 +198,9 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class HumanRequest:
-    """One question to a person. The answer is text that fits the kind."""
+    """One question to a person. The answer is text that fits the kind.
+
+    `explicit` is for the tool `ask`: where no person can be asked, only its default agrees to anything."""
 
     path: str
     label: str
@@ -207,6 +209,7 @@ class HumanRequest:
     prompt: str
     options: tuple[str, ...] = ()
     default: str | None = None
+    explicit: bool = False
 
     def content(self) -> Value:
         return {"kind": self.kind, "prompt": self.prompt, "options": list(self.options), "default": self.default}

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quire.engine.branches import Branch
+from quire.engine.budget import Budget
 from quire.engine.children import Children
 from quire.engine.ledger import CancelRequested, Ledger
 from quire.engine.perform import Performer
@@ -51,7 +52,7 @@ class Terms:
     """The conditions of a drive; limits are those of now, not those of the start."""
 
     breakpoints: frozenset[str] = frozenset()
-    expiry: float | None = 24 * 3600.0
+    expiry: float | None = 30 * 24 * 3600.0
     budget: float | None = None
     on_uncertain: str = "rerun"
     max_model_calls: int | None = None
@@ -75,6 +76,7 @@ class Walker:
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
         self._answers = answers
+        self._budget = Budget(terms.budget, ledger)
         self._model_calls = ledger.journal.model_calls()
         self._resumed = bool(ledger.journal)
         self._replayed = 0
@@ -139,10 +141,10 @@ class Walker:
             case HumanRequest():
                 return await self._ask(request, branch)
             case ModelRequest():
-                self._check_budget()
-                if (refused := self._refused(request)) is not None:
-                    return await self._finish(refused)
-                return await self._ask_model(request)
+                async with self._budget.reserved(self._estimate(request)):
+                    if (refused := self._refused(request)) is not None:
+                        return await self._finish(refused)
+                    return await self._ask_model(request)
             case Load(refuse=refuse) if refuse is not None:
                 return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
             case Join():
@@ -247,14 +249,8 @@ class Walker:
         question = HumanRequest(_uncertain(request), request.label, name, "confirm", prompt)
         return await self._effect(question, branch) == "yes"
 
-    def _check_budget(self) -> None:
-        if self._terms.budget is None:
-            return
-        spent = self._ledger.cost
-        if spent is None:
-            raise LimitReached("the price of this model is not known, so a budget cannot be kept: run without --budget")
-        if spent >= self._terms.budget:
-            raise LimitReached(f"the budget of ${self._terms.budget:g} is used up (${spent:.4f} spent)")
+    def _estimate(self, request: ModelRequest) -> float | None:
+        return None if self._terms.budget is None else self._performer.estimate(request)
 
     def _refused(self, request: ModelRequest) -> EffectRecord | None:
         """An ordinary failure of its step, and recorded like one: the run, or its thread, may not make that call."""
@@ -271,12 +267,17 @@ class Walker:
         question = self._performer.question(request, self._terms.expiry)
         given = self._answers.get(request.path)
         answer = given.value if given is not None and given.hash == question.hash else None
-        if answer is None and self._performer.somebody_thinks(question):
-            answer = await self._ask_both(question, branch)
-        elif answer is None:
-            answer = await self._performer.ask_here(question)
-            if answer is None:
-                await self._put(question)
+        try:
+            if answer is None and self._performer.somebody_thinks(question):
+                answer = await self._ask_both(question, branch)
+            elif answer is None:
+                answer = await self._performer.ask_here(question)
+                if answer is None:
+                    await self._put(question)
+        except StepFailed as error:
+            # Recorded like every failure: a policy or a model may go on from it, and so must every replay.
+            await self._finish(self._performer.refused(request, error.message, error.kind))
+            raise
         if answer is None:
             answer = (await self.resting.until_answered(question.path, question, branch)).value
         await self._write(self._performer.settled(request, answer), consume=(request.path,))

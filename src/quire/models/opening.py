@@ -26,7 +26,7 @@ from quire.engine.ports import Model
 from quire.errors import CannotStart
 from quire.models.files import pulled_model, pulled_models
 from quire.models.ollama import ollama_url
-from quire.models.settings import ModelSettings, ProviderSettings
+from quire.models.settings import ModelSettings, ProviderSettings, price_key
 
 if TYPE_CHECKING:
     import httpx2
@@ -38,7 +38,16 @@ _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google
 
 def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
     """Raises `CannotStart` for what can be known to be wrong before the first call."""
-    spec = config.tiers.get(spec, spec)
+    model = _open(config.tiers.get(spec, spec), config, environ)
+    price = config.prices.get(price_key(spec, config))
+    if price is None:
+        return model
+    from quire.models.prices import WithPrice
+
+    return WithPrice(model, price)
+
+
+def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
     provider, _, name = spec.partition(":")
     if spec.startswith(("http://", "https://")):
         url, name = urldefrag(spec)

@@ -22,6 +22,14 @@ class ProviderSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
 class ModelSettings:
     """`[models]`: a tier is a name that may stand wherever a model is named.
 
@@ -32,3 +40,10 @@ class ModelSettings:
     tiers: Mapping[str, str] = field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     timeout: float = TIMEOUT
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By the name of a model; only the user's own file sets them."""
+
+
+def price_key(spec: str, settings: ModelSettings) -> str:
+    """The name under which the price of a model is looked for: that behind a tier."""
+    return settings.tiers.get(spec, spec)

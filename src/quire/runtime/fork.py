@@ -12,6 +12,7 @@ from quire.engine.requests import BREAK
 from quire.errors import BadInputs, RunState
 from quire.plan.uses import asks_a_model
 from quire.runtime.ids import new_run_id
+from quire.runtime.labels import check_labels
 from quire.runtime.opening import passed
 from quire.runtime.options import checked_budget
 from quire.runtime.overrides import checked_overrides, unknown
@@ -31,8 +32,9 @@ FORKED = "run_forked"
 class Changes:
     """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
 
-    `budget` and `limits` hold for the whole new run; `allow` are grants that it has besides. `out` is where its output
-    goes: that of the old run keeps its place."""
+    `budget` and `limits` hold for the whole new run, `unlimited` takes the budget away; `allow` are grants that it has
+    besides, `answers` those to questions that are still to come. `out` is where its output goes: that of the old run
+    keeps its place."""
 
     sets: Mapping[str, Value] = field(default_factory=dict)
     model: str | None = None
@@ -40,6 +42,9 @@ class Changes:
     budget: float | None = None
     limits: Mapping[str, Value] = field(default_factory=dict)
     out: str = ""
+    unlimited: bool = False
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
@@ -71,7 +76,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
         kept = []  # what a thread did before its first turn, it did with the inputs
     taken_over = len(kept)
     now = runtime.clock.now()
-    kept = _with_boundary(kept, place, changes.sets, pins, now)
+    kept = with_boundary(kept, place, changes.sets, pins, now)
     new = new_run_id(now)
     row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
     await _check_reached(runtime, view.row, row, kept, place)
@@ -97,10 +102,16 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         reply_to="",
         queue=runtime.queue,
         out=changes.out,
-        budget=pins.budget if changes.budget is None else changes.budget,
+        budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
+    check_labels(view.document.runnable(), (), changes.answers)
+    pins = replace(
+        pins,
+        answers={**pins.answers, **changes.answers},
+        unattended=pins.unattended or changes.unattended,
+    )
     if changes.sets and place.first:
         pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
     if changes.model is None and not pins.imported:
@@ -143,7 +154,7 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
     return complete_inputs(plan, given, one_line=False) if plan.format == "playbook" else given
 
 
-def _with_boundary(
+def with_boundary(
     kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: Pins, now: float
 ) -> list[EffectRecord]:
     """Values are set as at a breakpoint after the step before: its record is what a person answered there."""

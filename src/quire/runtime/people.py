@@ -18,11 +18,19 @@ class Nobody:
 
 
 class Unattended:
-    """Nobody can be asked: the default, else yes, the first option, nothing.
+    """Nobody can be asked: the default, else yes, the first option, nothing. The tool `ask` never agrees without a
+    default: its step fails.
 
     Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
 
     async def ask(self, question: Question, problem: str) -> str | None:
+        if question.explicit and question.kind == "confirm" and question.default is None and not problem:
+            raise StepFailed(
+                "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
+                f"(--answer {question.label}=yes)",
+                kind="unattended",
+                path=question.path,
+            )
         answer = unattended_answer(question.kind, question.options, question.default)
         if not problem or (question.default is not None and _fits(question, answer)):
             return answer
@@ -32,16 +40,24 @@ class Unattended:
 
 
 class GivenAnswers:
-    """Answers that were given with the run, by step label or by path, each used once; then somebody else is asked."""
+    """Answers that were given with the run; then somebody else is asked.
+
+    One by the label of a step is for every item of it, one by a path for that question. What an agent or a thread asks
+    in its turns differs each time, so there each is used once, and so is one that turns out not to fit."""
 
     def __init__(self, answers: Mapping[str, str], others: People) -> None:
         self._answers = dict(answers)
         self._others = others
+        self._refused: set[str] = set()
 
     async def ask(self, question: Question, problem: str) -> str | None:
+        if problem:
+            self._refused.add(question.path)
         name = self._name(question)
         if name is not None:
-            return option_by_number(question.kind, question.options, self._answers.pop(name))
+            once = name == question.path or "/turn[" in question.path
+            answer = self._answers.pop(name) if once else self._answers[name]
+            return option_by_number(question.kind, question.options, answer)
         return await self._others.ask(question, problem)
 
     def is_here(self, question: Question) -> bool:
@@ -55,6 +71,8 @@ class GivenAnswers:
             self._others.overtaken(question, value)
 
     def _name(self, question: Question) -> str | None:
+        if question.path in self._refused:
+            return None
         return next((name for name in (question.path, question.label) if name in self._answers), None)
 
 

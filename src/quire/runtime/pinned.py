@@ -5,15 +5,14 @@ The loop of threads is imported where it is needed: it takes longer than all tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from quire.documents import Document, read
 from quire.engine.call_document import opener
 from quire.engine.interpret import interpret
 from quire.engine.pipeline import Profile, Setting, interpret_pipeline
-from quire.engine.ports import Store
 from quire.engine.pure_work import PureWork
 from quire.engine.records import RunRow
 from quire.engine.requests import Walk
@@ -30,6 +29,8 @@ from quire.workspace.settings import AgentSettings
 
 if TYPE_CHECKING:
     from quire.engine.thread.setup import Setup
+
+Texts: TypeAlias = Callable[[str], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,8 @@ class Pinned:
         )
 
 
-async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
-    """Raises `RunState` for a run of other rules than these."""
+async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
+    """`text` gives a pinned text by its hash. Raises `RunState` for a run of other rules than these."""
     pins = Pins.of(row.pins)
     if pins.semantics_version not in KNOWN_VERSIONS:
         raise RunState(
@@ -94,14 +95,14 @@ async def read_pinned(store: Store, row: RunRow, *, repairs: int, fan_out_depth:
     documents: dict[str, Plan] = {}
     bundles: dict[str, Bundle] = {}
     try:
-        document = _document(row, pins, await store.text(pins.document))
+        document = _document(row, pins, await text(pins.document))
         for name, stored in pins.callees.items():
             callee = cast("Mapping[str, str]", stored)
-            documents[name], bundle = opened(callee, await store.text(callee["sha256"]))
+            documents[name], bundle = opened(callee, await text(callee["sha256"]))
             if bundle is not None:
                 bundles[name] = bundle
         if pins.bundle:
-            bundles[""] = Bundle.of(await store.text(pins.bundle))
+            bundles[""] = Bundle.of(await text(pins.bundle))
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
         # A run may come from a file or a store that others wrote: its texts need not be those of its pins.
         raise RunState(f"the documents of run {row.id} cannot be read: {type(error).__name__} {error}") from None

@@ -26,18 +26,18 @@ from quire.models.choose import Choice
 from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
-from quire.runtime.agreed import agreed, record_of, with_given
-from quire.runtime.callees import Callee, Callees, no_such
-from quire.runtime.certain import certain_failures, server_prompts
+from quire.runtime.agreed import Given, agreed, record_of, with_given
+from quire.runtime.callees import Callee, Callees
 from quire.runtime.clock import WallClock
 from quire.runtime.ids import new_run_id
+from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
 from quire.runtime.loading import ItemLoader
 from quire.runtime.models import Models
 from quire.runtime.opening import opening
 from quire.runtime.options import RunOptions
 from quire.runtime.people import GivenAnswers, Nobody, Unattended
-from quire.runtime.pinned import Pinned, read_pinned
+from quire.runtime.pinned import Pinned, Texts, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
 from quire.runtime.starting import prepare
@@ -49,21 +49,22 @@ from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
 from quire.trust.seal import user_seal
 from quire.values import Value, clean
-from quire.workspace.called import is_built_in
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
-from quire.workspace.grants import default_grants
-from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.grants import default_grants, reach_of
 from quire.workspace.pipelines import Registry as Pipelines
 from quire.workspace.pipelines import load_registry
 from quire.workspace.playbooks import load_playbooks
 from quire.workspace.prompts import PromptLoader
 from quire.workspace.requests import require_trusted
 from quire.workspace.settings import AgentSettings, Settings
-from quire.workspace.spaces import Spaces
 
 if TYPE_CHECKING:
     from quire.runtime.directives import Directives
+
+NOTHING_GIVEN = Given()
+_LOOKED_AT = 200
+"""Runs among which the last one of the user's own is looked for."""
 
 
 class Runtime:
@@ -152,17 +153,16 @@ class Runtime:
         people: People | None = None,
         listen: Listener = lambda event: None,
         overrides: Mapping[str, Value] | None = None,
-        budget: float | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
         attached: bool = False,
-        limits: Mapping[str, Value] | None = None,
+        given: Given = NOTHING_GIVEN,
         after: int | None = None,
     ) -> Ended:
         """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
 
-        Whoever is `attached` learns of the end by this call, so that no letter is sent. `limits` are new ones for the
-        outermost thread; they and a `budget` hold for the rest of the run. `after` is the epoch in which the caller
-        has seen that the run is due: `Fenced` is raised where somebody has had it since.
+        Whoever is `attached` learns of the end by this call, so that no letter is sent. What is `given` holds for the
+        rest of the run. `after` is the epoch in which the caller has seen that the run is due: `Fenced` is raised where
+        somebody has had it since.
         """
         row = await self.row(run)
         await self.store.check_seal(run, whole=False)
@@ -170,6 +170,9 @@ class Runtime:
         if held.pins.imported:
             raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
         pins = held.pins
+        check_labels(held.plan, given.breakpoints, given.answers)
+        if given.model:
+            self.check_model(given.model)
         if held.setting.bundles:
             self.directives.verify_again(held.setting.bundles.values())
         async with contextlib.AsyncExitStack() as stack:
@@ -177,24 +180,16 @@ class Runtime:
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
             loader = self._loader(run, pins, gate)
-            somebody: People = Unattended() if pins.unattended else people or Nobody()
-            answering = GivenAnswers(pins.answers, somebody)
-            redactor = redactor_of(self.settings, self._environ)
-            model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
-
-            def other(spec: str) -> Model:
-                return model if pins.instead else Redacted(self.models.open(spec), redactor)
-
-            ports = Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
             lease = await self.store.acquire(run, after=after)
             stack.push_async_callback(self.store.release, lease)
             row, records = self._taken(lease, row), list(lease.records)
             before = agreed(pins, records)
-            held = replace(held, pins=with_given(before, limits or {}, budget))
+            held = replace(held, pins=with_given(before, given))
+            ports = self._ports(held.pins, gate, loader, people)
             most = self.settings.runs.pure_work
             first = await opening(row, records, held.walk, overrides or {}, self.clock.now(), pure_work=most)
             if held.pins != before:
-                first = replace(first, effects=(*first.effects, record_of(held.pins, self.clock.now())))
+                first = replace(first, effects=(*first.effects, record_of(held.pins, pins, self.clock.now())))
             gone = set(first.supersede)
             records = [record for record in records if record.path not in gone]
             journal = Journal([*records, *first.effects])
@@ -209,6 +204,17 @@ class Runtime:
             )
             began(drive)
             return await drive.until_rest(held.walk(journal.work), first)
+
+    def _ports(self, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
+        somebody: People = Unattended() if pins.unattended else people or Nobody()
+        redactor = redactor_of(self.settings, self._environ, reach_of(Grants.of(pins.grants)).variables)
+        model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
+
+        def other(spec: str) -> Model:
+            return model if pins.instead else Redacted(self.models.open(spec), redactor)
+
+        answering = GivenAnswers(pins.answers, somebody)
+        return Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
 
     def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
         """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
@@ -252,13 +258,13 @@ class Runtime:
         return question
 
     async def find(self, prefix: str) -> str:
-        """The one run whose id begins so; `last` is the newest."""
+        """The one run whose id begins so; `last` is the newest that no other run has launched."""
         prefix = clean(prefix)
         if prefix == "last":
-            newest = await self.store.list(limit=1)
+            newest = await self.store.list(limit=_LOOKED_AT)
             if not newest:
                 raise NoSuchRun("there are no runs yet")
-            return newest[0].id
+            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
         found = await self.store.find(prefix)
         if not found:
             close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
@@ -317,8 +323,12 @@ class Runtime:
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle)
 
     async def _pinned(self, row: RunRow) -> Pinned:
+        return await self.pinned(row, self.store.text)
+
+    async def pinned(self, row: RunRow, text: Texts) -> Pinned:
+        """What a row pins; `text` gives its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
-        return await read_pinned(self.store, row, repairs=self.repairs, fan_out_depth=depth)
+        return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
 
     def _terms(self, plan: Plan, pins: Pins) -> Terms:
         runs = self.settings.runs
@@ -400,15 +410,20 @@ class Runtime:
         launching = Launching(self, known, shell=known.shell)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
-    async def preflight(self, plan: Plan, options: RunOptions, callees: Mapping[str, Callee]) -> None:
-        """A playbook's tools are all there before it starts; a pipeline's may be in a step that is never reached."""
-        calls = [call for call in tool_calls([plan]) if call[1] not in callees] if plan.format == "playbook" else []
-        said, prompts = certain_failures(plan), server_prompts(plan)
-        gate = self._gate([plan], default_grants(self.settings, options.allow))
-        if (calls or prompts) and isinstance(gate, Gate):
-            missing = [call for call in calls if call[0] == BUILT_IN and not is_built_in(call[1])]
-            said += [no_such(tool, Spaces(self.settings)) for _, tool in missing]
-            async with gate:
-                await gate.require([call for call in calls if call not in missing], said, prompts)
-        elif said:
-            raise BadInputs(said)
+    def check_cap(self, plan: Plan) -> None:
+        """Raises `LimitReached` where a run makes more model calls than it may, whatever happens. The doors ask: a run
+        that is started all the same makes as many as it may."""
+        from quire.runtime.preflight import check_cap
+
+        documents = {name: one.plan for name, one in self.callees().reachable(plan).items()}
+        check_cap(plan, documents, self.settings.spawn.max_pipeline_spawns)
+
+    async def preflight(self, plan: Plan, grants: Grants, callees: Mapping[str, Callee], folder: Path | None) -> None:
+        """Raises `BadInputs` and `Denied` for what is certain not to work; says what may not."""
+        from quire.runtime.preflight import look_ahead
+
+        plans = [plan, *(callee.plan for callee in callees.values())]
+        found = await look_ahead(self.settings, plan, callees, self._gate(plans, grants), grants, folder)
+        found.raise_if_any()
+        for warning in found.warnings:
+            self.notice(f"warning: {warning}")

@@ -10,7 +10,7 @@ from quire.documents import Document
 from quire.engine.inputs import complete_inputs
 from quire.errors import BadInputs
 from quire.models.choose import Choice
-from quire.plan.nodes import Plan
+from quire.plan.nodes import Agent, Plan
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runtime.callees import pinned
 from quire.runtime.certain import certain_failures
@@ -18,6 +18,7 @@ from quire.runtime.labels import check_labels
 from quire.runtime.options import RunOptions
 from quire.runtime.pinned import pinned_profiles
 from quire.runtime.pins import Pins
+from quire.runtime.preflight import check_prices
 from quire.runtime.signed import require_signed
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
@@ -57,7 +58,9 @@ async def prepare(
         model = (choice or runtime.choose_model(options.model, plan)).spec
     if not runtime.queue:
         runtime.models.open(model)
-        await runtime.preflight(plan, options, callees)
+        check_prices(runtime.models, _asked_models(runtime, model, plans), options.budget)
+        folder = _folder_of(document)
+        await runtime.preflight(plan, granted, callees, Path(folder) if folder else None)
     elif problems := certain_failures(plan):
         raise BadInputs(problems)
     context_budget = runtime.models.context_budget(model)
@@ -94,6 +97,14 @@ async def prepare(
     sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
     texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
     return pins, texts
+
+
+def _asked_models(runtime: Runtime, model: str, plans: tuple[Plan, ...]) -> list[str]:
+    """The model of the run, and those of the identities that its agents have."""
+    profiles = runtime.agents()
+    agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
+    named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
+    return [model, *(profile.model for profile in named if profile is not None and profile.model)]
 
 
 def _require_json(inputs: Mapping[str, Value]) -> None:

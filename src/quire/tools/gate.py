@@ -18,15 +18,17 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.models.choose import DEFAULTS
 from quire.source import real_path
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
 from quire.tools.names import ACTIONS, SELF_CHECKING, Names, Target, may_use
-from quire.tools.redact import Redactor, find_secrets
+from quire.tools.planned import PlannedCall
+from quire.tools.redact import PUBLIC, Redactor, find_secrets
 from quire.tools.registry import Answer, Connection, Describing, Registry, ToolSpec
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.values import Value
-from quire.workspace.grants import denied_tools, reaching
+from quire.workspace.grants import denied_tools, reach_of, reaching
 from quire.workspace.loaded import loaded_files
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.requests import require_trusted
@@ -127,6 +129,32 @@ class Gate:
         if texts:
             raise BadInputs(texts)
 
+    async def problem_with(self, call: PlannedCall) -> ToolFailed | Denied | None:
+        """Why a call that a document has could not be made; None where nothing is known against it."""
+        try:
+            _, spec = await self._granted(call.connection, call.tool)
+        except ToolFailed as error:
+            return ToolFailed(self._told(error), kind=error.kind)
+        except Denied as error:
+            return error
+        try:
+            wrong = call.wrong_names(spec)
+            if not wrong and call.literal is not None:
+                wrong = self._arguments.problems(spec, call.literal)
+        except Unusable as error:
+            wrong = [str(error)]
+        if not wrong:
+            return None
+        listed = "\n".join(f"  {problem}" for problem in wrong)
+        return ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
+
+    async def missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ToolFailed | Denied]]:
+        """Those of the prompts (the step, the server, the name) that cannot be had: the step and why."""
+        found: list[tuple[str, ToolFailed | Denied]] = []
+        for label, server, name in prompts:
+            found += [(label, problem) for problem in await self._missing_prompts([(label, server, name)])]
+        return found
+
     async def prompt(self, server: str, name: str) -> str:
         """A prompt of an MCP server, as text. Raises `StepFailed` or `Denied`."""
         try:
@@ -168,7 +196,7 @@ class Gate:
     async def _call(self, request: ToolRequest, effect_id: str) -> Value:
         connection, spec = await self._granted(request.connection, request.tool)
         given = request.arguments
-        if request.stdin is not None and spec.id == SHELL:
+        if request.stdin is not None and spec.id == SHELL and "stdin" not in given:
             given = {**given, "stdin": request.stdin}
         arguments = _copied(spec.id, given)
         try:
@@ -322,7 +350,7 @@ def open_gate(
     code = require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
-    redactor = redactor_of(settings, environ)
+    redactor = redactor_of(settings, environ, reach_of(grants).variables)
     connections: dict[str, Connection] = {
         name: McpConnection(
             server, folder, environ, notice, code.servers[name].files if server.command else None, redactor.text
@@ -344,6 +372,7 @@ def open_gate(
             sandbox=settings.sandbox,
             replacing=items.replacing,
             redact=redactor.text,
+            withheld=_keys(settings),
         )
         return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
 
@@ -355,11 +384,18 @@ def open_gate(
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 
 
-def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None) -> Redactor:
-    """Takes out all that a workspace, its servers and its environment keep secret."""
-    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, granted: Iterable[str] = ()) -> Redactor:
+    """Takes out all that a workspace, its servers and its environment keep secret. `granted` are variables that
+    commands get: what they print is recorded."""
     environ = os.environ if environ is None else environ
-    return Redactor(find_secrets(environ, settings.servers.values(), [name for name in named if name]))
+    named = [*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)]
+    return Redactor(find_secrets(environ, settings.servers.values(), named))
+
+
+def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:
+    """The variables that hold keys of models and of the cluster; with `own` only those that the settings name."""
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    return frozenset(name for name in (*named, *(() if own else DEFAULTS)) if name)
 
 
 def _documents(settings: Settings) -> list[str]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from quire.trust.secrets import Redactor, looks_secret, secrets_of
 from quire.workspace.mcp_config import McpServer
 
-__all__ = ["Redactor", "find_secrets", "looks_secret"]
+__all__ = ["PUBLIC", "Redactor", "find_secrets", "looks_secret"]
 
 _SCHEME = re.compile(r"^(Bearer|Basic|Token) +", re.IGNORECASE)
-_PUBLIC = frozenset({"HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "HOSTNAME"})
+PUBLIC = frozenset({"HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "HOSTNAME"})
 
 
 def find_secrets(
@@ -21,7 +21,7 @@ def find_secrets(
     secrets = secrets_of(environ, named)
     for server in servers:
         for name in server.variables():
-            if name in environ and name not in _PUBLIC:
+            if name in environ and name not in PUBLIC:
                 secrets[name] = environ[name]
         for name, value in (*server.env.items(), *server.headers.items()):
             if looks_secret(name) and "${" not in value:

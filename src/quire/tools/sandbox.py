@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from quire.errors import Denied
@@ -42,10 +42,24 @@ _KEPT = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_NUM
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def scrubbed(environ: Mapping[str, str], home: str) -> dict[str, str]:
-    """The few variables that a command gets. An allowlist: nobody can know which of the others are secret."""
+def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ()) -> dict[str, str]:
+    """The few variables that a command gets. An allowlist: nobody can know which of the others are secret.
+
+    `granted` are the names of those that the user lets it have."""
     kept = {name: environ[name] for name in _KEPT if name in environ}
-    return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp"}  # noqa: S108
+    also = {name: environ[name] for name in granted if name in environ}
+    return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
+
+
+def require_sandbox(workspace: Path) -> None:
+    """Raises `Denied` where a command could not be sandboxed here, as far as that is known before there is one."""
+    workspace = workspace.resolve()
+    if is_everything(workspace):
+        raise Denied(
+            f"permission denied: shell cannot be sandboxed in {workspace}, which holds your home folder; "
+            "run it in a folder of its own, or grant it with --allow shell=unsandboxed"
+        )
+    _usable()
 
 
 def sandboxed(
@@ -61,11 +75,7 @@ def sandboxed(
     `read_only` are existing places of the workspace, not links. Of `hidden`, those outside are not there anyway.
     """
     workspace = workspace.resolve()
-    if is_everything(workspace):
-        raise Denied(
-            f"permission denied: shell cannot be sandboxed in {workspace}, which holds your home folder; "
-            "run it in a folder of its own, or grant it with --allow shell=unsandboxed"
-        )
+    require_sandbox(workspace)
     program, flags = _usable()
     if len(read_only) > MAX_PLACES:
         raise Denied(

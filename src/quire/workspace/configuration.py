@@ -6,13 +6,14 @@ together, each with its file, its key and what was probably meant.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from quire.errors import BadConfiguration
-from quire.models.settings import TIMEOUT, ModelSettings, ProviderSettings
+from quire.models.settings import TIMEOUT, ModelSettings, Price, ProviderSettings
 from quire.source import read_bytes, real_path
 from quire.workspace.cluster_table import read_cluster, server_of_one_file
 from quire.workspace.excess import find_excess, without_excess
@@ -36,6 +37,10 @@ from quire.workspace.settings import (
 )
 from quire.workspace.table import Table
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+NEVER = "never"
+"""In place of a time: a run may wait for ever."""
+
 
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
     """Raises `BadConfiguration` with all problems of all files, one a line."""
@@ -48,6 +53,12 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
     _settings(workspace, user, theirs, file, problems)
     if (table := own.get("tools")) and isinstance(table, dict) and "modules" in table:
         problems.append(f"{own_file}: [tools] modules are read from a workspace's quire.toml, not from here")
+    if (table := theirs.get("models")) and isinstance(table, dict) and "prices" in table:
+        problems.append(f"{file}: [models.prices] is read from the quire.toml of your own space, not from a workspace")
+    if (table := theirs.get("tools")) and isinstance(table, dict) and "shell_env" in table:
+        problems.append(
+            f"{file}: [tools] shell_env is read from the quire.toml of your own space, not from a workspace"
+        )
     if "sandbox" in theirs:
         problems.append(f"{file}: [sandbox] is read from the quire.toml of your own space, not from a workspace")
     if (table := theirs.get("trust")) and isinstance(table, dict) and SAFE_FOLDERS in table:
@@ -68,6 +79,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         tools=requests.tools,
         granted=users.tools.allow,
         denied=(*users.tools.deny, *requests.tools.deny),
+        shell_env=users.tools.shell_env,
         # A clone may ask for less work than the user allows, never for more.
         runs=replace(merged.runs, pure_work=min(merged.runs.pure_work, users.runs.pure_work)),
         prompt_folders=prompts + _folders(user, own, "prompts"),
@@ -184,24 +196,39 @@ def _models(table: Table) -> ModelSettings:
         providers[name] = ProviderSettings(url or "", provider.text("api_key_env"), provider.duration("timeout"))
         provider.end()
     timeout = table.duration("timeout") or TIMEOUT
+    prices = {name: price for name, one in table.tables("prices").items() if (price := _price(one))}
     table.end()
-    return ModelSettings(default=default, tiers=tiers, providers=providers, timeout=timeout)
+    return ModelSettings(default=default, tiers=tiers, providers=providers, timeout=timeout, prices=prices)
+
+
+def _price(table: Table) -> Price | None:
+    read, written = table.amount("input"), table.amount("output")
+    if not {"input", "output"} <= table.data.keys():
+        table.problems.append(f"{table.file}: [{table.name}] needs input and output, in dollars per million tokens")
+    table.end()
+    return None if read is None or written is None else Price(read, written)
 
 
 def _tools(table: Table) -> ToolSettings:
-    settings = ToolSettings(table.texts("allow"), table.texts("modules"), table.texts("deny"))
+    settings = ToolSettings(table.texts("allow"), table.texts("modules"), table.texts("deny"), table.texts("shell_env"))
+    for name in settings.shell_env:
+        if not _VARIABLE.fullmatch(name):
+            table.problems.append(f"{table.file}: [{table.name}] shell_env: {name!r} is not the name of a variable")
     table.end()
     return settings
 
 
 def _runs(table: Table) -> RunSettings:
     default = RunSettings()
-    expiry = table.duration("expiry")
+    never = table.data.get("expiry") == NEVER
+    expiry = None if never else table.duration("expiry")
+    if never:
+        table.text("expiry")
     on_uncertain: OnUncertain | None = table.choice("on_uncertain", ("rerun", "ask", "fail"))
     durability: Durability | None = table.choice("durability", ("power", "process"))
     pure_work = table.count("pure_work")
     settings = RunSettings(
-        expiry=default.expiry if expiry is None else expiry,
+        expiry=None if never else default.expiry if expiry is None else expiry,
         on_uncertain=on_uncertain or default.on_uncertain,
         durability=durability or default.durability,
         context_budget=table.count("context_budget"),

@@ -108,7 +108,7 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
     weaker = {
         "durability": mine.durability == "power" and wanted.durability == "process",
         "on_uncertain": _CAUTION.index(wanted.on_uncertain) < _CAUTION.index(mine.on_uncertain),
-        "expiry": wanted.expiry > mine.expiry,
+        "expiry": _longer(wanted.expiry, mine.expiry),
         "context_budget": (wanted.context_budget or 0) > (mine.context_budget or 0),
     }
     for key, is_weaker in weaker.items():
@@ -116,6 +116,11 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
         if key in said and is_weaker and isinstance(stated, Mapping) and key in stated:
             shown = f"set [runs] {key} = {stated[key]}, where you have {said[key]}"
             yield Excess("limit", f"runs.{key}", str(stated[key]), shown)
+
+
+def _longer(wanted: float | None, mine: float | None) -> bool:
+    """None is for ever."""
+    return mine is not None and (wanted is None or wanted > mine)
 
 
 def _is_inside(entry: PipelineEntry, folder: Path) -> bool:

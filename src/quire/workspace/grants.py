@@ -8,10 +8,12 @@ document can ask for it.
     file__write=PLACE        a protected folder or file, or a folder around some; `.` for all that a grant can open
     shell=network            the shell may use the network (so may it with `rye/web/*`)
     shell=unsandboxed        the shell runs without a sandbox; only the user can say so, not a workspace
+    shell=env:NAME,NAME      commands get these variables of the environment; only the user can say so
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,16 +34,22 @@ _HOST = "rye.reach.host."
 _FOLDER = "rye.reach.folder."
 _UNSANDBOXED = "rye.reach.shell.unsandboxed"
 _NETWORK = "rye.reach.shell.network"
+_VARIABLE = "rye.reach.shell.env."
+_OF_THE_USER = (_UNSANDBOXED, _VARIABLE)
+"""What the file of a workspace cannot grant, confirmed or not."""
+_NAMES = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far the built-in tools may go. `hosts` are `name` or `name:port`, `folders` are relative paths."""
+    """How far the built-in tools may go. `hosts` are `name` or `name:port`, `folders` are relative paths, `variables`
+    those of the environment that commands get."""
 
     hosts: frozenset[str] = frozenset()
     folders: frozenset[str] = frozenset()
     unsandboxed: bool = False
     network: bool = False
+    variables: frozenset[str] = frozenset()
 
 
 def reach_of(grants: Grants) -> Reach:
@@ -50,6 +58,7 @@ def reach_of(grants: Grants) -> Reach:
         hosts=frozenset(unquote(one.removeprefix(_HOST)) for one in patterns if one.startswith(_HOST)),
         folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
         unsandboxed=_UNSANDBOXED in patterns,
+        variables=frozenset(one.removeprefix(_VARIABLE) for one in patterns if one.startswith(_VARIABLE)),
         # A grant of all of `rye/web/*`, not of `http__get` alone, which keeps away from private addresses.
         network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
     )
@@ -67,6 +76,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         patterns += [capability("execute", "tool", name) for name in FILE_TOOLS]
     for name in (*settings.granted, *allow):
         patterns += _grants(settings, name)
+    patterns += [_VARIABLE + name for name in settings.shell_env]
     if is_trusted(settings):
         for server in settings.servers:
             patterns.append(f"rye.execute.tool.mcp.{escape(server)}.*")
@@ -74,7 +84,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         if settings.tools.modules:
             patterns.append("rye.execute.tool.python.*")
         for name in settings.tools.allow:
-            patterns += (one for one in _grants(settings, name) if one != _UNSANDBOXED)
+            patterns += (one for one in _grants(settings, name) if not one.startswith(_OF_THE_USER))
     return Grants.of(patterns)
 
 
@@ -108,10 +118,13 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
     elif identity == SHELL and detail in ("unsandboxed", "network"):
         yield grant_for(tool)
         yield _UNSANDBOXED if detail == "unsandboxed" else _NETWORK
+    elif identity == SHELL and _NAMES.fullmatch(detail):
+        yield grant_for(tool)
+        yield from (_VARIABLE + one for one in detail.removeprefix("env:").split(","))
     else:
         raise BadConfiguration(
             f"cannot allow {name}: after a = stands the HOST or HOST:PORT of http__get, the place of file__write, "
-            "or unsandboxed or network for shell"
+            "or unsandboxed, network or env:NAME,NAME for shell"
         )
 
 

@@ -27,15 +27,18 @@ class ToolSettings:
     allow: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    shell_env: tuple[str, ...] = ()
+    """Variables that commands get; only the user's own file says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """`expiry` in seconds; `context_budget` in characters of earlier outputs put into a prompt, None for all.
+    """`expiry` in seconds, None for never; `context_budget` in characters of earlier outputs in a prompt, None for
+    all.
 
     `pure_work` is how much a run may compute between its effects, in units of `quire.engine.pure_work`."""
 
-    expiry: float = 86_400.0
+    expiry: float | None = 30 * 86_400.0
     on_uncertain: OnUncertain = "rerun"
     durability: Durability = "power"
     context_budget: int | None = None
@@ -142,6 +145,7 @@ class Settings:
     tools: ToolSettings = ToolSettings()
     granted: tuple[str, ...] = ()
     denied: tuple[str, ...] = ()
+    shell_env: tuple[str, ...] = ()
     runs: RunSettings = RunSettings()
     prompt_folders: tuple[Path, ...] = ()
     knowledge_folders: tuple[Path, ...] = ()

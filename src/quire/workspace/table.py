@@ -50,6 +50,9 @@ class Table:
     def duration(self, key: str) -> float | None:
         return self._take(key, 'a time like "30s", "30m", "24h" or "7d"', _duration)
 
+    def amount(self, key: str) -> float | None:
+        return self._take(key, "a number, 0 or more", _amount)
+
     def table(self, key: str) -> Table:
         self._known.append(key)
         value = self.data.get(key, {})
@@ -97,6 +100,12 @@ def _texts(value: object) -> tuple[str, ...] | None:
     if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
         return tuple(value)
     return None
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        return None
+    return float(value)
 
 
 def _duration(value: object) -> float | None:

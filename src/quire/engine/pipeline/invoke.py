@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, cast
 
+from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.steps import check_work
 from quire.engine.pure_work import WORK
@@ -53,7 +54,7 @@ def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
 
 
 def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str) -> HumanRequest:
-    """The tool `ask`: a prompt, a kind, and options for a choice."""
+    """The tool `ask`: a prompt, a kind, options for a choice, and a default."""
     prompt, kind, options = arguments.get("prompt"), arguments.get("type", "input"), arguments.get("options", [])
     if not isinstance(prompt, str):
         raise StepFailed("ask needs a prompt, which is text", kind="arguments", path=step_path)
@@ -64,7 +65,20 @@ def question(arguments: Mapping[str, Value], path: str, label: str, step_path: s
     if not isinstance(options, list | tuple) or not all(isinstance(option, str) for option in options):
         raise StepFailed("the options of ask are a list of texts", kind="arguments", path=step_path)
     choices = tuple(cast("list[str]", options))
-    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices)
+    default = _default(arguments.get("default"), cast(AskKind, kind), choices, step_path)
+    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices, default, explicit=True)
+
+
+def _default(value: Value, kind: AskKind, options: tuple[str, ...], path: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise StepFailed("the default of ask is a text", kind="arguments", path=path)
+    try:
+        return checked_answer(kind, options, value)
+    except WrongAnswer as wrong:
+        message = f"the default of ask does not fit its type {kind}: {wrong}"
+        raise StepFailed(message, kind="arguments", path=path) from None
 
 
 def _stdin(value: Value, path: str) -> str:

@@ -43,9 +43,12 @@ class BuiltInConnection:
         sandbox: SandboxSettings | None = None,
         replacing: Callable[[str], None] = lambda directive: None,
         redact: Callable[[str], str] = lambda text: text,
+        withheld: frozenset[str] = frozenset(),
     ) -> None:
-        """`redact` takes secrets out of what a tool cuts: half of one would not be found afterwards."""
+        """`withheld` are variables that no command gets unless they are granted by name. `redact` takes secrets out of
+        what a tool cuts: half of one would not be found afterwards."""
         self._redact = redact
+        self._withheld = withheld
         self._folder = folder
         self._grants = grants
         self._reach = reach_of(grants)
@@ -169,6 +172,8 @@ class BuiltInConnection:
             redact=self._redact,
             sandbox=not self._reach.unsandboxed,
             limits=self._sandbox,
+            variables=self._reach.variables,
+            withheld=self._withheld,
         )
 
 

@@ -34,7 +34,8 @@ _SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """`sandbox` false is the user's own word. `private` are folders that a command must not see."""
+    """`sandbox` false is the user's own word: then a command has the user's home folder and environment, but for the
+    variables in `withheld`. `private` are folders that a command must not see, `variables` those that it gets."""
 
     workspace: Path
     protection: Protection
@@ -44,6 +45,8 @@ class Shell:
     sandbox: bool = True
     seconds: float = SECONDS
     limits: SandboxSettings = field(default_factory=SandboxSettings)
+    variables: frozenset[str] = frozenset()
+    withheld: frozenset[str] = frozenset()
     redact: Callable[[str], str] = lambda text: text
     """Takes secrets out of what a command wrote, before that is cut."""
 
@@ -72,6 +75,11 @@ class Shell:
             raise _refused(before.protection, changes, put_aside(root, changes))
         return value
 
+    def _environ(self) -> dict[str, str]:
+        if self.sandbox:
+            return scrubbed(self.environ, "/tmp", self.variables)  # noqa: S108
+        return {name: value for name, value in self.environ.items() if name not in self.withheld - self.variables}
+
     def _sandboxed(self, line: Sequence[str], before: Survey) -> list[str]:
         return sandboxed(
             line,
@@ -84,7 +92,6 @@ class Shell:
     async def _output(self, command: Sequence[str], given: bytes, seconds: float, watch: Watch | None = None) -> str:
         import asyncio
 
-        home = "/tmp" if self.sandbox else str(self.workspace)  # noqa: S108
         starting = asyncio.ensure_future(
             asyncio.create_subprocess_exec(
                 *command,
@@ -92,7 +99,7 @@ class Shell:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 cwd=self.workspace,
-                env=scrubbed(self.environ, home),
+                env=self._environ(),
                 start_new_session=True,
                 pass_fds=watch.passed if watch else (),
             )

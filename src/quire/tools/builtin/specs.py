@@ -162,6 +162,7 @@ SPECS: Mapping[str, ToolSpec] = dict(
             prompt=_TEXT,
             type={"enum": ["input", "confirm", "select"]},
             options={"type": "array", "items": {"type": "string"}},
+            default={"type": "string", "description": "the answer where nobody can be asked"},
         ),
     )
 )

@@ -1,0 +1,183 @@
+"""Look before you pay: what is certain to be refused or to fail is found before the first effect of a run.
+
+What every run that completes comes to is refused; what only some come to is a warning. A tool that a playbook names and
+that is not there, or cannot be called so, is refused in an arm as well: the document is wrong either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from quire.engine.pipeline.agent import narrowed
+from quire.engine.ports import ModelCall, Priced
+from quire.errors import BadInputs, CannotStart, Denied, LimitReached, ToolFailed
+from quire.models.settings import price_key
+from quire.plan.bounds import bounds
+from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.plan.reach import Reached, reach
+from quire.plan.uses import OWN_TOOLS
+from quire.runtime.callees import Callee, no_such
+from quire.runtime.certain import certain_failures, server_prompts
+from quire.runtime.models import Models
+from quire.tools.builtin.specs import SPECS
+from quire.tools.gate import Gate
+from quire.tools.planned import PlannedCall
+from quire.trust.capabilities import SHELL, Grants, canonical
+from quire.workspace.called import is_built_in
+from quire.workspace.grants import reach_of
+from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.prompts import leads_out
+from quire.workspace.settings import AgentSettings, Settings
+from quire.workspace.spaces import Spaces
+
+
+@dataclass(slots=True)
+class Findings:
+    """`wrong` and `denied` stop the run before it starts."""
+
+    wrong: dict[str, None] = field(default_factory=dict)
+    denied: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
+
+    def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
+        """`document` is for what is wrong in a playbook whatever arm is taken."""
+        text = str(problem)
+        if not at.certain and (isinstance(problem, Denied) or not document or at.format != "playbook"):
+            self.warnings[f"step {at.name} may fail, if the run comes to it: {text}"] = None
+        elif isinstance(problem, Denied):
+            self.denied[text] = None
+        else:
+            self.wrong[text] = None
+
+    def raise_if_any(self) -> None:
+        """Raises `BadInputs`; `Denied` where nothing but permission is missing."""
+        if self.wrong:
+            raise BadInputs([*self.wrong, *self.denied])
+        if self.denied:
+            raise Denied("\n".join(self.denied))
+
+
+async def look_ahead(
+    settings: Settings,
+    plan: Plan,
+    callees: Mapping[str, Callee],
+    gate: object,
+    grants: Grants,
+    folder: Path | None,
+) -> Findings:
+    """`gate` is asked where it is one of ours; a stand-in takes whatever it gets. `folder` is that of the document."""
+    found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
+    reached = list(reach(plan, {name: callee.plan for name, callee in callees.items()}))
+    for at in reached:
+        if (missing := _missing_prompt(at, folder)) and missing not in found.wrong:
+            found.add(missing, at, document=True)
+    if not isinstance(gate, Gate):
+        return found
+    async with gate:
+        for at in reached:
+            await _look_at_tool(settings, at, callees, gate, found)
+        for label, problem in await gate.missing_prompts(server_prompts(plan)):
+            owner = next((at for at in reached if at.name == label), None)
+            if owner is not None:
+                found.add(problem, owner, document=True)
+    await _look_for_sandbox(settings, reached, grants, found)
+    return found
+
+
+async def _look_at_tool(
+    settings: Settings, at: Reached, callees: Mapping[str, Callee], gate: Gate, found: Findings
+) -> None:
+    match at.step.work:
+        case UseTool(connection=place, tool=tool, problem="") as work if tool not in callees:
+            if place == BUILT_IN and not is_built_in(tool):
+                found.add(no_such(tool, Spaces(settings)), at, document=True)
+            elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
+                found.add(problem, at, document=True)
+        case Invoke(tool="ask") as work:
+            if wrong := PlannedCall.of_invoke(work).wrong_names(SPECS["ask"]):
+                found.add(f"step {at.name}: ask does not take these arguments: {'; '.join(wrong)}", at)
+        case Invoke() as work:
+            if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
+                found.add(problem, at)
+        case Agent() as work:
+            for name in _tools_of(work, settings):
+                if "*" in name or name in OWN_TOOLS:
+                    continue
+                problem = await gate.problem_with(PlannedCall("", name))
+                if isinstance(problem, Denied):
+                    found.warnings[f"the agent of step {at.name} goes without {name}: {problem}"] = None
+                elif problem is not None:
+                    found.add(problem, at)
+
+
+def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
+    """Those that are offered to it: what its profile has and its step leaves."""
+    profile = settings.agents.get(agent.identity or "default", AgentSettings())
+    return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
+
+
+def _missing_prompt(at: Reached, folder: Path | None) -> str:
+    work = at.step.work
+    source = work.preamble if isinstance(work, Think) else None
+    if source is None or source.scheme != "file" or "{{" in source.where or leads_out(source.where):
+        return ""
+    if folder is not None and (folder / source.where.replace("\\", "/")).is_file():
+        return ""
+    why = "there is no such file" if folder is not None else "the document has no folder"
+    return f"step {at.name}: prompt file:{source.where}: {why}"
+
+
+async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:
+    """A command that may run, and could not: there is nothing on the machine to hold it."""
+    calls = [at for at in reached if _is_shell(at)]
+    if calls and reach_of(grants).unsandboxed:
+        found.warnings["commands run without a sandbox, with your home folder and your environment"] = None
+        return
+    if not calls or not grants.allows("execute", "tool", SHELL):
+        return
+    from quire.tools.sandbox import require_sandbox
+    from quire.tools.threads import in_thread
+
+    try:
+        await in_thread(lambda: require_sandbox(settings.workspace.folder))
+    except Denied as denied:
+        for at in calls:
+            found.add(denied, at)
+
+
+def _is_shell(at: Reached) -> bool:
+    match at.step.work:
+        case UseTool(connection=place, tool=tool):
+            return place == BUILT_IN and canonical(tool) == SHELL
+        case Invoke(tool=tool):
+            return canonical(tool) == SHELL
+    return False
+
+
+def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
+    """Raises `CannotStart` for a budget that could not be kept: nobody knows what a call costs."""
+    if budget is None:
+        return
+    for spec in dict.fromkeys(filter(None, specs)):
+        model = models.open(spec)
+        if isinstance(model, Priced) and model.estimate(ModelCall("", ())) is None:
+            key = price_key(spec, models.settings.models)
+            raise CannotStart(
+                f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
+                f"--budget none, or its prices in the quire.toml of your space:\n"
+                f'[models.prices."{key}"] with input and output, in dollars per million tokens'
+            )
+
+
+def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:
+    """Raises `LimitReached` where the fewest model calls of a run are more than it may make. 0 is no limit."""
+    if plan.format != "pipeline" or not most:
+        return
+    least = bounds(plan, documents).model_calls.least
+    if least > most:
+        raise LimitReached(
+            f"{plan.title} makes at least {least:,} model calls, and a run may make {most:,}: raise "
+            "max_pipeline_spawns under [safety.spawn] in quire.toml"
+        )

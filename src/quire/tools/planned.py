@@ -1,0 +1,78 @@
+"""A tool call as a document has it, before the run: its arguments as far as the document alone says them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from quire.diagnostics import nearest
+from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
+from quire.tools.registry import ToolSpec
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """`names` are those of the arguments, None where only the run knows them. `literal` holds all of them where nothing
+    is computed, else None."""
+
+    connection: str
+    tool: str
+    names: tuple[str, ...] | None = None
+    literal: Mapping[str, Value] | None = None
+
+    @classmethod
+    def of_tool(cls, work: UseTool) -> PlannedCall:
+        arguments = work.arguments
+        if not isinstance(arguments, dict):
+            return cls(work.connection, work.tool)
+        literal = {name: value for name, value in arguments.items() if _is_literal(value)}
+        whole = {name: _value(value) for name, value in literal.items()} if len(literal) == len(arguments) else None
+        return cls(work.connection, work.tool, tuple(arguments), whole)
+
+    @classmethod
+    def of_invoke(cls, work: Invoke) -> PlannedCall:
+        literal = {name: one.value for name, one in work.arguments if isinstance(one, Literal)}
+        whole = literal if not any(isinstance(one, Formula) for _, one in work.arguments) else None
+        return cls("", work.tool, tuple(name for name, _ in work.arguments), whole)
+
+    def wrong_names(self, spec: ToolSpec) -> list[str]:
+        """What is wrong whatever the computed values come to be."""
+        if self.names is None:
+            return []
+        properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
+        required = cast("list[str]", spec.schema.get("required", []))
+        problems = [f"{name} is missing" for name in required if name not in self.names]
+        if spec.schema.get("additionalProperties") is False:
+            for name in self.names:
+                if name not in properties:
+                    close = nearest(name, properties)
+                    problems.append(f"there is no argument {name}" + (f"; did you mean {close}?" if close else ""))
+        return problems
+
+
+def _is_literal(value: Arguments) -> bool:
+    match value:
+        case Hole():
+            return False
+        case Template():
+            return next(value.references(), None) is None
+        case tuple():
+            return all(_is_literal(part) for part in value)
+        case dict():
+            return all(_is_literal(part) for part in value.values())
+    return True
+
+
+def _value(value: Arguments) -> Value:
+    match value:
+        case Template():
+            return "".join(str(part) for part in value.parts)
+        case tuple():
+            return [_value(part) for part in value]
+        case dict():
+            return {name: _value(part) for name, part in value.items()}
+        case Hole():
+            return None
+    return value
