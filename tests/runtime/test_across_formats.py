@@ -177,7 +177,7 @@ async def test_a_playbook_that_is_called_keeps_to_the_context_budget(house: Hous
         assert (await runtime.view(run)).replay.finished
     finally:
         await runtime.close()
-    left_out = "The results of 1 earlier steps are left out" in model.calls[2].system
+    left_out = "left out" in model.calls[2].system
     assert (left_out, "alpha" in model.calls[2].system) == ((True, False) if started_by != "0.1.0" else (False, True))
 
 
