@@ -240,3 +240,24 @@ def test_sign_says_that_everything_was_not_acknowledged(project: Path, said: Sai
     (project / FILE).write_text(f"{text[:start]}<permissions>*{text[end:]}")
     assert main(["sign", FILE]) == 0
     assert "rye.* is unrestricted" in said()[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("hooks:\n  - {id: judge, event: directive_return, action: {item_ide: project/judge}}\n", 2),
+        ("hooks:\n  - {id: judge, event: directive_retrun, action: {item_id: project/judge}}\n", 2),
+        ("hooks: [\n", 2),
+        ("hooks:\n  - {id: log, event: after_step, action: {item_ide: project/log}}\n", 0),
+    ],
+    ids=["its action is misspelled", "its event is misspelled", "the file is broken", "of another event"],
+)
+def test_a_project_hook_that_may_judge_outputs_is_not_left_out(project: Path, said: Said, text: str, code: int) -> None:
+    """G5: a gate that cannot be read lets nothing pass."""
+    hooks = project / ".ai" / "config" / "agent" / "hooks.yaml"
+    hooks.parent.mkdir(parents=True)
+    hooks.write_text(text)
+    assert main(["trust", "workspace", "--yes"]) == 0
+    said()
+    assert main(["run", "hooked", *SCRIPTED]) == code
+    assert ("a hook that may judge outputs cannot be read" in said()[1]) is (code == 2)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.hooks import injects, read_hooks_yaml
+from quire.engine.thread.hooks import injects, loses_a_gate, read_hooks_yaml
 from quire.engine.thread.start import check_risk
-from quire.errors import Refused
+from quire.errors import CannotStart, Refused
 from quire.models.tiers import thread_model
 from quire.plan.thread import Hook, Thread
 from quire.runtime.hook_targets import hook_targets
@@ -144,4 +144,7 @@ class Gathering:
             return (), "", ()
         text = read_source(file).text
         hooks, problems = read_hooks_yaml(text, HOOKS)
+        if problems and loses_a_gate(text, HOOKS):
+            listed = "\n".join(f"  {problem}" for problem in problems)
+            raise CannotStart(f"a hook that may judge outputs cannot be read, so no outputs could pass it:\n{listed}")
         return hooks, text, tuple(problems)

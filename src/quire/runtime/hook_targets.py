@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from quire.engine.thread.hooking import GATE
-from quire.engine.thread.hooks import injects, names_statically
+from quire.engine.thread.hooks import GATE, injects, names_statically
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.plan.thread import Hook, HookAction
 from quire.workspace.items import Item, ItemType

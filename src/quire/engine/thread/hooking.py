@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
-from quire.engine.thread.hooks import filled_action, holds, injects
+from quire.engine.thread.hooks import GATE, filled_action, holds, injects
 from quire.engine.thread.limits import MOST
 from quire.engine.thread.setup import CONTROL, Setup
 from quire.errors import Denied, StepFailed
@@ -23,8 +23,6 @@ from quire.values import Value
 
 Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
 DECISIONS: tuple[str, ...] = get_args(Decision)
-GATE = "directive_return"
-"""The event whose hooks judge the outputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from quire.plan.thread import THREAD_RULES, Hook, HookAction
 from quire.source import Source
 from quire.values import Value, clean
 
+GATE = "directive_return"
+"""The event at which hooks judge the outputs."""
+
 EVENTS = (
     "build_system_prompt",
     "thread_started",
@@ -195,6 +198,15 @@ def _evaluated(expression: str, context: Mapping[str, Value]) -> Value:
 
 def _written(value: Value, rules: int) -> str:
     return "" if value is None else as_text(value, rules)
+
+
+def loses_a_gate(text: str, origin: str) -> bool:
+    """Whether a hook of a project's file is left out that may judge outputs."""
+    from quire.engine.thread.hooks_file import HooksFile
+
+    file = HooksFile(Source.of(text, origin))
+    file.read()
+    return file.loses_a_gate
 
 
 def read_hooks_yaml(text: str, origin: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:

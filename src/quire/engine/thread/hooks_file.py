@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from quire.diagnostics import Diagnostic, nearest
-from quire.engine.thread.hooks import EVENTS, OPERATORS
+from quire.engine.thread.hooks import EVENTS, GATE, OPERATORS
 from quire.formats import yaml
 from quire.formats.directive.interpolate import as_text
 from quire.formats.directive.patterns import compiled
@@ -25,17 +25,22 @@ class HooksFile:
         self._source = source
         self._problems: list[tuple[int, str]] = []
         self._remarks: list[tuple[int, str]] = []
+        self.loses_a_gate = False
+        """Whether a hook is left out that would judge outputs, or of which nobody can say at which event it acts."""
 
     def read(self) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
         reading = yaml.read_yaml(self._source)
         self._note(reading.diagnostics)
         hooks: list[Hook] = []
         # A part that could not be read stands there as null: nothing of such a file is to be acted on.
+        self.loses_a_gate = bool(self._problems)
         for node in () if self._problems else self._entries(reading.documents):
             before = len(self._problems)
             hook = self._hook(node)
             if hook is not None and len(self._problems) == before:
                 hooks.append(hook)
+            elif hook is None or hook.event == GATE or hook.event not in EVENTS:
+                self.loses_a_gate = True
         place = self._source.position
         told = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))
         return tuple(hooks), tuple(f"{self._source.name}:{at.line}:{at.column}: {what}" for at, what in told)
