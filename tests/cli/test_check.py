@@ -149,3 +149,14 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
 def test_no_path_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check"]) == 2
     assert capsys.readouterr().err == "quire: name a document, a folder or a glob (see quire check --help)\n"
+
+
+def test_a_prompt_file_that_is_not_there_is_found(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """G4: what a run refuses at its start, `check` says."""
+    text = "# T\n\n## STEP 1: A\n\n@prompt(file:{})\n\nDo it.\n"
+    Path("there.md").write_text("Be brief.")
+    for name, codes in (("nope.md", ["PB223"]), ("there.md", []), ("{{kind}}.md", [])):
+        Path("x.playbook.md").write_text(text.replace("{}", name))
+        assert main(["check", "--json", "x.playbook.md"]) == 0
+        found = [one["code"] for one in json.loads(capsys.readouterr().out)]
+        assert [code for code in found if code == "PB223"] == codes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire import formats
-from quire.cli.collect import collect
+from quire.cli.collect import collect, has_file_beside
 from quire.cli.filled import filled
 from quire.diagnostics import Diagnostic, Severity, nearest
 from quire.errors import CannotStart, Unreadable
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
 """What a playbook that calls another document has in it, or one that calls a built-in tool."""
+
+
+_PROMPT_FILE = "@prompt(file:"
 
 
 @click.command("check")
@@ -90,6 +93,10 @@ class _Checks:
                 found = self._documents().pipeline(source)
             case "playbook" if _CALL.search(source.text):
                 found = self._documents().playbook(source)
+            case "playbook" if _PROMPT_FILE in source.text:
+                from quire.formats.playbook.document import check as check_playbook
+
+                found = check_playbook(source, has_file=has_file_beside(source))
             case _:
                 return formats.check(source)
         return formats.invisible.added(source, found)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from quire.errors import Unreadable
-from quire.source import read_source, real_path
+from quire.source import Source, read_source, real_path
 
 _SPACE_FOLDERS = ("directives", "knowledge")
 _SKIPPED = ("node_modules", "__pycache__")
@@ -130,3 +130,9 @@ def _has_steps(path: Path) -> bool:
     from quire.formats.playbook.scan import scan, step_number
 
     return any(step_number(line) is not None for line in scan(text).lines)
+
+
+def has_file_beside(source: Source) -> Callable[[str], bool]:
+    """Whether there is a file of a name in the folder of a document."""
+    folder = Path(source.name).parent
+    return lambda name: (folder / name).is_file()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from quire.cli.call_graph import CallGraph, PipelineReach, PlaybookReach
 from quire.cli.called import CalledDocuments
+from quire.cli.collect import has_file_beside
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
@@ -121,7 +122,8 @@ class DocumentCheck:
 
         path = Path(source.name)
         resolver = self._resolver(path)
-        return check(source, PlaybookResolver(resolver), PlaybookReach(resolver.graph, path))
+        reach = PlaybookReach(resolver.graph, path)
+        return check(source, PlaybookResolver(resolver), reach, has_file_beside(source))
 
     def pipeline(self, source: Source) -> tuple[Diagnostic, ...]:
         path = Path(source.name)

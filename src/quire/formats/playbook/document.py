@@ -13,11 +13,22 @@ from quire.source import Source
 if TYPE_CHECKING:
     from quire.formats.circles import Reach
     from quire.formats.playbook.calls import Resolver
+    from quire.formats.playbook.prompt_files import HasFile
 
 __all__ = ["check", "codes"]
 
 
-def check(source: Source, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
+def check(
+    source: Source,
+    resolver: Resolver | None = None,
+    reach: Reach | None = None,
+    has_file: HasFile | None = None,
+) -> tuple[Diagnostic, ...]:
+    """`has_file` says whether there is a file beside the playbook."""
     reading = parse(source)
-    found = (*reading.diagnostics, *lint(reading, resolver, reach))
+    found = [*reading.diagnostics, *lint(reading, resolver, reach)]
+    if has_file is not None and reading.playbook is not None:
+        from quire.formats.playbook.prompt_files import missing_prompt_files
+
+        found += missing_prompt_files(reading.playbook, has_file)
     return tuple(sorted(found, key=lambda found: found.span.start))

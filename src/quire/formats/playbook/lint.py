@@ -80,7 +80,7 @@ class _Lint:
         yield from self._output(step)
         yield from _question(step)
         yield from _tool(step)
-        if step.prompt and step.prompt.ref.startswith("file:") and _leaves(step.prompt.ref[5:]):
+        if step.prompt and step.prompt.ref.startswith("file:") and leaves_folder(step.prompt.ref[5:]):
             message = f"{step.prompt.ref[5:]} is outside of the playbook's folder"
             yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
         if not (step.content or step.prompt or step.elicitation or step.tool or step.arms):
@@ -269,6 +269,6 @@ def _tool(step: Step) -> Iterator[Diagnostic]:
             yield Diagnostic(lints.SHELL_TEXT, "No shell ever reads a value", step.tool.span, "", help)
 
 
-def _leaves(path: str) -> bool:
+def leaves_folder(path: str) -> bool:
     parts = path.replace("\\", "/").split("/")
     return ".." in parts or path.startswith(("/", "\\", "~")) or path[1:2] == ":"

@@ -197,8 +197,8 @@ DEFAULT_TYPE = _lint(
 PROMPT_FILE = _lint(
     "PB223",
     "prompt-file",
-    "`@prompt(file:…)` leaves the folder of the playbook.",
-    "Absolute paths and `..` are refused: the run could not start.",
+    "`@prompt(file:…)` leaves the folder of the playbook, or names a file that is not there.",
+    "Absolute paths and `..` are refused, and so is a missing file: the run could not start.",
     "@prompt(file:../shared/criteria.md)",
     "@prompt(file:prompts/criteria.md)",
 )
