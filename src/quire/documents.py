@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,35 +60,50 @@ def load(path: str | Path) -> Document:
     return read(read_source(Path(path)))
 
 
-@lru_cache(maxsize=4)
 def read(source: Source) -> Document:
-    """Cached: a run asks for its document when it is checked, when it starts and when it drives."""
-    document = _read(source)
-    return replace(document, diagnostics=invisible.added(source, document.diagnostics))
-
-
-def _read(source: Source) -> Document:
     name = formats.format_of(source)
-    if name == "pipeline":
-        from quire.formats.pipeline import lower as pipeline
-        from quire.formats.pipeline.parse import parse
-
-        reading = parse(source)
-        file = reading.file
-        return Document(source, name, pipeline.lower(file, file.pipelines[0]) if file else None, reading.diagnostics)
-    if name == "directive":
-        from quire.formats.directive import lower as directives
-        from quire.formats.directive.check import errors_of
-        from quire.formats.directive.parse import parse as parse_directive
-
-        found = parse_directive(source)
-        diagnostics = errors_of(found)
-        fatal = any(one.severity is Severity.ERROR for one in diagnostics)
-        return Document(source, name, None if fatal else directives.lower(found.partial), diagnostics)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
-    playbook = formats.read(source)
-    from quire.formats.playbook.lower import lower
+    plan, diagnostics = _contents(name, Source("", source.text, source.stored))
+    return Document(source, name, plan, diagnostics)
 
-    plan = lower(playbook.playbook) if playbook.playbook else None
-    return Document(source, "playbook", plan, playbook.diagnostics)
+
+@lru_cache(maxsize=4)
+def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    """Cached: a run asks for its document when it is checked, when it starts and when it drives, under two names."""
+    match name:
+        case "pipeline":
+            plan, diagnostics = _pipeline(source)
+        case "directive":
+            plan, diagnostics = _directive(source)
+        case _:
+            plan, diagnostics = _playbook(source)
+    return plan, invisible.added(source, diagnostics)
+
+
+def _pipeline(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    from quire.formats.pipeline.lower import lower
+    from quire.formats.pipeline.parse import parse
+
+    reading = parse(source)
+    file = reading.file
+    return lower(file, file.pipelines[0]) if file else None, reading.diagnostics
+
+
+def _directive(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    from quire.formats.directive.check import errors_of
+    from quire.formats.directive.lower import lower
+    from quire.formats.directive.parse import parse
+
+    found = parse(source)
+    diagnostics = errors_of(found)
+    fatal = any(one.severity is Severity.ERROR for one in diagnostics)
+    return None if fatal else lower(found.partial), diagnostics
+
+
+def _playbook(source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
+    from quire.formats.playbook.lower import lower
+    from quire.formats.playbook.parse import parse
+
+    reading = parse(source)
+    return lower(reading.playbook) if reading.playbook else None, reading.diagnostics
