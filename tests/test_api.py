@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import quire
-from quire.api import _settling
+from quire.api.launching import _settling
 from quire.errors import BadInputs, CannotStart, RunState, Unreadable
 from quire.runtime import Runtime
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from quire.errors import CannotStart
@@ -37,6 +37,14 @@ class RunOptions:
                 raise CannotStart(
                     f"answers are texts by the label of their step, and {label!r}: {answer!r} is none of that"
                 )
+
+
+def name_list(what: str, names: Collection[str]) -> tuple[str, ...]:
+    """The names of any collection, as a tuple; those of a set in order. Raises `CannotStart` for anything else."""
+    _check_names(what, names)
+    if not isinstance(names, Iterable):
+        raise CannotStart(f"{what} is a list of names, not {names!r}")
+    return tuple(sorted(names) if isinstance(names, Set) else names)
 
 
 def _check_names(what: str, names: object) -> None:
