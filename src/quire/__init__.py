@@ -16,7 +16,7 @@ Names are imported when they are first used: `import quire` itself costs next to
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quire.api import Launch, LaunchData, Result, Running, check, launch, run
+    from quire.api import Launch, Result, Running, check, launch, run
     from quire.diagnostics import Diagnostic, Severity
     from quire.documents import Document, load
     from quire.engine.records import Event, Status
@@ -33,7 +33,6 @@ __all__ = [
     "Document",
     "Event",
     "Launch",
-    "LaunchData",
     "QuireError",
     "Result",
     "Running",
@@ -50,7 +49,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "quire.api": ("Launch", "LaunchData", "Result", "Running", "check", "launch", "run"),
+    "quire.api": ("Launch", "Result", "Running", "check", "launch", "run"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
     "quire.documents": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),

@@ -72,7 +72,7 @@ async def test_people_without_ask_are_refused_before_anything_runs(workspace: Pa
     with pytest.raises(CannotStart, match=r"people is an object with `async def ask\(question, problem\)`"):
         await quire.run(ASKS.format(kind="input"), people=people)
     envelope = await quire.launch(SIDE_BY_SIDE, inline=True, people=people)
-    assert "people is an object with" in envelope["data"]["error"]
+    assert envelope["status"] == "error" and "people is an object with" in envelope["data"]["error"]
     assert not (workspace / ".quire").exists()
 
 

@@ -44,8 +44,10 @@ async def main() -> None:
     launched: quire.Launch = await quire.launch("x", allow={"shell"}, people=Me())
     if launched["status"] == "ok":
         print(launched["data"]["output"], launched["data"]["named_stores"]["x"])
+    elif launched["status"] == "error":
+        print(launched["data"]["error"].upper(), launched["data"].get("run_id"))
     else:
-        print(launched["data"].get("error", "").upper())
+        print(launched["data"]["run_id"])
 
 
 asyncio.run(main())

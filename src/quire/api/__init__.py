@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from quire.api.document import check
-from quire.api.launching import Launch, LaunchData, launch
+from quire.api.launching import Launch, launch
 from quire.api.result import Result
 from quire.api.running import Running, run
 
-__all__ = ["Launch", "LaunchData", "Result", "Running", "check", "launch", "run"]
+__all__ = ["Launch", "Result", "Running", "check", "launch", "run"]

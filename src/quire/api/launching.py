@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from quire.api.running import model_name, require_people
 from quire.engine.ports import Model, People
@@ -18,22 +18,50 @@ if TYPE_CHECKING:
     from quire.runtime.launch import Envelope, Launching
 
 
-class LaunchData(TypedDict, total=False):
-    """Which keys there are depends on the status.
-
-    `ok` has `output` and `named_stores`, `error` and `cancelled` have `error`."""
-
+class OkData(TypedDict):
     run_id: str
     output: Value
     named_stores: Mapping[str, Value]
+
+
+class ErrorData(TypedDict):
+    """`run_id` is there unless the launch was refused before there was a run."""
+
+    error: str
+    run_id: NotRequired[str]
+
+
+class CancelledData(TypedDict):
+    run_id: str
     error: str
 
 
-class Launch(TypedDict):
-    """The envelope of a launch."""
+class StartedData(TypedDict):
+    run_id: str
 
-    status: Literal["ok", "error", "cancelled", "started"]
-    data: LaunchData
+
+class LaunchOk(TypedDict):
+    status: Literal["ok"]
+    data: OkData
+
+
+class LaunchError(TypedDict):
+    status: Literal["error"]
+    data: ErrorData
+
+
+class LaunchCancelled(TypedDict):
+    status: Literal["cancelled"]
+    data: CancelledData
+
+
+class LaunchStarted(TypedDict):
+    status: Literal["started"]
+    data: StartedData
+
+
+Launch: TypeAlias = LaunchOk | LaunchError | LaunchCancelled | LaunchStarted
+"""The envelope of a launch. A type checker knows what `data` has once `status` was compared."""
 
 
 async def launch(
