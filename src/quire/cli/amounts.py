@@ -14,5 +14,5 @@ class Amount(click.FloatRange):
         """From the text of the command line, or from a default."""
         number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number", param, ctx)
+            self.fail(f"{value!r} is not a finite number", param, ctx)
         return number

@@ -53,7 +53,7 @@ def _check_names(what: str, names: object) -> None:
         raise CannotStart(f"{what} is a list of names, not a text: [{names!r}]")
     for name in names if isinstance(names, Iterable) else [names]:
         if not isinstance(name, str):
-            raise CannotStart(f"{what} is a list of names, and {name!r} is no text")
+            raise CannotStart(f"{what} is a list of names, and {name!r} is not a text")
 
 
 def checked_budget(budget: float | None) -> float | None:
