@@ -16,13 +16,15 @@ Names are imported when they are first used: `import quire` itself costs next to
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quire.api import Result, Running, check, launch, run
+    from quire.api import Launch, Result, Running, check, launch, run
     from quire.diagnostics import Diagnostic, Severity
     from quire.documents import Document, load
     from quire.engine.records import Event, Status
     from quire.errors import QuireError
     from quire.models.scripted import ScriptedModel
+    from quire.source import Source
     from quire.tools.python import tool
+    from quire.values import Value
 
 __version__ = "0.1.0"
 
@@ -30,12 +32,15 @@ __all__ = [
     "Diagnostic",
     "Document",
     "Event",
+    "Launch",
     "QuireError",
     "Result",
     "Running",
     "ScriptedModel",
     "Severity",
+    "Source",
     "Status",
+    "Value",
     "check",
     "launch",
     "load",
@@ -44,13 +49,15 @@ __all__ = [
 ]
 
 _HOMES = {
-    "quire.api": ("Result", "Running", "check", "launch", "run"),
+    "quire.api": ("Launch", "Result", "Running", "check", "launch", "run"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
     "quire.documents": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),
     "quire.errors": ("QuireError",),
     "quire.models.scripted": ("ScriptedModel",),
+    "quire.source": ("Source",),
     "quire.tools.python": ("tool",),
+    "quire.values": ("Value",),
 }
 
 

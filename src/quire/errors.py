@@ -5,7 +5,7 @@
     │   ├── Unreadable                   a file that is no document
     │   ├── BadDocument                  a document with fatal diagnostics
     │   ├── BadInputs                    every wrong or missing input, listed at once
-    │   ├── NoModel                      no model can be had; says three ways to get one
+    │   ├── NoModel                      no model is configured; says three ways to get one
     │   ├── BadConfiguration             quire.toml, .mcp.json
     │   └── NoSuchRun
     ├── StepFailed                  3    one step could not be done; has its path

@@ -112,7 +112,7 @@ def fingerprint(value: Value) -> str:
 
 
 def canonical_of_checked(value: Value) -> bytes:
-    """The bytes that are hashed, for a value of our own making: the walk in search of what is no JSON costs as much as
+    """The bytes that are hashed, for a value of our own making: the walk in search of what is not JSON costs as much as
     the hash."""
     return _canonical.encode(value).encode("utf-8", "replace")
 

@@ -111,7 +111,7 @@ def test_folders_and_globs(here: Path, capsys: pytest.CaptureFixture[str], argum
     [
         (["nope/*.md"], "quire: nope/*.md matches nothing"),
         (["empty"], "quire: empty holds no documents"),
-        (["c.txt"], "quire: c.txt is no document that Quire knows: playbooks end in .md"),
+        (["c.txt"], "quire: c.txt is not a document that Quire knows: playbooks end in .md"),
         (["latin.md"], "quire: latin.md is not UTF-8: byte 1 is 0xe4"),
         (["fifo.md"], "quire: fifo.md is not a regular file"),
         (["x" * 300 + ".md"], f"quire: {'x' * 300}.md cannot be read: File name too long"),

@@ -53,6 +53,14 @@ def found(invoke: Invoke, *names: str) -> list[tuple[str, str]]:
     return [one for one in told if one[0] not in ("DR302", "PB225", "PL101")]
 
 
+def test_a_header_that_is_never_sent(tmp_path: Path, invoke: Invoke) -> None:
+    """§3: `http__get` refuses secrets at run time; what stands in the document is found before."""
+    args = "{url: 'https://example.com', headers: {Authorization: x, Accept: text/html}}"
+    write(Path(), {"a.yaml": f"pipeline: a\nsteps:\n- tool: {{name: http__get, args: {args}}}\n"})
+    ((code, message),) = found(invoke, "a.yaml")
+    assert code == "PL113" and message.startswith("the header Authorization cannot be set, because http__get sends no")
+
+
 GREET = ".ai/directives/team/greet.md"
 
 

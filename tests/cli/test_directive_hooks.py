@@ -118,7 +118,7 @@ def test_it_can_be_answered_beforehand(said: Said) -> None:
     assert run("asking", "-q", "--answer", "start=yes") == 0
     said()
     assert run("asking", "-q", "--break", "start") == 2
-    assert "start is no step of a directive" in said()[1]
+    assert "start is not a step of a directive" in said()[1]
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,7 @@ def test_the_tool_ask_waits_in_the_inbox(said: Said, project: Path) -> None:
 
 def test_stopping_after_a_turn_and_answering_beforehand(said: Said, project: Path) -> None:
     assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--break", "2", *SCRIPTED]) == 2
-    assert "2 is no step of a directive: its steps are turn 1" in said()[1]
+    assert "2 is not a step of a directive: its steps are turn 1" in said()[1]
     assert main(["run", "deploy_staging", "-i", "target=eu", "-q", "--break", "turn 1", *SCRIPTED]) == 4
     assert "paused after turn 1" in said()[1]
     assert main(["resume", "last", "-q", "--set", "hint=be quick"]) == 0

@@ -71,8 +71,8 @@ def test_a_broken_expression_is_marked(invoke: Invoke, text: str, shown: str) ->
 @pytest.mark.parametrize(
     ("context", "words"),
     [
-        ("{", "--context is no JSON"),
-        ("[1]", "no JSON object"),
+        ("{", "--context is not JSON"),
+        ("[1]", "not a JSON object"),
         ("NaN", "NaN is not a JSON value"),
         ("@missing.json", "--context @missing.json cannot be read: No such file"),
         ("@binary", "not UTF-8"),

@@ -72,11 +72,11 @@ def test_stdout_a_file_and_the_page_have_the_same(
     for extra in ([], ["--out", "x"]):
         assert main(["run", "page.md", "--script", "replies.json", *extra]) == 0
         told = capsys.readouterr()
-        assert told.err.count("it is no JSON") == warns
+        assert told.err.count("it is not JSON") == warns
         assert told.out == ("" if extra else text)
     assert Path("x.json").read_text() == text
     assert main(["runs", "last", "--output"]) == 0
     assert capsys.readouterr().out == text
     assert main(["runs", "last"]) == 0
     page = capsys.readouterr().out
-    assert "```" not in page and ("it is no JSON" in page) == warns
+    assert "```" not in page and ("it is not JSON" in page) == warns

@@ -133,10 +133,10 @@ def test_own_keys_are_not_removed_here(invoke: Invoke) -> None:
     [
         ([], "name a key"),
         (["x", "--from", PAGE], "name a key"),
-        (["nothing.toml"], "no file with a key"),
+        (["nothing.toml"], "not a file with a key"),
         ([PAGE], "neither PEM nor TOML"),
         (["0123456789abcdef"], "brings no key"),
-        (["-----BEGIN nonsense"], "no public key"),
+        (["-----BEGIN nonsense"], "not a public key"),
         (["--nmae", "x", "y"], "unexpected extra argument"),
         ([ADA.private_pem()], "keep it to yourself"),
     ],

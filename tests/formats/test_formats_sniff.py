@@ -70,7 +70,7 @@ def test_check_a_directive_and_knowledge() -> None:
     assert [found.code.id for found in check(Source.of("Body", ".ai/knowledge/k.md"))] == ["KN101"]
 
 
-@pytest.mark.parametrize(("name", "words"), [(".ai/directives/d.md", "directive"), ("x.txt", "no document")])
+@pytest.mark.parametrize(("name", "words"), [(".ai/directives/d.md", "directive"), ("x.txt", "not a document")])
 def test_what_is_no_playbook_is_said_in_one_line(name: str, words: str) -> None:
     with pytest.raises(CannotStart, match=words) as caught:
         read(Source.of(PLAYBOOK, name))
@@ -78,5 +78,5 @@ def test_what_is_no_playbook_is_said_in_one_line(name: str, words: str) -> None:
 
 
 def test_check_of_no_document() -> None:
-    with pytest.raises(CannotStart, match="no document"):
+    with pytest.raises(CannotStart, match="not a document"):
         check(Source.of(PLAYBOOK, "x.txt"))

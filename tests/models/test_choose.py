@@ -109,7 +109,7 @@ def test_none_says_three_ways() -> None:
         ("http://127.0.0.1:1/v1", "say which model after a #"),
         ("https://me:sesame@host/v1#m", "an address holds no password and no query"),
         ("keyed:x", "set KEYED_KEY in the environment"),
-        ("odd:x", "'ftp://x' is no http or https address"),
+        ("odd:x", "'ftp://x' is not an http or https address"),
         ("anthropic:claude-sonnet-5-5", "set ANTHROPIC_API_KEY in the environment"),
         ("groq:openai/gpt-oss-120b", 'pip install "pydantic-ai-slim[groq]"'),
     ],

@@ -181,9 +181,9 @@ TOLD = {
     "a call that is cut is not": Told(
         '{"tool": "look", "args": {"ci', "length", "", fails="cut off by the token limit"
     ),
-    "another shape": Told('{"other": 1}', "stop", "", fails="no call of a tool and no answer"),
+    "another shape": Told('{"other": 1}', "stop", "", fails="neither a call of a tool nor an answer"),
     "nothing": Told('{"answer": " "}', "stop", "", fails="answered nothing"),
-    "never forced": Told("Well, it rains.", "stop", "", fails="no call of a tool and no answer"),
+    "never forced": Told("Well, it rains.", "stop", "", fails="neither a call of a tool nor an answer"),
 }
 
 
@@ -329,7 +329,7 @@ async def test_the_listener_of_the_runtime_lets_nobody_in(smollm2: Path) -> None
         await asyncio.to_thread(urllib.request.urlopen, request, timeout=10)
 
 
-@pytest.mark.parametrize(("content", "says"), [(None, "no model file at"), (b"hello", "is no GGUF model file")])
+@pytest.mark.parametrize(("content", "says"), [(None, "no model file at"), (b"hello", "is not a GGUF model file")])
 def test_what_is_no_model(tmp_path: Path, content: bytes | None, says: str) -> None:
     path = tmp_path / "x.gguf"
     if content is not None:

@@ -22,6 +22,10 @@ BAD = {
     ),
     "shell": ('@tool(quire, shell, {"command": "ls {{x}}"})', "a command with values in it is a list"),
     "server": ("@prompt(mcp:nope/x)\n\nGo.", 'step 2: prompt mcp:nope/x: there is no connection "nope"'),
+    "header": (
+        '@tool(quire, http__get, {"url": "https://example.com", "headers": {"Authorization": "Bearer {{x}}"}})',
+        "step 2: the header Authorization cannot be set, because http__get sends no secrets: use an MCP server",
+    ),
     "file": ("@prompt(file:../x.md)\n\nGo.", "step 2: prompt file:../x.md: must be a path below"),
 }
 
@@ -45,7 +49,7 @@ async def test_it_is_refused_before_the_first_call(tmp_path: Path, name: str) ->
     model = ScriptedModel([{"default": "fine"}])
     runtime = Runtime.open(tmp_path, model=model)
     with pytest.raises(BadInputs) as caught:
-        await runtime.start(load(page(tmp_path, step)), {}, RunOptions(allow=("shell",)))
+        await runtime.start(load(page(tmp_path, step)), {}, RunOptions(allow=("shell", "http__get")))
     assert said in str(caught.value)
     assert await runtime.store.list() == []
     await runtime.close()
@@ -54,7 +58,9 @@ async def test_it_is_refused_before_the_first_call(tmp_path: Path, name: str) ->
 async def test_all_of_it_is_said_at_once(tmp_path: Path) -> None:
     runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
     with pytest.raises(BadInputs) as caught:
-        await runtime.start(load(page(tmp_path, *(step for step, _ in BAD.values()))), {}, RunOptions(allow=("shell",)))
+        await runtime.start(
+            load(page(tmp_path, *(step for step, _ in BAD.values()))), {}, RunOptions(allow=("shell", "http__get"))
+        )
     assert len(caught.value.problems) == len(BAD)
     await runtime.close()
 
@@ -231,4 +237,17 @@ steps:
     assert spent is not None and spent <= 0.35
     ended = await runtime.drive(run, given=Given(unlimited=True))
     assert ended.status is Status.COMPLETED
+
+
+async def test_a_pipeline_is_refused_for_a_header_too(tmp_path: Path) -> None:
+    file = tmp_path / "fetch.yaml"
+    file.write_text(
+        "pipeline: fetch\nsteps:\n  - agent: {prompt: Say.}\n  - tool: {name: rye/web/fetch, args: "
+        "{url: 'https://example.com', headers: {authorization: x, Accept: text/html}}}\n"
+    )
+    model = ScriptedModel([{"default": "fine"}])
+    runtime = Runtime.open(tmp_path, model=model)
+    with pytest.raises(BadInputs, match="step 2: the header authorization cannot be set"):
+        await runtime.start(load(file), {}, RunOptions(allow=("http__get",)))
+    assert model.calls == []
     await runtime.close()

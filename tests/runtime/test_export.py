@@ -151,10 +151,10 @@ async def test_a_new_chain_does_not_help_what_does_not_fit(
 @pytest.mark.parametrize(
     ("cut", "problem"),
     [
-        (lambda data: b"", "is no export of a run"),
-        (lambda data: b"# A page\n", "is no export of a run"),
-        (lambda data: b'{"a": 1}\n', "is no export of a run"),
-        (lambda data: b"\x00\xff\n", "is no export of a run"),
+        (lambda data: b"", "is not an export of a run"),
+        (lambda data: b"# A page\n", "is not an export of a run"),
+        (lambda data: b'{"a": 1}\n', "is not an export of a run"),
+        (lambda data: b"\x00\xff\n", "is not an export of a run"),
         (lambda data: data[:-1], "cut off"),
         (lambda data: data[: len(data) // 2], "cut off"),
         (lambda data: b"\n".join(data.splitlines()[:-1]) + b"\n", "and not the end: the file is cut off"),
@@ -162,7 +162,7 @@ async def test_a_new_chain_does_not_help_what_does_not_fit(
             lambda data: b"\n".join(data.splitlines()[:4] + data.splitlines()[5:]) + b"\n",
             "line 4 has been changed, or a",
         ),
-        (lambda data: data + b"\n", "no line of an export"),
+        (lambda data: data + b"\n", "not a line of an export"),
     ],
 )
 def test_a_file_that_is_not_whole(file: Path, cut: Callable[[bytes], bytes], problem: str) -> None:

@@ -198,7 +198,7 @@ async def test_a_step_that_was_never_reached(travel: Travel) -> None:
         for turn in ("turn 5", "9"):
             with pytest.raises(RunState, match="has not come to turn"):
                 await fork(runtime, thread, turn, Changes())
-        with pytest.raises(CannotStart, match="is no turn of a directive"):
+        with pytest.raises(CannotStart, match="is not a turn of a directive"):
             await fork(runtime, thread, "first", Changes())
 
 

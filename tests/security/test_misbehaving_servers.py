@@ -117,7 +117,7 @@ FAILING = {
     "sampling-flood": "asks for more than 100 things at once",
     "roots-flood": "asks for more than 100 things at once",
     "elicitation-flood": "asks for more than 100 things at once",
-    "garbage-for-ever": "sends what is no message of the protocol",
+    "garbage-for-ever": "sends what is not a message of the protocol",
     "wrong-types": "ValidationError",
     "result-is-null": "its answer cannot be read",
     "error-is-text": "its answer cannot be read",

@@ -44,12 +44,12 @@ def test_one_key_has_one_id_however_it_is_written(change: object) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no public key"),
-        ("hello", "no public key"),
-        (KEY.public.pem[:60], "no public key"),
+        ("", "not a public key"),
+        ("hello", "not a public key"),
+        (KEY.public.pem[:60], "not a public key"),
         (KEY.private_pem(), "is a private key; keep it to yourself"),
         (EC_PUBLIC, "of another kind"),
-        ("\ud800", "no public key"),
+        ("\ud800", "not a public key"),
     ],
 )
 def test_what_is_no_public_key(text: str, words: str) -> None:
@@ -60,7 +60,7 @@ def test_what_is_no_public_key(text: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("hello", "no private key"),
+        ("hello", "not a private key"),
         (KEY.public.pem, "is a public key; to trust it: quire trust add x.pem"),
         (EC_PRIVATE, "of another kind"),
         (LOCKED, "is encrypted"),
@@ -100,7 +100,7 @@ def test_a_note_may_be_bare_pem_or_keep_the_pem_in_a_table() -> None:
         ("a = ", "neither PEM nor TOML"),
         ("a = 1", 'no text "public_key"'),
         ("public_key = 1", 'no text "public_key"'),
-        ("public_key = 'x'", "no public key"),
+        ("public_key = 'x'", "not a public key"),
         (KeyNote(KEY.public).toml().replace(KEY.key_id, "0123456789abcdef"), "but it is " + KEY.key_id),
     ],
 )

@@ -99,7 +99,7 @@ def test_nothing_is_overwritten(home: Home) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a b", "-x", "ä", "x" * 65])
 def test_names_stay_in_the_folder(home: Home, name: str) -> None:
-    with pytest.raises(CannotStart, match="no name for a key"):
+    with pytest.raises(CannotStart, match="not a name for a key"):
         make(home, name)
     assert not home.user.exists()
 

@@ -20,7 +20,7 @@ class Amount(click.FloatRange):
                 raise
             self.fail(f"{value!r} is not a number", param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number", param, ctx)
+            self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
 
 

@@ -90,11 +90,11 @@ def command(
     playbook or a pipeline what you grant to all of them. Without an ID: a search among all items of that type. FREE:
     starts nothing. Exit 0 when it may, 6 when it may not.
     """
-    from quire.cli.named import document_of
     from quire.render.text import one_line
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
     from quire.workspace.grants import denied_tools
+    from quire.workspace.named import document_of
 
     found = document_of(document)
     plan = found.runnable()

@@ -29,7 +29,7 @@ def command(context: click.Context, expression: str, given: str | None, as_json:
     of its own they are also what ctx holds. @FILE reads a file, @- standard input. Write -- before an EXPR that begins
     with a minus.
 
-    FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is no JSON object.
+    FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is not a JSON object.
 
     \b
       quire eval 'sum(map(ctx.rows, r -> r.n))' --context '{"ctx": {"rows": [{"n": 1}, {"n": 2}]}}'
@@ -50,7 +50,7 @@ def command(context: click.Context, expression: str, given: str | None, as_json:
 def _bindings(given: str | None) -> dict[str, Value]:
     found: Value = {} if given is None else _decoded(given)
     if not isinstance(found, dict):
-        raise CannotStart("--context is no JSON object of names and values")
+        raise CannotStart("--context is not a JSON object of names and values")
     own: dict[str, Value] = {name: value for name, value in found.items() if name not in RESERVED}
     return {"ctx": own, "pipe": None, **found}
 
@@ -60,7 +60,7 @@ def _decoded(given: str) -> Value:
     try:
         return decode(text)
     except InvalidValue as error:
-        raise CannotStart(f"--context is no JSON: {error}") from None
+        raise CannotStart(f"--context is not JSON: {error}") from None
 
 
 def _read(path: str) -> str:

@@ -203,7 +203,7 @@ def _from_file(file: str) -> dict[str, Value]:
     try:
         found = decode(text)
     except InvalidValue as error:
-        raise CannotStart(f"{where} is no JSON: {error}") from None
+        raise CannotStart(f"{where} is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise CannotStart(f"{where} is no JSON object of names and values: {json.dumps(found)[:40]}")
+        raise CannotStart(f"{where} is not a JSON object of names and values: {json.dumps(found)[:40]}")
     return found

@@ -137,9 +137,9 @@ def parts_of(stem: str, name: str) -> tuple[str, ...]:
         raise CannotStart(f"{name}: a new document goes into this folder or below it")
     for part in parts:
         if not _PART.fullmatch(part) or part.endswith((" ", ".")) or _RESERVED.match(part):
-            raise CannotStart(f"{name}: {part!r} is no good name: use letters, digits, - and _")
+            raise CannotStart(f"{name}: {part!r} is not a good name: use letters, digits, - and _")
     if not parts:
-        raise CannotStart(f"{name!r} is no name for a document")
+        raise CannotStart(f"{name!r} is not a name for a document")
     return parts
 
 

@@ -96,9 +96,9 @@ def place(name: str, category: str | None) -> tuple[Path, str]:
         folders = PurePath(category.replace("\\", "/")).parts
     for folder in folders:
         if not _FOLDER.fullmatch(folder):
-            raise CannotStart(f"{folder!r} is no good folder for a directive: use letters, digits, - and _")
+            raise CannotStart(f"{folder!r} is not a good folder for a directive: use letters, digits, - and _")
     if not _NAME.fullmatch(stem):
-        raise CannotStart(f"{stem!r} is no name for a directive: use small letters, digits and _, a letter first")
+        raise CannotStart(f"{stem!r} is not a name for a directive: use small letters, digits and _, a letter first")
     file = FOLDER.joinpath(*folders, f"{stem}.md")
     if not file.resolve().is_relative_to(Path.cwd().resolve()):
         raise CannotStart(f"{name}: leads out of this folder")

@@ -40,10 +40,10 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
     from dataclasses import replace
 
-    from quire.cli.named import tree_of
     from quire.engine.pipeline import Profile, Setting
     from quire.engine.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import inferred_inputs
+    from quire.workspace.named import tree_of
 
     profiles = {name: Profile(one.model or "", one.system, one.tools) for name, one in settings.agents.items()}
     found = preview_agent(document.runnable(), path, given, Setting(profiles={"default": Profile(), **profiles}))

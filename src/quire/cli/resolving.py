@@ -15,8 +15,11 @@ from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
+from quire.formats.pipeline.codes.warnings import ARGUMENTS
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import Pipeline
+from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.syntax import Literal, Pipeline, ToolBody
+from quire.formats.pipeline.walk import walk
 from quire.source import Source, real_path
 from quire.values import Value
 from quire.workspace.configuration import load_settings
@@ -130,7 +133,7 @@ class DocumentCheck:
         resolver = self._resolver(path)
         reading = parse(source, registered=resolver.is_registered(path))
         found = check_reading(reading, resolver, PipelineReach(resolver.graph, path))
-        return (*resolver.claimed_twice(source), *found)
+        return (*resolver.claimed_twice(source), *found, *_refused_headers(reading))
 
     def _resolver(self, path: Path) -> WorkspaceResolver:
         workspace = _workspace(path)
@@ -138,6 +141,25 @@ class DocumentCheck:
         if resolver is None:
             resolver = self._resolvers[workspace] = WorkspaceResolver(load_settings(workspace))
         return resolver
+
+
+def _refused_headers(reading: Reading) -> list[Diagnostic]:
+    """A finding for each header that stands in the document and that `http__get` does not send."""
+    from quire.trust.capabilities import canonical
+
+    found: list[Diagnostic] = []
+    for pipeline in reading.file.pipelines if reading.file else ():
+        for _, step in walk(pipeline):
+            body = step.body
+            if not isinstance(body, ToolBody) or canonical(body.name.text) != canonical("http__get"):
+                continue
+            for name, value in body.args:
+                if name.text == "headers" and isinstance(value, Literal) and isinstance(value.value, Mapping):
+                    from quire.tools.builtin.http import header_problem
+
+                    problems = [problem for header in value.value if (problem := header_problem(str(header)))]
+                    found += [Diagnostic(ARGUMENTS, problem, value.span) for problem in problems]
+    return found
 
 
 def _workspace(path: Path) -> Workspace:

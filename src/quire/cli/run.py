@@ -22,7 +22,6 @@ from quire.cli.inputs import (
     warn_of_unread,
 )
 from quire.cli.interrupts import starting
-from quire.cli.named import document_of, tree_of
 from quire.cli.out import target
 from quire.cli.scripts import pinned_spec
 from quire.cli.trusting import with_grants, with_trust
@@ -32,6 +31,7 @@ from quire.errors import BadDocument, NoModel, QuireError
 from quire.render.text import one_line, pasted
 from quire.runtime import RunOptions, Runtime
 from quire.values import Value
+from quire.workspace.named import document_of, tree_of
 
 if TYPE_CHECKING:
     from quire.models.choose import Choice

@@ -45,7 +45,7 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise click.UsageError("--graph and --prompt exclude each other")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
-    from quire.cli.named import document_of
+    from quire.workspace.named import document_of
 
     document = document_of(file)
     if document.plan is None:
@@ -104,9 +104,9 @@ def _outline_text(plan: Plan) -> tuple[dict[str, Value], Iterator[str]]:
 
 
 def _outline_pipeline(document: Document) -> tuple[dict[str, Value], Iterator[str]]:
-    from quire.cli.named import tree_of
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
     from quire.render.pipeline_outline import pipeline_data, pipeline_outline
+    from quire.workspace.named import tree_of
 
     plan, tree = document.runnable(), tree_of(document)
     needed, optional = inferred_inputs(tree), optional_inputs(tree)

@@ -27,7 +27,7 @@ def artifact_problem(text: str, artifact_type: str) -> str:
     try:
         decode(text)
     except InvalidValue as error:
-        return f"the output should be {artifact_type}, but it is no JSON: {error}"
+        return f"the output should be {artifact_type}, but it is not JSON: {error}"
     return ""
 
 

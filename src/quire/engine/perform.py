@@ -130,7 +130,7 @@ class Performer:
             try:
                 value["uses"] = copy([use.as_record() for use in reply.uses])
             except InvalidValue as error:
-                raise ModelFailed(f"{reply.model} gave a tool what is no JSON: {error}", kind="bad_reply") from None
+                raise ModelFailed(f"{reply.model} gave a tool what is not JSON: {error}", kind="bad_reply") from None
             if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
                 message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
                 raise ModelFailed(message, kind="bad_reply")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from quire.engine.earlier import SystemText
@@ -143,10 +143,14 @@ class ModelRequest:
         return self.instructions if isinstance(self.instructions, str) else self.instructions.text()
 
     def content(self) -> Value:
+        return self.content_with(self.system)
+
+    def content_with(self, system: str) -> Value:
+        """The content, with another text in place of the system's."""
         if self.known:
             return {"known": self.known, "messages": [message.as_value() for message in self.messages[self.known :]]}
         content: dict[str, Value] = {
-            "system": self.system,
+            "system": system,
             "messages": [message.as_value() for message in self.messages],
             "closing": self.closing,
         }
@@ -425,7 +429,7 @@ def hashed_request(request: Recorded) -> tuple[str, int]:
 
 def _hashed_in_pieces(request: ModelRequest, instructions: SystemText) -> tuple[str, int]:
     """The same hash, without writing the earlier results as JSON again. Keys are sorted; an empty text stands in."""
-    written = canonical_of_checked([KINDS[ModelRequest], replace(request, instructions="").content()])
+    written = canonical_of_checked([KINDS[ModelRequest], request.content_with("")])
     at = written.rindex(_SYSTEM) + len(_SYSTEM)
     hashed = hashlib.sha256(written[:at])
     length = instructions.update(hashed)

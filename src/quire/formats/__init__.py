@@ -130,7 +130,7 @@ def format_of(source: Source) -> str:
     if name is None and PurePath(source.name).suffix == "":
         name = "playbook"
     if name is None:
-        raise CannotStart(f"{source.name} is no document that Quire knows: playbooks end in .md")
+        raise CannotStart(f"{source.name} is not a document that Quire knows: playbooks end in .md")
     return name
 
 

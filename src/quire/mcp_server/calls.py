@@ -16,8 +16,8 @@ import mcp_types as types
 from quire.engine.drive import Drive
 from quire.engine.events import Listener
 from quire.engine.ports import People
-from quire.engine.records import Status
-from quire.errors import QuireError
+from quire.engine.records import FINAL, Status
+from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.gate import LAUNCHING
 from quire.mcp_server.callers import Caller
 from quire.mcp_server.catalogue import Offered
@@ -156,12 +156,41 @@ class Calls:
         if not await self._runtime.store.answers(asked.run):
             return result_of(waiting(asked.run, questions))
 
-        async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Envelope:
-            runtime = await self._reopen(self._runtime, asked.run)
-            ended = await runtime.drive(asked.run, people=people, listen=listen, began=began, attached=True)
-            return envelope_of(asked.run, ended)
+        return await self._drive(caller, asked.run, answers.declined)
 
-        return await self._answered(caller, await self._attend(caller, work, asked.run), answers.declined)
+    async def resume(self, caller: Caller, run: str) -> Result:
+        """Goes on with a run that stopped, failed or was answered elsewhere; one that has ended is told as it is."""
+        try:
+            row = await self._late.row(run)
+            asks = row.status is Status.AWAITING_INPUT and not await self._runtime.store.answers(run)
+            if asks or row.status in (*FINAL, Status.RUNNING):
+                return await self._answered(caller, await self._late.envelope(run))
+        except QuireError as error:
+            return result_of(Envelope("error", {"error": str(error)}))
+        return await self._drive(caller, run)
+
+    async def answer(self, caller: Caller, run: str, step: str | None, value: str) -> Result:
+        """Stores an answer and goes on with the run, unless somebody drives it: then that one takes the answer."""
+        try:
+            await self._late.row(run)
+            await self._runtime.answer(run, step, value)
+        except QuireError as error:
+            return result_of(Envelope("error", {"run_id": run, "error": str(error)}))
+        return await self.resume(caller, run)
+
+    async def _drive(self, caller: Caller, run: str, declined: tuple[str, ...] = ()) -> Result:
+        if problem := self._too_many():
+            return result_of(Envelope("error", {"run_id": run, "error": problem}))
+
+        async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Envelope:
+            runtime = await self._reopen(self._runtime, run)
+            try:
+                ended = await runtime.drive(run, people=people, listen=listen, began=began, attached=True)
+            except RunBusy:
+                return Envelope("started", {"run_id": run})
+            return envelope_of(run, ended)
+
+        return await self._answered(caller, await self._attend(caller, work, run), declined)
 
     async def take_over(self) -> None:
         """Goes on with the runs that a server before this one had begun when it was killed."""

@@ -6,18 +6,19 @@ A client sees the runs that clients of this server have launched, and none of th
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from quire.engine.drive import Ended
 from quire.engine.records import RunRow, Status
 from quire.errors import NoSuchRun
 from quire.mcp_server.callers import RECIPIENT
+from quire.mcp_server.launch_tools import MOST_LETTERS
 from quire.mcp_server.results import waiting
 from quire.runtime import Runtime
 from quire.runtime.launch import Envelope, envelope_of
 from quire.values import Value
 
 SCHEME = "quire://runs/"
-MOST_LETTERS = 100
 MOST_RUNS = 50
 MOST_LEFT = 1000
 
@@ -49,14 +50,17 @@ class Late:
                 # Nobody stopped it: the server that drove it is gone, and the next one goes on with it.
                 return Envelope("started", {"run_id": run})
             case Status.PAUSED | Status.CANCELLED:
-                how = f"it is {row.status.words}; to go on: quire resume {run}"
+                how = f"it is {row.status.words}; to go on: pipeline_resume, or quire resume {run}"
                 return Envelope("cancelled", {"run_id": run, "error": how})
         return waiting(run, await self._runtime.store.questions(run))
 
-    async def letters(self, recipient: str) -> list[dict[str, Value]]:
-        """Those of one client, the oldest first."""
+    async def letters(self, recipient: str, arguments: Mapping[str, Value]) -> tuple[list[dict[str, Value]], int]:
+        """A page of the letters to one client, the oldest first, and how many there are before it."""
         letters = await self._runtime.store.letters(recipient)
-        return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[-MOST_LETTERS:]]
+        limit, before = arguments.get("limit", MOST_LETTERS), arguments.get("before", len(letters))
+        end = min(int(str(before)), len(letters))
+        start = max(end - min(int(str(limit)), MOST_LETTERS), 0)
+        return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[start:end]], start
 
     async def runs(self) -> list[RunRow]:
         """The newest first."""

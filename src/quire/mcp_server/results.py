@@ -59,7 +59,7 @@ def _text(envelope: Envelope) -> str:
     if envelope.status == "started":
         text = f"Run {data.get('run_id')} has started; its result comes later: pipeline_result, pipeline_inbox."
         if "answer" in data:
-            text = f"Run {data.get('run_id')} waits for a person. To answer: {data['answer']}"
+            text = f"Run {data.get('run_id')} waits for a person. To answer: pipeline_answer, or {data['answer']}"
         return text
     run = f" (run {data['run_id']})" if "run_id" in data else ""
     return f"{data.get('error', '')}{run}"

@@ -26,7 +26,7 @@ from quire.mcp_server.callers import Caller, Context, connection_of
 from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import Catalogue, Offered
 from quire.mcp_server.late import SCHEME, Late
-from quire.mcp_server.launch_tools import INBOX, OTHERS, RESULT, launch_tool
+from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
 from quire.mcp_server.results import ENVELOPE, result_of
 from quire.runtime import RunOptions, Runtime
 from quire.runtime.launch import Envelope
@@ -38,7 +38,7 @@ GRAMMAR_URI = "quire://grammar/pipeline"
 INSTRUCTIONS = (
     "Each pipeline__NAME, playbook__NAME and directive__NAME tool runs a document of this workspace and waits for its "
     "result. A run that asks a person, or that was launched with run_pipeline_async, goes on later: pipeline_result "
-    "tells how it stands, pipeline_inbox lists what has come in."
+    "tells how it stands, pipeline_answer and pipeline_resume go on with it, pipeline_inbox lists what has come in."
 )
 LONGEST_WAIT = 30 * 24 * 3600.0
 WATCH_SECONDS = 2.0
@@ -158,19 +158,34 @@ class Host:
             return await self.calls.go_on(caller, params.request_state, params.input_responses)
         if params.name in self.calls.launchers():
             return await self.calls.launch(caller, params.name, arguments)
-        if params.name == RESULT:
-            return await self._result(arguments.get("run_id"))
-        if params.name == INBOX:
-            letters = await self._late.letters(caller.recipient)
-            text = "\n\n".join(str(letter["text"]) for letter in letters) or "nothing has come in"
-            return types.CallToolResult(
-                content=[types.TextContent(text=text)], structured_content={"letters": list(letters)}
-            )
+        if params.name in NAMES:
+            return await self._other(caller, params.name, arguments)
         listing = await asyncio.to_thread(self._catalogue.load)
         offered = listing.tools.get(params.name)
         if offered is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name}")
         return await self.calls.run(caller, offered, arguments)
+
+    async def _other(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> Result:
+        if problem := wrong_arguments(tool, arguments):
+            return result_of(Envelope("error", {"error": problem}))
+        if tool == INBOX:
+            return await self._inbox(caller, arguments)
+        run = arguments["run_id"]
+        if tool == RESUME:
+            return await self.calls.resume(caller, run)
+        if tool == ANSWER:
+            return await self.calls.answer(caller, run, arguments.get("step"), arguments["answer"])
+        return await self._result(run)
+
+    async def _inbox(self, caller: Caller, arguments: dict[str, Any]) -> types.CallToolResult:
+        letters, earlier = await self._late.letters(caller.recipient, arguments)
+        text = "\n\n".join(str(letter["text"]) for letter in letters) or "nothing has come in"
+        if earlier:
+            text += f"\n\n{earlier} earlier: call again with before={earlier}"
+        return types.CallToolResult(
+            content=[types.TextContent(text=text)], structured_content={"letters": list(letters), "earlier": earlier}
+        )
 
     async def _result(self, run: object) -> types.CallToolResult:
         try:

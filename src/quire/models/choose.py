@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, str] = {
 }
 """What a key in the environment stands for, in the order in which keys are looked at."""
 
-WAYS = """no model can be had. Three ways to get one:
+WAYS = """no model is configured. Three ways to get one:
   - set a provider's key in the environment, such as ANTHROPIC_API_KEY or OPENAI_API_KEY
   - `quire model pull smollm2` fetches a small model that runs in this process, without a key
   - name one: `--model local:PATH.gguf`, or `NAME:MODEL` with `[models.providers.NAME] base_url` in quire.toml"""

@@ -100,7 +100,7 @@ class LocalModel:
             decision = decided(said.text, call)
         except InvalidValue as error:
             raise ModelFailed(
-                f"{self._name}: the reply is no call of a tool and no answer: {error}", kind="bad_reply"
+                f"{self._name}: the reply is neither a call of a tool nor an answer: {error}", kind="bad_reply"
             ) from None
         if isinstance(decision, ToolUse):
             return self._reply(said, "", decision)

@@ -55,7 +55,7 @@ def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model
             raise CannotStart(f"{spec}: say which model after a #, as in https://host/v1#NAME")
         return _compatible(spec, name, ProviderSettings(url), config, environ)
     if not name:
-        raise CannotStart(f"{spec!r} names no model: a model is PROVIDER:NAME{_nearest(spec, config, environ)}")
+        raise CannotStart(f"{spec!r} is not a model name: a model is PROVIDER:NAME{_nearest(spec, config, environ)}")
     match provider:
         case "script":
             from quire.models.scripted import ScriptedModel
@@ -94,7 +94,7 @@ def _compatible(
             f"{parts.hostname}: an address holds no password and no query; a key is named by api_key_env in quire.toml"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise CannotStart(f"{spec}: base_url {settings.base_url!r} is no http or https address")
+        raise CannotStart(f"{spec}: base_url {settings.base_url!r} is not an http or https address")
     key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
     if settings.api_key_env and not key:
         raise CannotStart(f"{spec} needs a key: set {settings.api_key_env} in the environment")

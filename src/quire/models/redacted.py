@@ -45,7 +45,8 @@ class Redacted:
         uses = tuple(
             ToolUse(use.id, use.name, self._arguments(use), self._redactor.text(use.problem)) for use in reply.uses
         )
-        return replace(reply, text=self._redactor.text(reply.text), uses=uses)
+        text = self._redactor.text(reply.text)
+        return reply if text == reply.text and not uses else replace(reply, text=text, uses=uses)
 
     def _arguments(self, use: ToolUse) -> dict[str, Value]:
         found = self._redactor.value(dict(use.arguments))

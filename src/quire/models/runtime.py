@@ -75,7 +75,7 @@ def runtime_for(path: Path) -> Runtime:
         raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
     path = path.resolve()
     if magic != b"GGUF":
-        raise CannotStart(f"{path} is no GGUF model file")
+        raise CannotStart(f"{path} is not a GGUF model file")
     _xllamacpp()
     with _loading:
         return _loaded.setdefault(path, Runtime(path))

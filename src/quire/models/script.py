@@ -181,25 +181,25 @@ def _text(value: Value) -> str:
     try:
         return encode(value)
     except InvalidValue as error:
-        raise EntryError(f"has a reply that is no JSON: {error}") from None
+        raise EntryError(f"has a reply that is not JSON: {error}") from None
 
 
 def _calls(value: Value) -> tuple[tuple[str, Mapping[str, Value]], ...]:
     if isinstance(value, str) or not isinstance(value, Sequence) or not value:
-        raise EntryError("has tool_calls that are no list")
+        raise EntryError("has tool_calls that are not a list")
     calls = []
     for one in value:
         match one:
             case {"name": str(name), **rest} if not rest.keys() - {"input"}:
                 given = rest.get("input", {})
             case _:
-                raise EntryError("has a tool call that is no mapping of name and input")
+                raise EntryError("has a tool call that is not a mapping of name and input")
         if not isinstance(given, Mapping):
-            raise EntryError(f"calls {name} with an input that is no mapping")
+            raise EntryError(f"calls {name} with an input that is not a mapping")
         try:
             encode(given)
         except InvalidValue as error:
-            raise EntryError(f"calls {name} with an input that is no JSON: {error}") from None
+            raise EntryError(f"calls {name} with an input that is not JSON: {error}") from None
         calls.append((name, given))
     return tuple(calls)
 
@@ -221,12 +221,12 @@ def _finish_reason(value: Mapping[str, Value]) -> str:
 
 def _number(value: Value, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise EntryError(f"has a {name} that is no number of 0 or more")
+        raise EntryError(f"has a {name} that is not a number of 0 or more")
     return float(value)
 
 
 def _usage(value: Value) -> Usage:
     if not isinstance(value, Mapping) or any(key not in ("input_tokens", "output_tokens", "cost") for key in value):
-        raise EntryError("has a usage that is no mapping of input_tokens, output_tokens and cost")
+        raise EntryError("has a usage that is not a mapping of input_tokens, output_tokens and cost")
     read, written, cost = (_number(value.get(key, 0), key) for key in ("input_tokens", "output_tokens", "cost"))
     return Usage(int(read), int(written), cost)

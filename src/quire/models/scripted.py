@@ -29,6 +29,10 @@ from quire.values import Value
 NO_REPLY = "the script has no reply for"
 
 
+SHORT = 60
+"""Characters of a reply that comes in two pieces."""
+
+
 class ScriptedModel:
     """`calls` are the calls that it got, in order; those of a long run are large together, so they need not be kept."""
 
@@ -106,7 +110,7 @@ class ScriptedModel:
 
 
 def _pieces(text: str) -> list[str]:
-    """A few pieces, cut between words, that joined are the text."""
+    """A few pieces, cut between words, that joined are the text: two of a short one, four of others."""
     words = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
-    size = max(1, -(-len(words) // 4))
+    size = max(1, -(-len(words) // (4 if len(text) > SHORT else 2)))
     return ["".join(words[at : at + size]) for at in range(0, len(words), size)]

@@ -1,20 +1,29 @@
-"""What a playbook cannot do, whatever its model says: found before anything is paid for.
+"""What a document cannot do, whatever its model says: found before anything is paid for.
 
 A step in an arm counts as well, as it does for tools that are not there: the document is wrong either way.
 """
 
 from __future__ import annotations
 
-from quire.plan.nodes import Plan, PromptSource, Think, UseTool
-from quire.plan.uses import problem_of
+from collections.abc import Mapping
+
+from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
+from quire.plan.uses import OWN, problem_of
+from quire.trust.capabilities import canonical
 from quire.workspace.prompts import leads_out
 
 
 def certain_failures(plan: Plan) -> list[str]:
-    """A line for each step that would fail if it were reached. Of other formats nothing is said here."""
+    """A line for each step of a playbook that would fail if it were reached; of a pipeline, for each that is reached
+    in every run. Of directives nothing is said here."""
+    problems = [
+        f"step {step.label}: {problem}"
+        for path, step in plan.steps()
+        if plan.format == "playbook" or path.isdecimal()
+        for problem in _refused_headers(step.work)
+    ]
     if plan.format != "playbook":
-        return []
-    problems = []
+        return problems
     for _, step in plan.steps():
         if isinstance(step.work, UseTool) and (problem := problem_of(step.work)):
             problems.append(f"step {step.label}: {problem}")
@@ -24,6 +33,26 @@ def certain_failures(plan: Plan) -> list[str]:
         if leads_out(source.where)
     ]
     return problems
+
+
+def _refused_headers(work: object) -> list[str]:
+    """Headers that `http__get` would not send, as far as they stand in the document."""
+    headers: object = None
+    match work:
+        case UseTool(connection=place, tool=tool, arguments={"headers": given}) if place == OWN and _fetches(tool):
+            headers = given
+        case Invoke(tool=tool) if _fetches(tool):
+            given = dict(work.arguments).get("headers")
+            headers = given.value if isinstance(given, Literal) else None
+    if not isinstance(headers, Mapping):
+        return []
+    from quire.tools.builtin.http import header_problem
+
+    return [problem for name in headers if (problem := header_problem(str(name)))]
+
+
+def _fetches(tool: str) -> bool:
+    return canonical(tool) == canonical("http__get")
 
 
 def server_prompts(plan: Plan) -> list[tuple[str, str, str]]:

@@ -81,13 +81,14 @@ def _parsed(path: Path, lines: Sequence[bytes], whole: bool) -> list[Entry]:
         if isinstance(entry, dict) and isinstance(entry.get("prev"), str) and isinstance(entry.get("type"), str):
             entries.append(entry)
         elif number == 1 and not (whole and line.startswith(b'{"prev"')):
-            raise BadExport(path, 0, "is no export of a run: `quire runs export` makes one")
+            raise BadExport(path, 0, "is not an export of a run: `quire runs export` makes one")
         elif number == len(lines):
-            raise BadExport(path, number, "is cut off" if not whole else "has been changed: it is no line of an export")
+            reason = "has been changed: it is not a line of an export" if whole else "is cut off"
+            raise BadExport(path, number, reason)
         else:
-            raise BadExport(path, number, "has been changed: it is no line of an export")
+            raise BadExport(path, number, "has been changed: it is not a line of an export")
     if entries and entries[0]["type"] != "run":
-        raise BadExport(path, 0, "is no export of a run: `quire runs export` makes one")
+        raise BadExport(path, 0, "is not an export of a run: `quire runs export` makes one")
     if not whole:
         raise BadExport(path, len(lines), "is cut off: its end is missing")
     return entries

@@ -23,7 +23,8 @@ def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str,
         wrong = [label for label in breakpoints if not _TURN.search(label)]
         wrong += [label for label in answers if not _TURN.search(label) and not _BEFORE.fullmatch(label)]
         if wrong:
-            raise BadInputs([f"{label} is no step of a directive: its steps are turn 1, turn 2, …" for label in wrong])
+            steps = "its steps are turn 1, turn 2, …"
+            raise BadInputs([f"{label} is not a step of a directive: {steps}" for label in wrong])
         return
     labels = {step.label: step for _, step in plan.steps()}
     # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.

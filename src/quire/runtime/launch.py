@@ -6,10 +6,11 @@ What is refused before there is a run is an `error` without a run's id, and has 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from quire.diagnostics import nearest
 from quire.documents import Document
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
@@ -26,6 +27,8 @@ from quire.trust.capabilities import Grants
 from quire.values import Value
 
 ASYNC, INLINE = "_async", "_inline"
+SUBJECTS = ("name", "definition")
+"""Some callers give both, and each tool reads its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class Launching:
         """One call of one of the four tools. Never raises for what the caller or the pipeline did wrong."""
         if tool not in LAUNCHING:
             return Envelope("error", {"error": f"there is no tool {tool}"})
+        known = ["definition" if INLINE in tool else "name", "input"]
+        if unknown := unknown_argument(tool, arguments, known, SUBJECTS):
+            return Envelope("error", {"error": unknown})
         try:
             document, given = self._document(tool, arguments, launcher), _input(arguments)
         except QuireError as error:
@@ -208,6 +214,18 @@ class Launching:
         if problem is not None:
             raise Refused(f"the inline definition is refused: {problem}")
         return Document(source, "pipeline", lower(reading.file, pipeline), reading.diagnostics)
+
+
+def unknown_argument(
+    tool: str, arguments: Mapping[str, Value], known: Sequence[str], ignored: Collection[str] = ()
+) -> str:
+    """Says which argument a tool does not take; empty where it takes all. A misspelt input would be lost silently."""
+    for name in arguments:
+        if name not in known and name not in ignored:
+            close = nearest(name, list(known))
+            meant = f"did you mean {close}? " if close else ""
+            return f"{tool} has no argument {name!r}: {meant}it takes {' and '.join(known)}"
+    return ""
 
 
 def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from quire.errors import CannotStart
@@ -39,13 +39,21 @@ class RunOptions:
                 )
 
 
+def name_list(what: str, names: Collection[str]) -> tuple[str, ...]:
+    """The names of any collection, as a tuple; those of a set in order. Raises `CannotStart` for anything else."""
+    _check_names(what, names)
+    if not isinstance(names, Iterable):
+        raise CannotStart(f"{what} is a list of names, not {names!r}")
+    return tuple(sorted(names) if isinstance(names, Set) else names)
+
+
 def _check_names(what: str, names: object) -> None:
     """A text is a sequence of texts as well, so nothing else would find the mistake of passing one."""
     if isinstance(names, str):
         raise CannotStart(f"{what} is a list of names, not a text: [{names!r}]")
     for name in names if isinstance(names, Iterable) else [names]:
         if not isinstance(name, str):
-            raise CannotStart(f"{what} is a list of names, and {name!r} is no text")
+            raise CannotStart(f"{what} is a list of names, and {name!r} is not a text")
 
 
 def checked_budget(budget: float | None) -> float | None:

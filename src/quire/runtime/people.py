@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from quire.engine.ask import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import People, Present
@@ -58,7 +58,7 @@ class GivenAnswers:
             once = name == question.path or "/turn[" in question.path
             answer = self._answers.pop(name) if once else self._answers[name]
             return option_by_number(question.kind, question.options, answer)
-        return await self._others.ask(question, problem)
+        return await _ask(self._others, question, problem)
 
     def is_here(self, question: Question) -> bool:
         name = self._name(question)
@@ -74,6 +74,24 @@ class GivenAnswers:
         if question.path in self._refused:
             return None
         return next((name for name in (question.path, question.label) if name in self._answers), None)
+
+
+async def _ask(people: People, question: Question, problem: str) -> str | None:
+    """What a program's own `People` answers. A plain function and a number are taken for what they mean.
+
+    Raises `StepFailed` for what cannot be an answer."""
+    given: object = people.ask(question, problem)
+    if isinstance(given, Awaitable):
+        given = await given
+    match given:
+        case None | str():
+            return given
+        case bool() if question.kind == "confirm":
+            return "yes" if given else "no"
+        case int() | float() if not isinstance(given, bool):
+            return str(given)
+    message = f"people.ask returned {given!r}: return a text, or None to leave the question in the inbox"
+    raise StepFailed(message, kind="answer", path=question.path)
 
 
 def _fits(question: Question, text: str) -> bool:

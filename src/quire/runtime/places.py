@@ -86,7 +86,7 @@ def _turn(named: str) -> Place:
     found = _NAMED_TURN.fullmatch(named.lower()) or _TURN.fullmatch(named)
     number = int(found[1]) if found else 0
     if not number:
-        raise CannotStart(f"{named!r} is no turn of a directive: write 'turn 3', or just 3")
+        raise CannotStart(f"{named!r} is not a turn of a directive: write 'turn 3', or just 3")
     before = (f"{PATH}/turn[{number - 1}]", f"turn {number - 1}") if number > 1 else None
     return Place(f"{PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
 

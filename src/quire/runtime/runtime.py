@@ -43,11 +43,12 @@ from quire.runtime.signed import require_signed
 from quire.runtime.starting import prepare
 from quire.runtime.view import RunView
 from quire.store import DEFAULT_PATH, open_store
+from quire.store.shared import share_store
 from quire.tools.gate import Gate, open_gate, redactor_of
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
-from quire.trust.seal import user_seal
+from quire.trust.seal import seal_source, user_seal
 from quire.values import Value, clean
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
@@ -72,7 +73,7 @@ class Runtime:
 
     With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
     so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for. `notice` gets
-    lines for people about what takes long."""
+    lines for people about what takes long. `release` is called at the end instead of closing the store."""
 
     def __init__(
         self,
@@ -88,9 +89,11 @@ class Runtime:
         queue: str = "",
         hand_over: Callable[[str], Awaitable[None]] | None = None,
         notice: Callable[[str], None] = lambda line: None,
+        release: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.settings = settings
         self.store = store
+        self._release = release or store.close
         self.clock = clock or WallClock()
         self.identity = identity
         self.repairs = repairs
@@ -109,19 +112,28 @@ class Runtime:
         environ: Mapping[str, str] | None = None,
         model: Model | None = None,
         tools: Tools | None = None,
+        shared: bool = False,
     ) -> Runtime:
-        """The runtime of the workspace around `start` (the current folder). Opens nothing yet."""
+        """The runtime of the workspace around `start` (the current folder). Opens nothing yet.
+
+        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store."""
         environ = os.environ if environ is None else environ
         workspace = find_workspace(start or current_folder(), environ)
         settings = load_settings(workspace, environ)
         if settings.store_url and "store" in settings.requested:
             require_trusted(settings)
         where = settings.store_url or workspace.folder / DEFAULT_PATH
-        store = open_store(where, durability=settings.runs.durability, seal=user_seal(settings.user, environ))
-        return cls(settings, store, environ=environ, model=model, tools=tools)
+        durability, seal = settings.runs.durability, user_seal(settings.user, environ)
+        if not shared:
+            return cls(
+                settings, open_store(where, durability=durability, seal=seal), environ=environ, model=model, tools=tools
+            )
+        sharing = share_store(where, durability=durability, seal=seal, seal_source=seal_source(settings.user, environ))
+        return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
 
     async def close(self) -> None:
-        await self.store.close()
+        """Closes the store, unless other runtimes share it."""
+        await self._release()
 
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
         """Which model a run started now would use, and why. A directive may say which it wants."""

@@ -59,7 +59,7 @@ class Pipes:
                     if message is not None:
                         await incoming.send(message)
                     elif self._bad_lines > MAX_UNREADABLE:
-                        self.problem = "sends what is no message of the protocol"
+                        self.problem = "sends what is not a message of the protocol"
                         break
 
     async def write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:

@@ -71,7 +71,7 @@ def read_small(path: Path) -> str:
     """The text of a file that is no larger than a key may be."""
     try:
         if not path.is_file():
-            raise CannotStart(f"{path} is no file with a key")
+            raise CannotStart(f"{path} is not a file with a key")
         with path.open("rb") as file:
             return _text(path, file.read(MAX_KEY_BYTES + 1))
     except OSError as error:
@@ -94,4 +94,4 @@ def _text(path: Path, data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise CannotStart(f"{path} is no text, so it is no key in PEM or TOML form") from None
+        raise CannotStart(f"{path} is not text, so it is not a key in PEM or TOML form") from None

@@ -46,7 +46,7 @@ class PublicKey:
         try:
             key = load_pem_public_key(text.strip().encode("utf-8", "replace") + b"\n")
         except (ValueError, UnsupportedAlgorithm):
-            raise BadKey(f"{where} is no public key in PEM form") from None
+            raise BadKey(f"{where} is not a public key in PEM form") from None
         if not isinstance(key, Ed25519PublicKey):
             raise BadKey(f"{where} is a key of another kind; signatures are made with Ed25519 keys")
         return cls.from_key(key)
@@ -112,7 +112,7 @@ class SigningKey:
         except TypeError:
             raise BadKey(f"{where} is encrypted; decrypt it first: openssl pkey -in {where} -out FILE") from None
         except (ValueError, UnsupportedAlgorithm):
-            raise BadKey(f"{where} is no private key in PEM form") from None
+            raise BadKey(f"{where} is not a private key in PEM form") from None
         if not isinstance(key, Ed25519PrivateKey):
             raise BadKey(f"{where} is a key of another kind; signatures are made with Ed25519 keys")
         return cls._of_key(name, key)

@@ -55,7 +55,7 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
     folder = _folder(settings)
     if not NAME.fullmatch(key.name):
         raise CannotStart(
-            f"{key.name!r} is no name for a key: letters, digits, dots, hyphens and underscores, at most 64"
+            f"{key.name!r} is not a name for a key: letters, digits, dots, hyphens and underscores, at most 64"
         )
     if same := next((note for note in own_notes(settings) if note.public == key.public), None):
         raise CannotStart(f"you have that key already, as {same.name}")

@@ -88,6 +88,11 @@ def user_seal(user: Path, environ: Mapping[str, str] = os.environ) -> Seal:
     return Seal(lambda: seal_key(user, environ), lambda: bool(named) or key_file(user).exists())
 
 
+def seal_source(user: Path, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
+    """What decides which key `user_seal` reads: equal sources are seals of one key. Reads nothing."""
+    return (str(user), *(environ.get(name, "").strip() for name in (VARIABLE, FILE_VARIABLE)))
+
+
 def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
     """The text of the key; makes one where there is none. Raises `CannotStart` and `Refused`."""
     if given := environ.get(VARIABLE, "").strip():

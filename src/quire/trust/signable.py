@@ -46,7 +46,7 @@ def signable(path: Path, workspace: Path) -> Signable:
     whole = Path(os.path.abspath(path))  # noqa: PTH100
     suffix = whole.suffix.lower()
     if suffix not in (*MARKDOWN, *YAML):
-        raise CannotStart(f"{path} is no document that can be signed: those end in .md or .yaml")
+        raise CannotStart(f"{path} is not a document that can be signed: those end in .md or .yaml")
     syntax: Syntax = "yaml" if suffix in YAML else "markdown"
     parts = whole.parts
     at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)

@@ -130,7 +130,7 @@ def remove_trust(settings: UserSpace, key_id: str) -> bool:
 def revoke(settings: UserSpace, key_id: str, facts: Mapping[str, str]) -> bool:
     """From now on nothing that this key has signed counts; False if that was so already."""
     if not KEY_ID.fullmatch(key_id):
-        raise CannotStart(f"{key_id} is no key id: that is 16 hex digits, as `quire trust list` shows them")
+        raise CannotStart(f"{key_id} is not a key id: that is 16 hex digits, as `quire trust list` shows them")
     text = "".join(f"{key} = '{_plain(value)}'\n" for key, value in {"key_id": key_id, **facts}.items() if value)
     try:
         write_new(settings.user / "revoked" / f"{key_id}.toml", text)

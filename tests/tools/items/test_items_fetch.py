@@ -67,7 +67,7 @@ async def test_one_id_of_two_types_is_ambiguous(shelf: Shelf) -> None:
         ({"item_id": "demo/nope"}, "not found: there is nothing of the id demo/nope"),
         ({"item_type": "tool", "item_id": "rye/nope"}, "tool not found: rye/nope"),
         ({"item_type": "knowledge", "item_id": "../../etc/passwd"}, "is not an item's id"),
-        ({"item_type": "tool", "item_id": "rye/bash", "destination": "project"}, "a tool is no file"),
+        ({"item_type": "tool", "item_id": "rye/bash", "destination": "project"}, "a tool is not a file"),
     ],
 )
 async def test_what_is_wrong_is_answered(shelf: Shelf, arguments: dict[str, Value], words: str) -> None:

@@ -156,7 +156,7 @@ class _RootReader:
             message = f"<{shown(element.tag)}> has no meaning in <metadata>"
             found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
-            message = f"<{shown(element.tag)}> is no metadata that has an effect"
+            message = f"<{shown(element.tag)}> is not metadata that has an effect"
             found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?")
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"

@@ -49,7 +49,7 @@ class _Reader:
             if part.tag not in ITEM_TYPES:
                 meant = self._found.meant(part.tag, ITEM_TYPES)
                 help = f"did you mean <{meant}>?" if meant else f"item types are {', '.join(ITEM_TYPES)}"
-                message = f"<{shown(part.tag)}> in <{element.tag}> is no type of item, so this grants nothing useful"
+                message = f"<{shown(part.tag)}> in <{element.tag}> is not a type of item, so this grants nothing useful"
                 self._found.report(warnings.ITEM_TYPE, message, part.opening, help)
             for child in part.children:
                 self._found.stray(child, part.tag, ())
@@ -88,7 +88,7 @@ class _Reader:
             self._found.report(errors.RISK, "<acknowledge> does not say which risk it means", element.opening, help)
             return
         span = element.attribute_span(self._found.source, "risk")
-        self._found.report(errors.RISK, f'the risk "{shown(risk)}" of <acknowledge> is no tier of risk', span, help)
+        self._found.report(errors.RISK, f'the risk "{shown(risk)}" of <acknowledge> is not a tier of risk', span, help)
 
     def _unknown(self, element: Element) -> None:
         meant = self._found.meant(element.tag, _TAGS)

@@ -152,7 +152,7 @@ class StepReader:
         help = f"did you mean {meant}?" if meant else self._fields.suggestion(first.text, KEYS)
         if named_kind in KEYS:
             help = f"the kind is the key itself: write {named_kind}: {{{_NEEDED[named_kind][0]}: …}}"
-        message = f"{self._fields.shown(first.text)} is no kind of step"
+        message = f"{self._fields.shown(first.text)} is not a kind of step"
         report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(KEYS)}")
         return None
 

@@ -129,5 +129,5 @@ def _braces(reading: Reading) -> Iterator[Diagnostic]:
     for match in _NEARLY.finditer(text, first):
         if match[1] or match[3] or "-" in match[2]:
             name = match[2].replace("-", "_")
-            message = f"{match[0]} is no placeholder and stays as it is"
+            message = f"{match[0]} is not a placeholder and stays as it is"
             yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}")

@@ -63,7 +63,7 @@ def _check_title(text: str, result: Scan, found: list[Diagnostic]) -> None:
         elif not before.isspace():
             start = len(before) - len(before.lstrip())
             stop = before.index("\n", start)
-            note = "Text before the title is no part of the playbook"
+            note = "Text before the title is not part of the playbook"
             found.append(Diagnostic(notes.BEFORE_TITLE, note, Span(start, stop)))
     elif result.late_title:
         span, help = line_span(result.late_title), "move this heading above the first ## section"

@@ -45,7 +45,7 @@ def resolve(text: str) -> None | bool | int | float | str:
     number = _NUMBER.fullmatch(text)
     if not number:
         if _NO_NUMBER.fullmatch(text):
-            raise NotJson(f"{text} is no JSON value")
+            raise NotJson(f"{text} is not a JSON value")
         return _based(text) if _BASED.fullmatch(text) else text
     if number.lastindex:
         value = float(text)

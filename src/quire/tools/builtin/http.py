@@ -164,11 +164,19 @@ def _check_redirect(before: SplitResult, after: SplitResult) -> None:
         raise ToolFailed(f"{before.netloc} redirects from https to http; that is not followed", kind="network")
 
 
+def header_problem(name: str) -> str:
+    """Why a document cannot set a header; empty where it can. Secrets would stand in documents and journals."""
+    if looks_secret(name):
+        way = "use an MCP server with headers in .mcp.json, or a Python function"
+        return f"the header {name[:100]} cannot be set, because http__get sends no secrets: {way}"
+    return f"the header {name[:100]} cannot be set" if name.lower() in _REFUSED else ""
+
+
 def _headers(given: Value) -> dict[str, str]:
     headers = {"User-Agent": f"quire/{__version__}", "Accept": "*/*"}
     for name, text in given.items() if isinstance(given, Mapping) else ():
-        if name.lower() in _REFUSED or looks_secret(name):
-            raise ToolFailed(f"the header {name[:100]} cannot be set", kind="arguments")
+        if problem := header_problem(name):
+            raise ToolFailed(problem, kind="arguments")
         for usual in [one for one in headers if one.lower() == name.lower()]:
             del headers[usual]
         headers[name] = str(text)

@@ -156,7 +156,7 @@ class Places:
         for folder in self.private:
             try:
                 if os.path.samestat(found, folder.stat()):
-                    raise Denied("permission denied: your own space is no business of a tool")
+                    raise Denied("permission denied: no tool may use your own space")
             except OSError:
                 continue
 

@@ -102,7 +102,7 @@ class Fetch:
             return missing(self.grants, "fetch", "tool", item_id, arguments.get("source"))
         self.grants.require("fetch", "tool", spec.id)
         if arguments.get("destination"):
-            return error("a tool is no file and cannot be copied", item_id=spec.id)
+            return error("a tool is not a file and cannot be copied", item_id=spec.id)
         described: Value = {"id": spec.id, "description": spec.description, "parameters": spec.schema}
         return {
             "status": "success",

@@ -53,7 +53,7 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         inside = text[1:-1].strip()
         is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
-        message = f"{fields.shown(text)} is no reference: the model is sent it as it stands"
+        message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
         fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), help)
     for part, path in foreign(prompt.text):
         _check_foreign(prompt, part, path, names, fields)

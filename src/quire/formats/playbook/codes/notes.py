@@ -31,7 +31,7 @@ BEFORE_TITLE = _note(
     "PB303",
     "text-before-title",
     "There is text before the title.",
-    "It is no part of the playbook: neither the description nor any step has it. Front matter is not read.",
+    "It is not part of the playbook: neither the description nor any step has it. Front matter is not read.",
     "---\nauthor: Kim\n---\n# Plan",
     "# Plan\n\nBy Kim.",
 )

@@ -30,8 +30,10 @@ _FILES = (".md", ".markdown", ".yaml", ".yml", ".txt", ".json")
 _SHOWN = 12
 
 
-def document_of(argument: str) -> Document:
-    """A file wins over a name. Raises `CannotStart` with the nearest names, or with all that the name means."""
+def document_of(argument: str, start: Path | None = None) -> Document:
+    """Find a document by its file, else by its name in the workspace around `start` (the current folder).
+
+    Raises `CannotStart` with the nearest names, or with all that the name means."""
     is_name = _NAME.fullmatch(argument) is not None and not argument.lower().endswith(_FILES)
     if not is_name or os.path.lexists(argument):
         return load(argument)
@@ -40,7 +42,7 @@ def document_of(argument: str) -> Document:
     from quire.workspace.pipelines import load_registry
     from quire.workspace.spaces import Spaces
 
-    settings = load_settings(find_workspace(Path.cwd()))
+    settings = load_settings(find_workspace(start or Path.cwd()))
     registry, spaces = load_registry(settings), Spaces(settings)
     meant = list(_meant(argument, registry, spaces))
     if len(meant) > 1:

@@ -1,0 +1,106 @@
+"""`people` objects that programs write: what their `ask` may be and may return."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import quire
+from quire.engine.records import Question
+from quire.errors import CannotStart
+
+ASKS = '# Ask\n\n## STEP 1: Ask\n\n@elicit({kind}, "Go on?")\n'
+SIDE_BY_SIDE = """pipeline: ask
+steps:
+  - for_each:
+      items: [1, 2, 3]
+      on_error: continue
+      do: {tool: {name: ask, args: {type: confirm, prompt: "Go on?"}}}
+      collect: {transform: {value: pipe}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class Returning:
+    def __init__(self, given: object) -> None:
+        self._given: Any = given
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        return self._given
+
+
+class Plain:
+    def ask(self, question: Question, problem: str) -> str:
+        return "no"
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [("input", 5, "5"), ("input", 1.5, "1.5"), ("confirm", True, "yes"), ("confirm", False, "no")],
+)
+async def test_numbers_and_truth_values_are_answers(kind: str, given: object, kept: str) -> None:
+    result = await quire.run(ASKS.format(kind=kind), people=Returning(given))
+    assert (result.status, result.named["__elicit_step_1"]) == (quire.Status.COMPLETED, kept)
+
+
+async def test_a_plain_function_may_answer() -> None:
+    people: Any = Plain()
+    result = await quire.run(ASKS.format(kind="confirm"), people=people)
+    assert result.named["__elicit_step_1"] == "no"
+
+
+@pytest.mark.parametrize("given", [["yes"], object, True])
+async def test_what_cannot_be_an_answer_fails_the_step(given: object) -> None:
+    result = await quire.run(ASKS.format(kind="input"), people=Returning(given))
+    assert result.status is quire.Status.FAILED
+    assert result.error.startswith(f"people.ask returned {given!r}: return a text, or None")
+
+
+async def test_people_without_ask_are_refused_before_anything_runs(workspace: Path) -> None:
+    people: Any = object()
+    with pytest.raises(CannotStart, match=r"people is an object with `async def ask\(question, problem\)`"):
+        await quire.run(ASKS.format(kind="input"), people=people)
+    envelope = await quire.launch(SIDE_BY_SIDE, inline=True, people=people)
+    assert envelope["status"] == "error" and "people is an object with" in envelope["data"]["error"]
+    assert not (workspace / ".quire").exists()
+
+
+class Raising:
+    """Raises for the second question, while the first is being thought about."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        self._asked += 1
+        if self._asked == 2:
+            raise ZeroDivisionError("no answer")
+        await asyncio.Event().wait()
+        return None
+
+
+def test_an_ask_that_raises_leaves_no_task_behind(caplog: pytest.LogCaptureFixture) -> None:
+    """On a loop that is closed at once: a task that is left over would be destroyed while it is pending."""
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        with pytest.raises(ZeroDivisionError):
+            await quire.run(SIDE_BY_SIDE, people=Raising())
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        loop.run_until_complete(run())
+        loop.close()
+        gc.collect()
+    assert not caplog.records

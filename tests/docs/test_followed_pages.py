@@ -1,0 +1,71 @@
+"""Pages that lead through commands are followed to the letter, in an empty folder; a script stands for the model."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+from tests.docs.pages import blocks, commands
+from tests.examples.command import Desk, calls, give
+
+
+def commands_of(page: str) -> list[list[str]]:
+    return [shlex.split(command)[1:] for place, command in commands() if place.startswith(f"{page}:")]
+
+
+def empty(folder: Path) -> Desk:
+    (folder / "work").mkdir()
+    return Desk(folder / "work", folder / "home")
+
+
+def test_the_page_on_directives(tmp_path: Path) -> None:
+    desk = empty(tmp_path)
+    directive, _ = blocks("docs/directives.md", "markdown")
+    followed = commands_of("docs/directives.md")
+    while followed[0][0] in ("new", "check"):
+        desk.fine(*followed.pop(0))
+    desk.write(".ai/directives/team/greet_guest.md", directive.text)
+    write = ("rye_file_system_write", {"path": "greeting.md", "content": "Hello, Ada."})
+    script = desk.script(calls(write), give(path="greeting.md"))
+    for command in followed[: followed.index(["run", "greet_guest", "-i", "guest=Ada"]) + 1]:
+        match command[0]:
+            case "can":
+                assert desk.quire(*command).returncode == 6
+            case "sign":
+                # On a terminal it asks; here nobody can be asked.
+                desk.fine(*command, "--yes")
+            case "run":
+                desk.fine(*command, "--script", script)
+            case _:
+                desk.fine(*command)
+    assert (desk.folder / "greeting.md").read_text(encoding="utf-8") == "Hello, Ada."
+
+
+def test_the_page_on_pipelines(tmp_path: Path) -> None:
+    desk = empty(tmp_path)
+    desk.write("review.yaml", blocks("docs/pipelines.md", "yaml")[0].text)
+    desk.write("draft.txt", "A draft.")
+    (command,) = commands_of("docs/pipelines.md")
+    script = desk.script({"reply": '{"passed": true, "notes": "none"}'})
+    desk.fine(*command, "--script", script)
+    assert (desk.folder / "verdict.txt").read_text(encoding="utf-8") == "fine"
+
+
+def test_the_expression_of_its_page(tmp_path: Path) -> None:
+    (command,) = commands_of("docs/expressions.md")
+    assert empty(tmp_path).fine(*command).strip() == "3"
+
+
+def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
+    """The module, the setting, and the call that the text shows for a playbook."""
+    page = "docs/tools-and-trust.md"
+    desk = empty(tmp_path)
+    desk.write("my_tools.py", blocks(page, "python")[0].text)
+    desk.write("quire.toml", next(block.text for block in blocks(page, "toml") if "modules" in block.text))
+    shown = re.search(r"`(@tool\(python, word_count, .+?\))`", (Path(__file__).parents[2] / page).read_text("utf-8"))
+    assert shown
+    inputs = "## INPUTS\n\n- `text` (string): What to count\n\n"
+    desk.write("count.playbook.md", f"# Count\n\n{inputs}## STEP 1: Count\n\n{shown[1]}\n")
+    desk.fine("trust", "workspace", "--yes")
+    assert desk.fine("run", "count.playbook.md", "-i", "text=a small word").strip() == '{"words":2}'
