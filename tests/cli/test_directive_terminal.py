@@ -179,10 +179,10 @@ def test_a_signed_directive_is_not_asked_about_whatever_the_hooks_of_the_project
     sign_all(workspace)
     hooks = workspace / ".ai" / "config" / "agent" / "hooks.yaml"
     hooks.parent.mkdir(parents=True)
-    hooks.write_text("hooks:\n  - {id: a, event: nonsense}\n")
+    hooks.write_text("hooks:\n  - {id: a, event: after_step}\n")
     assert main(["trust", "workspace", "--yes"]) == 0
     code, rest = quire(*RUN_IT).end()
-    assert code == 0 and "event nonsense is not known" in rest and "Allow that" not in rest
+    assert code == 0 and "the hook has no action" in rest and "Allow that" not in rest
 
 
 HOOK = (

@@ -100,13 +100,13 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
 def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     """An agent step may ask many times: for each item of a list, again after a failure. The first time is shown."""
     from dataclasses import replace
-    from typing import cast
 
-    from quire.engine.pipeline import Profile, Setting
+    from quire.engine.pipeline import Setting
     from quire.engine.pipeline.preview import preview_agent
     from quire.engine.preview import Preview, find_step
     from quire.engine.progress import place_in_plan
     from quire.engine.requests import ModelRequest
+    from quire.runtime.pinned import read_profiles
 
     asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
     exact = asked.get(named) or asked.get(f"{named}/model")
@@ -119,8 +119,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
         others = ", ".join(fitting[1:6]) + (" …" if len(fitting) > 6 else "")
         note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
         return Preview(asked[fitting[0]], (note,) if others else ())
-    stored = cast("Mapping[str, tuple[str, str, list[str]]]", view.pins.profiles)
-    profiles = {name: Profile(model, system, tuple(tools)) for name, (model, system, tools) in stored.items()}
+    profiles = read_profiles(view.pins.profiles)
     found = preview_agent(plan, path, view.stores, Setting(identity=view.pins.identity, profiles=profiles))
     note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
     return replace(found, notes=(note, *found.notes))

@@ -110,7 +110,7 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
         raise RunState(f"the inputs of run {row.id} are not those of a playbook, which are texts")
     if document.format == "directive" and "" not in bundles:
         raise RunState(f"run {row.id} has no text of its directive")
-    profiles = _profiles(pins.profiles)
+    profiles = read_profiles(pins.profiles)
     setting = Setting(
         documents,
         pins.identity,
@@ -130,7 +130,8 @@ def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
     return {name: [one.model or "", one.system, list(one.tools), one.turns] for name, one in agents.items()}
 
 
-def _profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
+def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
+    """The identities that a run keeps."""
     entries = cast("Mapping[str, tuple[str, str, list[str], int]]", stored)
     return {name: _profile(*entry) for name, entry in entries.items()}
 
