@@ -255,7 +255,7 @@ def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
 
-@pytest.mark.parametrize(("cost", "shown"), [(0.0, ""), (0.00123, "$0.0012"), (None, "$?")])
+@pytest.mark.parametrize(("cost", "shown"), [(0.0, ""), (0.00123, "$0.0012"), (None, "cost unknown")])
 def test_money(cost: float | None, shown: str) -> None:
     assert money(cost) == shown
 

@@ -20,7 +20,7 @@ from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
-from quire.render.text import one_line, place, wrapped
+from quire.render.text import one_line, place, prompt_lines, wrapped
 from quire.render.view import View
 from quire.runtime.people import option_by_number
 
@@ -119,9 +119,16 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     """The question as people read it, without what it is answered with. The path tells items of one step apart."""
     title = question.path if by_path else one_line(question.title)
     head = place(question.label) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
-    lines = [wrapped(f"{head} {question.prompt.strip()}")]
+    lines = [wrapped(f"{head} " + "\n".join(prompt_lines(question.prompt)))]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)
+
+
+def answer_text(question: Question) -> str:
+    """What a question is answered with, for those who cannot be asked here."""
+    kinds = {"confirm": "yes or no", "select": "one of the options, or its number"}
+    default = f"; the default is {one_line(question.default)}" if question.default is not None else ""
+    return f"{kinds.get(question.kind, 'a text')}{default}"
 
 
 def _prompt(question: Question) -> str:

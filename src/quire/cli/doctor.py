@@ -201,6 +201,10 @@ def _server(server: McpServer) -> Finding:
     return Finding(what, "ok", f"started by {server.command}")
 
 
+def _requests(count: int) -> str:
+    return "1 request waits" if count == 1 else f"{count} requests wait"
+
+
 def _trust(settings: Settings) -> Finding:
     from quire.workspace.requests import is_trusted, requests
 
@@ -212,8 +216,8 @@ def _trust(settings: Settings) -> Finding:
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))
     if trusted:
-        return Finding("trust", "ok", f"you agreed to its {asked} requests")
-    return Finding("trust", "missing", f"{asked} requests wait for you: quire trust workspace")
+        return Finding("trust", "ok", f"you agreed to its {asked} request{'' if asked == 1 else 's'}")
+    return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
 
 
 def _store(settings: Settings) -> Finding:

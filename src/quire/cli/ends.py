@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import click
 
 from quire.cli import BROKEN_PIPE, INTERRUPTED
-from quire.cli.asking import question_text
+from quire.cli.asking import answer_text, question_text
 from quire.cli.door import CLOSED
+from quire.cli.looking import as_utf8
 from quire.cli.out import Target, write
 from quire.cli.stopped import fails_again, hook_that_stopped, instead_of_resume, what_helps
 from quire.engine.drive import Ended
@@ -219,6 +220,9 @@ def tell(end: End) -> None:
             by_path = "STEP|PATH " if len(set(labels)) < len(labels) else "STEP "
             step = by_path if len(labels) > 1 else ""
             _say(f"waiting for an answer: quire answer {run} {step}VALUE")
+            for question in () if end.interrupted else end.questions:
+                of = f" of {place(question.label)}" if len(labels) > 1 else ""
+                _say(f"  VALUE{of} is {answer_text(question)}")
             if end.interrupted:
                 _say(f"to be asked here again: quire resume {run}")
         case Status.PAUSED if not end.interrupted:
@@ -283,9 +287,12 @@ def print_output(end: End) -> int:
         return 0
     if closed_stdout(end, "--output"):
         return 0
-    # A reply may hold what the terminal's encoding does not.
-    with contextlib.suppress(AttributeError):
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stdout.isatty():
+        # A reply may hold what the terminal's encoding does not.
+        with contextlib.suppress(AttributeError):
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    else:
+        as_utf8(sys.stdout)
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()

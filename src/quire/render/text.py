@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TURN = re.compile(r"(?:^|.* )turn \d+")
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
+_BREAK = re.compile(r"(?<![:\\])\\n")
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
 _EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
@@ -48,6 +49,12 @@ def one_line(text: str) -> str:
 def pasted(text: str) -> str:
     """A name as a shell takes it. Letters of any script need no quotes there, unlike `shlex.quote` has it."""
     return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
+
+
+def prompt_lines(prompt: str) -> list[str]:
+    """The lines of a question, made harmless. `\\n`, as the one line of an `@elicit` has it, is a line break; behind a
+    colon it is rather part of a path."""
+    return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
 
 
 def output_text(value: Value) -> str:
@@ -114,9 +121,9 @@ def tokens(count: int) -> str:
 
 
 def money(cost: float | None) -> str:
-    """Empty for what was free; `$?` where nobody knows the price."""
+    """Empty for what was free."""
     if cost is None:
-        return "$?"
+        return "cost unknown"
     return f"${cost:.4f}" if cost else ""
 
 
