@@ -129,3 +129,35 @@ def test_a_question_without_a_terminal_says_what_fits(workspace: Path, capsys: p
     assert "fine?\n\nSay so." in said
     main(["inbox"])
     assert "fine?\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("model", "demo", "told"), [("smollm2", "", True), ("smollm2", "1", False), ("other", "", False)]
+)
+def test_the_smallest_model_is_called_a_toy(
+    workspace: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    model: str,
+    demo: str,
+    told: bool,
+) -> None:
+    import asyncio
+
+    from quire.cli.driving import Manner, drive
+    from quire.documents import load
+    from quire.models.scripted import ScriptedModel
+    from quire.runtime import Runtime
+
+    Path("page.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
+    monkeypatch.setenv("QUIRE_DEMO", demo)
+
+    async def work() -> int:
+        runtime = Runtime.open(workspace, model=ScriptedModel(["ok"], name=f"local:{model}"))
+        try:
+            return await drive(runtime, await runtime.start(load("page.md"), {}, RunOptions()), Manner())
+        finally:
+            await runtime.close()
+
+    assert asyncio.run(work()) == 0
+    assert ("is a toy" in capsys.readouterr().err) == told

@@ -38,6 +38,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.engine.thread.limits import resolve_limits
 from quire.errors import Fenced, QuireError, StoreError
+from quire.models.files import SMALLEST, TOY
 from quire.render.jsonl import JsonLines
 from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
@@ -115,6 +116,8 @@ async def drive(
             if not manner.quiet and not manner.json and known.pins.model:
                 model = f"script:{script} (--script)" if script else f"{known.pins.model} ({why})"
                 click.echo(f"model: {one_line(model)}", err=True)
+                if known.pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO"):
+                    click.echo(TOY, err=True)
             view.start()
             interrupts.began(drive)
 

@@ -282,7 +282,7 @@ def write_output(end: End, to: Target, quiet: bool) -> bool:
 
 def print_output(end: End) -> int:
     """On a terminal control characters are shown, elsewhere the bytes are exact."""
-    text = visible(end.output) if sys.stdout.isatty() else end.output
+    text = _for_terminal(end) if sys.stdout.isatty() else end.output
     if not text:
         return 0
     if closed_stdout(end, "--output"):
@@ -303,6 +303,15 @@ def print_output(end: End) -> int:
         _say(f"{unwritten(error)}: quire runs {end.row.id} --output")
         return EXIT_FAILED
     return 0
+
+
+def _for_terminal(end: End) -> str:
+    """The output for people: Markdown rendered, other texts with control characters shown and broken between words."""
+    if not end.output.strip() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
+        return visible(end.output)
+    from quire.render.artifact import rendered
+
+    return rendered(end.output, end.artifact_type)
 
 
 def closed_stdout(end: End, side: str) -> bool:

@@ -68,7 +68,11 @@ def wrapped(text: str, indent: str = "") -> str:
     By the columns that characters take there, and not by their number: some take two, and one that the terminal does
     not have is written as an escape."""
     columns = max(20, shutil.get_terminal_size().columns) - width(indent)
-    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
+
+
+def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
+    """The visible text with lines of at most so many columns."""
     lines: list[str] = []
     for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
         lines += (indent + row for row in _rows(line, columns))
