@@ -46,13 +46,17 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--check", is_flag=True, help="Ask the model for one token and each server for its tools. PAID.")
 @click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(context: click.Context, as_json: bool, check: bool) -> None:
     """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
-    FREE: starts nothing and opens no connection. Exit 1 when something is wrong.
+    FREE: starts nothing and opens no connection, unless --check says so: that asks the model that a run would use for
+    one token, says what it cost, and starts the servers that you have agreed to. Exit 1 when something is wrong.
     """
     findings = list(examine(find_workspace(Path.cwd())))
+    if check:
+        findings += _checked(find_workspace(Path.cwd()))
     if as_json:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
         click.echo(escaped(json.dumps(rows, indent=2, ensure_ascii=False)))
@@ -62,6 +66,18 @@ def command(context: click.Context, as_json: bool) -> None:
             for one in findings
         )
     context.exit(1 if any(one.state == "problem" for one in findings) else 0)
+
+
+def _checked(workspace: Workspace) -> Iterator[Finding]:
+    from quire.cli.doctor_check import check_live
+    from quire.workspace.configuration import load_settings
+
+    try:
+        settings = load_settings(workspace)
+    except BadConfiguration:
+        return  # It is among the findings already.
+    for what, state, detail in check_live(settings):
+        yield Finding(what, state, detail)
 
 
 def examine(workspace: Workspace) -> Iterator[Finding]:
