@@ -39,7 +39,7 @@ set -- run "$document" --unattended
 if [ -n "$model" ]; then
     set -- "$@" --model "$model"
 fi
-"$quire" "$@"
+QUIRE_DEMO=1 "$quire" "$@"
 say ""
 say "Done. What to try next:"
 say ""

@@ -146,9 +146,12 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.startswith("quire: there is no code PB16; did you mean PB")
 
 
-def test_no_path_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_path_is_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert main(["check"]) == 2
-    assert capsys.readouterr().err == "quire: name a document, a folder or a glob (see quire check --help)\n"
+    assert capsys.readouterr().err == "quire: . holds no documents\n"
 
 
 def test_a_prompt_file_that_is_not_there_is_found(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,27 +61,116 @@ def test_verbs_and_options(workspace: Path, words: list[str], expected: list[str
 def test_run_ids(workspace: Path, make_run: MakeRun) -> None:
     run = make_run("# T\n\n## STEP 1: A\n\nGo.\n", ["ok"])
     assert completed(["quire", "runs", run[:4]], workspace) == [run]
-    for verb in ("cancel", "resume", "answer"):
-        assert completed(["quire", verb, run[:4]], workspace) == [run]
+    assert completed(["quire", "fork", run[:4]], workspace) == [run]
     assert completed(["quire", "cancel", "la"], workspace) == ["last"]
     (workspace / "quire.toml").write_text("this is [not toml")
     assert completed(["quire", "cancel", run[:4]], workspace) == []
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_a_real_bash_completes(workspace: Path, tmp_path: Path) -> None:
-    """The completion function is called as bash calls it for `quire ru<TAB>`."""
+ASKS = '# T\n\n## STEP 1: A\n\n@elicit(confirm, "Sure?")\n'
+
+
+def test_run_ids_fit_the_verb(workspace: Path, make_run: MakeRun) -> None:
+    """G14: a run that has ended is neither resumed nor answered nor cancelled."""
+    ended = make_run("# T\n\n## STEP 1: A\n\nGo.\n", ["ok"])
+    waits = make_run(ASKS)
+    for verb in ("cancel", "resume", "answer"):
+        offered = completed(["quire", verb, ""], workspace)
+        assert waits in offered and ended not in offered
+    assert {ended, waits} <= set(completed(["quire", "runs", ""], workspace))
+
+
+PAGE = """# P
+
+## INPUTS
+- `colour` (enum: red, green)
+- `nice` (boolean)
+- `who` (string)
+
+## STEP 1: A
+
+{{who}}
+"""
+SETTINGS = """[models]
+default = "x:big"
+[models.tiers]
+fast = "x:small"
+[models.providers.x]
+base_url = "http://[::1]:9"
+"""
+
+
+@pytest.fixture
+def project(workspace: Path) -> Path:
+    """A page with inputs, a pipeline with a name, and models."""
+    (workspace / "page.md").write_text(PAGE)
+    (workspace / "tagline.playbook.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
+    (workspace / "pipelines").mkdir()
+    (workspace / "pipelines" / "tagger.yaml").write_text("pipeline: tagger\nsteps:\n  - transform: {value: doc}\n")
+    (workspace / "quire.toml").write_text(SETTINGS)
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["quire", "run", "tag"], {"tagger", "tagline", "tag"}),
+        (["quire", "run", "page.md", "-i", "c"], {"colour="}),
+        (["quire", "run", "page.md", "-i", "colour="], {"colour=red", "colour=green"}),
+        (["quire", "run", "page.md", "-i", "nice=t"], {"nice=true"}),
+        (["quire", "run", "page.md", "-i", "who=@pag"], {"who=@page.md"}),
+        (["quire", "run", "page.md", "-i", "who=@pip"], {"who=@pipelines/"}),
+        (["quire", "run", "tagger", "-i", ""], {"doc="}),
+        (["quire", "run", "page.md", "--model", "x"], {"x:big", "x:"}),
+        (["quire", "run", "page.md", "--model", "fa"], {"fast"}),
+        (["quire", "run", "page.md", "--inputs", "in"], {"in"}),
+        (["quire", "check", "ta"], {"ta"}),
+    ],
+)
+def test_documents_inputs_models_and_files(project: Path, words: list[str], expected: set[str]) -> None:
+    """G14. A file is completed by the shell: its item has what was typed."""
+    assert set(completed(words, project)) == expected
+
+
+@pytest.fixture
+def on_path(tmp_path: Path) -> dict[str, str]:
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     quire = bin_folder / "quire"
     quire.write_text(f"#!{sys.executable}\n{FRONT_DOOR}\n")
     quire.chmod(0o755)
+    return {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("quire ru", ["run", "runs"]),
+        ("quire run tag", ["tagger", "tagline", "tagline.playbook.md"]),
+        ("quire run page.md -i colour=r", ["red"]),
+        ("quire run page.md --model x:b", ["big"]),
+    ],
+)
+def test_a_real_bash_completes(project: Path, on_path: dict[str, str], line: str, expected: list[str]) -> None:
+    """The completion function is called as bash calls it; bash tears words at = and at :."""
+    words = line.replace("=", " = ").replace(":", " : ").split()
     script = (
         'eval "$(quire completion bash)"; function=$(complete -p quire | grep -o "_[a-z_]*completion"); '
-        'COMP_WORDS=(quire ru); COMP_CWORD=1; $function quire; echo "${COMPREPLY[@]}"'
+        f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; COMP_POINT={len(line)}; "
+        '$function quire; printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    environ = {**os.environ, "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "--norc", "-c", script], env=environ, cwd=workspace, capture_output=True, text=True, timeout=60
+        ["bash", "--norc", "-c", script], env=on_path, cwd=project, capture_output=True, text=True, timeout=60
     )
-    assert done.stdout.split() == ["run", "runs"], done.stderr
+    assert done.stdout.split() == expected, done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_a_real_fish_completes(project: Path, on_path: dict[str, str]) -> None:
+    script = "quire completion fish | source; complete --do-complete 'quire run tag'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script], env=on_path, cwd=project, capture_output=True, text=True, timeout=60
+    )
+    offered = [line.split("\t")[0] for line in done.stdout.splitlines()]
+    assert sorted(offered) == ["tagger", "tagline", "tagline.playbook.md"], done.stderr

@@ -489,7 +489,7 @@ def test_a_tool_that_was_not_granted_is_a_refusal(
 ) -> None:
     text = '# T\n\n## STEP 1: A\n\n@tool(quire, shell, {"command": ["true"]})\n'
     assert main(["run", page(workspace, text), "--script", script("x")]) == 6
-    assert capsys.readouterr().err.startswith("quire: permission denied: rye/bash needs the capability")
+    assert capsys.readouterr().err.startswith("quire: permission denied: shell (rye/bash) needs the capability")
     both = text + "\n## STEP 2: B\n\n@tool(nowhere, x)\n"
     assert main(["run", page(workspace, both), "--script", script("x")]) == 2
     assert "permission denied" in (err := capsys.readouterr().err) and 'no connection "nowhere"' in err

@@ -394,6 +394,10 @@ def test_closes(text: str, fits: bool) -> None:
         ("A longer answer would be a longer answer, but that would take you further. " * 20, True),
         (" ".join(f"word{n}" for n in range(400)), False),
         ("the same " * 20, False),
+        ("Tea for you.\n" * 8, True),
+        ("Tea for you.\n\n" * 8, True),
+        ("Tea for you.\n" * 7, False),
+        ("---\n" * 20, False),
     ],
 )
 def test_loops(text: str, loops: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import time
 import unicodedata
@@ -81,9 +82,9 @@ def test_a_run_under_way() -> None:
         "✓ 1 First  3.2s · 1,234 tokens · $0.0012",
         "⠋ 2 Second  3.5s",
         "  ⠋ 2b Right  3.5s",
+        "  │ some text",
         "  ○ 2c Further right",
         "○ 3 Third",
-        "  │ some text",
         "step 2 of 3 · 12.0s · 1,234 tokens · $0.0012 · Ctrl-C pauses",
     ]
     assert lines(known, note="pausing")[-1] == "pausing"
@@ -91,9 +92,9 @@ def test_a_run_under_way() -> None:
         "✓ 1 First",
         "⠋ 2 Secon",
         "  ⠋ 2b Ri",
+        "  │ some",
         "  ○ 2c Fu",
         "○ 3 Third",
-        "  │ some",
         "step 2 of",
     ]
 
@@ -178,6 +179,22 @@ def test_a_narrower_window_has_wrapped_the_last_picture() -> None:
     assert written(console) == "\r\x1b[4A\x1b[J"
 
 
+async def test_nothing_is_painted_over_the_shell_after_bg(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, console, foreground = progress(), terminal(), [False]
+    monkeypatch.setattr("quire.render.live.may_paint", lambda stream: foreground[0])
+    monkeypatch.setattr("quire.render.live.SECONDS_BETWEEN_PICTURES", 0)
+    view = LiveView(known, console)
+    view.start()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert written(console) == ""
+    foreground[0] = True
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert "1 First" in written(console)
+    view.stop()
+
+
 async def test_a_delta_paints_nothing() -> None:
     known, console = progress(), terminal()
     view = LiveView(known, console)
@@ -255,7 +272,7 @@ def test_durations(seconds: float, shown: str) -> None:
     assert duration(seconds) == shown
 
 
-@pytest.mark.parametrize(("cost", "shown"), [(0.0, ""), (0.00123, "$0.0012"), (None, "$?")])
+@pytest.mark.parametrize(("cost", "shown"), [(0.0, ""), (0.00123, "$0.0012"), (None, "cost unknown")])
 def test_money(cost: float | None, shown: str) -> None:
     assert money(cost) == shown
 

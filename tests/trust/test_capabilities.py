@@ -203,7 +203,7 @@ def test_denied_says_what_is_missing_and_how_to_grant_it() -> None:
     message = str(refused.value)
     assert message.startswith("permission denied: mcp/time/now needs the capability rye.execute.tool.mcp.time.now;")
     assert "--allow mcp/time/now" in message
-    with pytest.raises(Denied, match=r"rye/bash .*no capabilities"):
+    with pytest.raises(Denied, match=r"shell \(rye/bash\) .*no capabilities"):
         Grants().require("execute", "tool", "rye/bash")
 
 

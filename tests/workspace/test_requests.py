@@ -11,7 +11,7 @@ from quire.trust.capabilities import capability
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants
-from quire.workspace.requests import confirm, is_trusted, requests, require_trusted, revoke
+from quire.workspace.requests import changes, confirm, is_trusted, requests, require_trusted, revoke
 from quire.workspace.settings import Settings
 
 TOML = """
@@ -120,6 +120,21 @@ def test_what_asks_for_nothing_asks_nobody(folder: Path, load: Load, change: Cal
     confirm(load())
     change(folder)
     assert is_trusted(load())
+
+
+def test_what_has_changed_since_the_user_agreed_is_said(folder: Path, load: Load) -> None:
+    assert changes(load()) == ()
+    confirm(load())
+    assert changes(load()) == ()
+    edit("quire.toml", "http://there", "http://elsewhere")(folder)
+    (folder / "my_tools.py").write_text("x = 2\n")
+    told = changes(load())
+    assert [line.partition(":")[0] for line in told] == ["new", "other content", "no longer"]
+    assert "http://elsewhere" in told[0] and "my_tools" in told[1] and "http://there" in told[2]
+    with pytest.raises(Untrusted, match="since you agreed:\n  new: send prompts of the provider p to http://elsewhere"):
+        require_trusted(load())
+    revoke(load())
+    assert changes(load()) == ()
 
 
 def test_all_files_of_a_package_count(folder: Path, load: Load) -> None:

@@ -13,12 +13,10 @@ class Amount(click.FloatRange):
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """From the text of the command line, or from a default."""
         try:
-            number = float(super().convert(value, param, ctx))
-        except click.BadParameter:
-            # Of click's own words those about a range are right, those about a type are not.
-            if _is_number(value):
-                raise
-            self.fail(f"{value!r} is not a number", param, ctx)
+            float(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is not a number: write an amount such as 0.50", param, ctx)
+        number = float(super().convert(value, param, ctx))
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
         return number
@@ -40,11 +38,3 @@ class Budget(Amount):
 def budget_of(given: float | None) -> float | None:
     """The amount that was given; None for none."""
     return None if given == NO_BUDGET else given
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True

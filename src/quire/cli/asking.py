@@ -1,7 +1,8 @@
 """Asking the person at the terminal, while the run's event loop goes on.
 
-Lines are read by the loop itself and not by a thread: a thread that waits in `readline` cannot be called back, and
-would keep the process from ending. Meanwhile a question stands in the inbox, too; Ctrl-C leaves it there.
+Answers are typed into a line editor; a terminal that cannot move its cursor hands over plain lines. Both are read by
+the loop itself and not by a thread: a thread that waits in `readline` cannot be called back, and would keep the process
+from ending. Meanwhile a question stands in the inbox, too; Ctrl-C leaves it there.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from typing import Literal
 
 import click
 
+from quire.cli import line_editor
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.progress import Progress
 from quire.engine.records import Question
 from quire.render.keys import STDIN, drop_typed
-from quire.render.text import one_line, place, wrapped
+from quire.render.text import one_line, place, prompt_lines, wrapped
 from quire.render.view import View
 from quire.runtime.people import option_by_number
 
@@ -83,6 +85,17 @@ class Terminal:
     async def _answer(self, question: Question) -> str | None:
         # Before the prompt is there to be answered: nobody types ahead of a question that they have not seen.
         drop_typed()
+        line = await self._typed(question)
+        if line is None:
+            return None
+        if not line.strip() and question.default is not None:
+            return question.default
+        return option_by_number(question.kind, question.options, line)
+
+    async def _typed(self, question: Question) -> str | None:
+        if line_editor.usable():
+            options = ("yes", "no") if question.kind == "confirm" else tuple(question.options)
+            return await line_editor.edit(line_editor.Field(_prompt(question), options), self._left)
         click.echo(_prompt(question), nl=False, err=True)
         line = None
         try:
@@ -90,11 +103,7 @@ class Terminal:
         finally:
             if line is None:  # left, or answered elsewhere: what comes next begins on a line of its own
                 click.echo(err=True)
-        if line is None:
-            return None
-        if not line.strip() and question.default is not None:
-            return question.default
-        return option_by_number(question.kind, question.options, line)
+        return line
 
     def _show(self, question: Question) -> None:
         """What was written just before, then the question with its options."""
@@ -110,9 +119,16 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
     """The question as people read it, without what it is answered with. The path tells items of one step apart."""
     title = question.path if by_path else one_line(question.title)
     head = place(question.label) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
-    lines = [wrapped(f"{head} {question.prompt.strip()}")]
+    lines = [wrapped(f"{head} " + "\n".join(prompt_lines(question.prompt)))]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)
+
+
+def answer_text(question: Question) -> str:
+    """What a question is answered with, for those who cannot be asked here."""
+    kinds = {"confirm": "yes or no", "select": "one of the options, or its number"}
+    default = f"; the default is {one_line(question.default)}" if question.default is not None else ""
+    return f"{kinds.get(question.kind, 'a text')}{default}"
 
 
 def _prompt(question: Question) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from quire.cli.completers import complete_document
 from quire.cli.looking import put_json
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import Grants, Primary, capability, grant_for, pattern_for
@@ -68,7 +69,7 @@ class Ruling:
 
 
 @click.command("can")
-@click.argument("document", metavar="DOC")
+@click.argument("document", metavar="DOC", shell_complete=complete_document)
 @click.argument("action", type=click.Choice(ACTIONS))
 @click.argument("item_type", metavar="TYPE", type=click.Choice(TYPES))
 @click.argument("item_id", metavar="[ID]", default="")

@@ -45,7 +45,8 @@ def command(
     """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
 
     A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
-    files with a pipeline) or a glob in quotes. Findings go to standard output, a summary to standard error.
+    files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a
+    summary to standard error.
 
     FREE. Exit 0 when there is no error, 1 when there is one (with --strict a warning or a lint counts too), 2 when
     something could not be read.
@@ -53,15 +54,18 @@ def command(
     if explain is not None:
         click.echo(_page(explain))
         return
-    if not paths:
-        raise click.UsageError("name a document, a folder or a glob", context)
-    wanted, problems = collect(paths)
+    wanted, problems = collect(paths or (".",))
     checked: list[Findings] = []
     checks = _Checks()
     for one in wanted:
         try:
             source = read_source(one.path)
             checked.append(Findings(source, checks.of(source)))
+        except Unreadable as error:
+            if one.named:
+                from quire.cli.suggestions import with_near_file
+
+                problems.append(str(with_near_file(error)))
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
@@ -73,6 +77,8 @@ def command(
         click.echo(f"quire: {visible(problem)}", err=True)
     if checked or not problems:
         click.echo(_summary(checked), err=True)
+        if sys.stderr.isatty() and form == "full" and not as_json and (code := _first_code(checked)):
+            click.echo(f"what a code means: quire check --explain {code}", err=True)
     context.exit(2 if problems else _status(checked, strict))
 
 
@@ -132,6 +138,13 @@ def _colour() -> bool:
 def _status(checked: Sequence[Findings], strict: bool) -> int:
     failing = {Severity.ERROR, Severity.WARNING, Severity.LINT} if strict else {Severity.ERROR}
     return int(any(found.severity in failing for file in checked for found in file.diagnostics))
+
+
+def _first_code(checked: Sequence[Findings]) -> str:
+    """The code of the gravest finding; empty where nothing was found."""
+    found = [one for file in checked for one in file.diagnostics]
+    order = list(Severity)
+    return min(found, key=lambda one: order.index(one.severity)).code.id if found else ""
 
 
 def _summary(checked: Sequence[Findings]) -> str:

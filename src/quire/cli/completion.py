@@ -1,21 +1,59 @@
-"""`quire completion`: what a shell needs to complete verbs, options and run ids."""
+"""`quire completion`: what a shell needs to complete verbs, options, files, documents, inputs, models and run ids."""
 
 from __future__ import annotations
 
-import contextlib
+import os
 
 import click
-from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+    split_arg_string,
+)
+
+from quire.cli.completers import NOTHING, PART, complete_run
+
+__all__ = ["COMPLETE_VARIABLE", "SHELLS", "command", "complete_run"]
 
 COMPLETE_VARIABLE = "_QUIRE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
+_LINE, _BREAKS = "_QUIRE_LINE", "_QUIRE_BREAKS"
+
+# Bash tears words at = and :, so the line is handed over whole. Readline completes files by itself only where nothing
+# else was found; where names were found, they and the files are offered together.
+_BASH = """\
+%(complete_func)s() {
+    local IFS=$'\\n' line files= cur="${COMP_WORDS[COMP_CWORD]}"
+    COMPREPLY=()
+    for line in $(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD="$COMP_CWORD" \\
+            _QUIRE_LINE="${COMP_LINE:0:${COMP_POINT:-0}}" _QUIRE_BREAKS="$COMP_WORDBREAKS" \\
+            %(complete_var)s=bash_complete "$1"); do
+        case "${line%%%%,*}" in
+            file|dir) files=yes ;;
+            part) compopt -o nospace; COMPREPLY+=("${line#*,}") ;;
+            *) COMPREPLY+=("${line#*,}") ;;
+        esac
+    done
+    if [[ $files && ${#COMPREPLY[@]} -eq 0 ]]; then
+        compopt -o default
+    elif [[ $files ]]; then
+        compopt -o filenames
+        COMPREPLY+=($(compgen -f -- "$cur"))
+    fi
+}
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""
 
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(context: click.Context, shell: str) -> None:
-    """Print the script that makes a shell complete quire's verbs, options and run ids.
+    """Print the script that makes a shell complete verbs, options, files, documents, inputs, models and run ids.
 
     \b
     bash   eval "$(quire completion bash)"       in ~/.bashrc
@@ -24,34 +62,65 @@ def command(context: click.Context, shell: str) -> None:
 
     FREE.
     """
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101  # click has all of SHELLS
-    completer = found(context.find_root().command, {}, "quire", COMPLETE_VARIABLE)
+    completer = _CLASSES[shell](context.find_root().command, {}, "quire", COMPLETE_VARIABLE)
     # The method of the base: bash's own starts a bash to ask for its version.
     click.echo(ShellComplete.source(completer), nl=False)
 
 
-def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """The newest runs whose id begins so. Whatever is wrong with the workspace is not said in the middle of a line."""
-    from quire.errors import QuireError
+class _OrFiles(ShellComplete):
+    """Where a verb's argument, or the value of an option, has nothing of its own to offer, files are completed."""
 
-    items = [CompletionItem("last", help="the newest run")] if "last".startswith(incomplete) else []
-    with contextlib.suppress(QuireError, OSError):
-        items += _runs(incomplete)
-    return items
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        found = super().get_completions(args, incomplete)
+        if found or not args or incomplete.startswith("-"):
+            return [item for item in found if item.type != NOTHING]
+        return [CompletionItem(incomplete, type="file")]
 
 
-def _runs(incomplete: str) -> list[CompletionItem[str]]:
-    from quire.cli.looking import look
-    from quire.render.text import one_line
-    from quire.runtime import Runtime
+class _Bash(_OrFiles, BashComplete):
+    source_template = _BASH
 
-    async def newest(runtime: Runtime) -> list[CompletionItem[str]]:
-        rows = await runtime.store.list(limit=200)
-        return [
-            CompletionItem(row.id, help=f"{row.status.words}, {one_line(row.title)}")
-            for row in rows
-            if row.id.startswith(incomplete)
-        ][:30]
+    def get_completion_args(self) -> tuple[list[str], str]:
+        line = os.environ.get(_LINE, "")
+        if not line:
+            return super().get_completion_args()
+        words = split_arg_string(line)[1:]
+        if line[-1:].isspace() or not words:
+            return words, ""
+        return words[:-1], words[-1]
 
-    return look(newest)
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        found = super().get_completions(args, incomplete)
+        breaks = os.environ.get(_BREAKS, "")
+        torn = max((incomplete.rfind(sign) for sign in "=:" if sign in breaks), default=-1) + 1
+        for item in found:
+            if item.type != "file":
+                item.value = item.value[torn:].replace(" ", "\\ ")
+        return found
+
+
+class _Plain(_OrFiles):
+    """For scripts that know no item that more is typed behind."""
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
+        found = super().get_completions(args, incomplete)
+        for item in found:
+            item.type = "plain" if item.type == PART else item.type
+        return found
+
+
+class _Zsh(_Plain, ZshComplete):
+    pass
+
+
+class _Fish(_Plain, FishComplete):
+    pass
+
+
+_CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}
+
+
+def install() -> None:
+    """Lets click answer the shells with these."""
+    for name, one in _CLASSES.items():
+        add_completion_class(one, name)

@@ -46,14 +46,18 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--check", is_flag=True, help="Ask the model for one token and each server for its tools. PAID.")
 @click.pass_context
-def command(context: click.Context, as_json: bool) -> None:
+def command(context: click.Context, as_json: bool, check: bool) -> None:
     """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
-    FREE: starts no program and opens no connection; loads the Python tools of a trusted workspace. Exit 1 when
-    something is wrong.
+    FREE: starts no program and opens no connection, unless --check says so; loads the Python tools of a trusted
+    workspace. --check asks the model that a run would use for one token, says what it cost, and starts the servers that
+    you have agreed to. Exit 1 when something is wrong.
     """
     findings = list(examine(find_workspace(Path.cwd())))
+    if check:
+        findings += _checked(find_workspace(Path.cwd()))
     if as_json:
         rows = [{"what": one.what, "state": one.state, "detail": one.detail} for one in findings]
         click.echo(escaped(json.dumps(rows, indent=2, ensure_ascii=False)))
@@ -63,6 +67,18 @@ def command(context: click.Context, as_json: bool) -> None:
             for one in findings
         )
     context.exit(1 if any(one.state == "problem" for one in findings) else 0)
+
+
+def _checked(workspace: Workspace) -> Iterator[Finding]:
+    from quire.cli.doctor_check import check_live
+    from quire.workspace.configuration import load_settings
+
+    try:
+        settings = load_settings(workspace)
+    except BadConfiguration:
+        return  # It is among the findings already.
+    for what, state, detail in check_live(settings):
+        yield Finding(what, state, detail)
 
 
 def examine(workspace: Workspace) -> Iterator[Finding]:
@@ -229,6 +245,10 @@ def _server(server: McpServer) -> Finding:
     return Finding(what, "ok", f"started by {server.command}")
 
 
+def _requests(count: int) -> str:
+    return "1 request waits" if count == 1 else f"{count} requests wait"
+
+
 def _trust(settings: Settings) -> Finding:
     from quire.workspace.requests import is_trusted, requests
 
@@ -240,8 +260,8 @@ def _trust(settings: Settings) -> Finding:
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))
     if trusted:
-        return Finding("trust", "ok", f"you agreed to its {asked} requests")
-    return Finding("trust", "missing", f"{asked} requests wait for you: quire trust workspace")
+        return Finding("trust", "ok", f"you agreed to its {asked} request{'' if asked == 1 else 's'}")
+    return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
 
 
 def _store(settings: Settings) -> Finding:

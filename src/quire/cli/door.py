@@ -41,7 +41,9 @@ class Verbs(click.Group):
         name = args[0]
         command = self.get_command(ctx, name)
         if command is None and not name.startswith("-"):
-            close = nearest(name, self.list_commands(ctx))
+            from quire.cli.suggestions import verb
+
+            close = verb(name, self.list_commands(ctx))
             raise click.UsageError(f"there is no verb {name!r}" + (f"; did you mean {close!r}?" if close else ""), ctx)
         return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
 
@@ -64,6 +66,9 @@ def enter(arguments: list[str]) -> int:
     if not (sys.stderr.encoding or "").lower().startswith("utf") and isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors=PLAINER)
     if "_QUIRE_COMPLETE" in os.environ:
+        from quire.cli.completion import install
+
+        install()
         group.main(arguments, prog_name="quire", standalone_mode=False)
         return 0
     try:
@@ -142,7 +147,17 @@ def _usage(error: click.ClickException) -> str:
         message = f"there is no option {error.option_name}" + (f"; did you mean {close}?" if close else "")
     else:
         text = " ".join(error.format_message().split()).rstrip(".")
-        message = text[:1].lower() + text[1:]
+        message = text[:1].lower() + text[1:] + _instead(error, text)
     context = error.ctx if isinstance(error, click.UsageError) else None
     where = context.command_path if context else "quire"
     return f"{message} (see {where} --help)"
+
+
+def _instead(error: click.ClickException, text: str) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or "extra argument" not in text:
+        return ""
+    from quire.cli.suggestions import argument
+
+    meant = argument(text, context.command_path, [name for param in context.command.params for name in param.opts])
+    return f"; did you mean {meant}?" if meant else ""

@@ -39,6 +39,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.engine.thread.limits import resolve_limits
 from quire.errors import Fenced, QuireError, StoreError
+from quire.models.files import SMALLEST, TOY
 from quire.render.jsonl import JsonLines
 from quire.render.plain import PlainView
 from quire.render.text import one_line, visible
@@ -141,6 +142,8 @@ async def drive(
                 name = known.pins.instead or known.pins.model
                 model = f"script:{script} (--script)" if script else f"{asked or name} ({'--model' if asked else why})"
                 click.echo(f"model: {one_line(model)}", err=True)
+                if known.pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO"):
+                    click.echo(TOY, err=True)
             view.start()
             interrupts.began(drive)
 

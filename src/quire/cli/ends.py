@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import click
 
 from quire.cli import BROKEN_PIPE, INTERRUPTED
-from quire.cli.asking import question_text
+from quire.cli.asking import answer_text, question_text
 from quire.cli.door import CLOSED
+from quire.cli.looking import as_utf8
 from quire.cli.out import Target, write
 from quire.cli.stopped import (
     by_other_means,
@@ -220,6 +221,9 @@ def tell(end: End) -> None:
             by_path = "STEP|PATH " if len(set(labels)) < len(labels) else "STEP "
             step = by_path if len(labels) > 1 else ""
             _say(f"waiting for an answer: quire answer {run} {step}VALUE")
+            for question in () if end.interrupted else end.questions:
+                of = f" of {place(question.label)}" if len(labels) > 1 else ""
+                _say(f"  VALUE{of} is {answer_text(question)}")
             if end.interrupted:
                 _say(f"to be asked here again: quire resume {run}")
         case Status.PAUSED if not end.interrupted:
@@ -279,14 +283,17 @@ def write_output(end: End, to: Target, quiet: bool) -> bool:
 
 def print_output(end: End) -> int:
     """On a terminal control characters are shown, elsewhere the bytes are exact."""
-    text = visible(end.output) if sys.stdout.isatty() else end.output
+    text = _for_terminal(end) if sys.stdout.isatty() else end.output
     if not text:
         return 0
     if closed_stdout(end, "--output"):
         return 0
-    # A reply may hold what the terminal's encoding does not.
-    with contextlib.suppress(AttributeError):
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if sys.stdout.isatty():
+        # A reply may hold what the terminal's encoding does not.
+        with contextlib.suppress(AttributeError):
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    else:
+        as_utf8(sys.stdout)
     try:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
         sys.stdout.flush()
@@ -297,6 +304,15 @@ def print_output(end: End) -> int:
         _say(f"{unwritten(error)}: quire runs {end.row.id} --output")
         return EXIT_FAILED
     return 0
+
+
+def _for_terminal(end: End) -> str:
+    """The output for people: Markdown rendered, other texts with control characters shown and broken between words."""
+    if not end.output.strip() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
+        return visible(end.output)
+    from quire.render.artifact import rendered
+
+    return rendered(end.output, end.artifact_type)
 
 
 def closed_stdout(end: End, side: str) -> bool:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,9 @@ from quire.render.keys import STDIN
 from quire.render.text import one_line, visible
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
+
+if TYPE_CHECKING:
+    from quire.cli.line_editor import Field
 
 
 def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
@@ -120,7 +124,8 @@ def ask_input(wanted: Input) -> str:
     for number, option in enumerate(options, 1):
         click.echo(f"  {number}. {one_line(option)}", err=True)
     while True:
-        text = _text() if wanted.type == "text" else _line(_PROMPTS.get(wanted.type, "> "))
+        choices = ("yes", "no") if wanted.type == "boolean" else options
+        text = _text() if wanted.type == "text" else _line(_PROMPTS.get(wanted.type, "> "), choices)
         if not text.strip():
             click.echo("a value is needed (Ctrl-C gives up)", err=True)
             continue
@@ -138,7 +143,11 @@ def ask_input(wanted: Input) -> str:
 _PROMPTS = {"boolean": "y or n: ", "enum": "a number or an option: ", "number": "a number: "}
 
 
-def _line(prompt: str) -> str:
+def _line(prompt: str, options: tuple[str, ...] = ()) -> str:
+    from quire.cli import line_editor
+
+    if line_editor.usable():
+        return _edited(line_editor.Field(prompt, options, keep_typed=True))
     click.echo(prompt, nl=False, err=True)
     line = sys.stdin.readline()
     if not line:
@@ -148,6 +157,11 @@ def _line(prompt: str) -> str:
 
 def _text() -> str:
     """Lines until one with a dot alone, or the end of input. Empty ones belong to it: a text has paragraphs."""
+    from quire.cli import line_editor
+
+    if line_editor.usable():
+        keys = "(several lines; Ctrl-X Ctrl-E opens $EDITOR; a line with only . or Ctrl-D ends)\n"
+        return _edited(line_editor.Field(keys, paragraphs=True, keep_typed=True))
     click.echo("(several lines; a line with only . or Ctrl-D ends)", err=True)
     lines = []
     while line := sys.stdin.readline():
@@ -157,6 +171,17 @@ def _text() -> str:
     if not lines and not line:
         raise KeyboardInterrupt
     return "\n".join(lines)
+
+
+def _edited(field: Field) -> str:
+    import asyncio
+
+    from quire.cli import line_editor
+
+    text = asyncio.run(line_editor.edit(field))
+    if text is None:
+        raise KeyboardInterrupt
+    return text
 
 
 def _value(name: str, text: str) -> str:

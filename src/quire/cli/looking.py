@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -49,7 +50,16 @@ def put(text: str) -> None:
         from quire.render.text import visible
 
         text = visible(text)
-    click.echo(text, nl=not text.endswith("\n"))
+    else:
+        as_utf8(sys.stdout)
+    # click would take escape sequences out of what goes to a file.
+    click.echo(text, nl=not text.endswith("\n"), color=True)
+
+
+def as_utf8(stream: TextIO) -> None:
+    """Lets a file or a pipe get texts of others as they are, whatever encoding the locale has."""
+    with contextlib.suppress(AttributeError):
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[attr-defined]
 
 
 def put_json(value: Value) -> None:

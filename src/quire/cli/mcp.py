@@ -13,6 +13,7 @@ import click
 
 from quire.cli import INTERRUPTED
 from quire.cli.amounts import Amount
+from quire.cli.completers import complete_document
 from quire.cli.detached import leave_to_itself
 from quire.cli.door import say
 from quire.cli.filled import filled
@@ -27,7 +28,7 @@ SHORTEST_TOKEN = 16
 
 
 @click.command("mcp")
-@click.argument("documents", metavar="[DOC]...", nargs=-1)
+@click.argument("documents", metavar="[DOC]...", nargs=-1, shell_complete=complete_document)
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdin and stdout.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; without it, a free one.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.amounts import budget_of
+from quire.cli.completers import complete_document, complete_input, complete_model
 from quire.cli.detached import leave_to_itself
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
@@ -38,10 +39,20 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("document", metavar="DOC", callback=filled)
-@click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input; NAME=@FILE reads a file.")
+@click.argument("document", metavar="DOC", callback=filled, shell_complete=complete_document)
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    shell_complete=complete_input,
+    help="An input; NAME=@FILE reads a file.",
+)
 @click.option("--inputs", "inputs_file", metavar="FILE", help="Inputs from a JSON object.")
-@click.option("--model", metavar="SPEC", callback=filled, help="The model, as PROVIDER:NAME.")
+@click.option(
+    "--model", metavar="SPEC", callback=filled, shell_complete=complete_model, help="The model, as PROVIDER:NAME."
+)
 @click.option("--answer", "answers", metavar="STEP=VALUE", multiple=True, help="Answer a step's question beforehand.")
 @click.option("--break", "breaks", metavar="STEP", multiple=True, help="Pause after a step.")
 @click.option("--allow", metavar="TOOL", multiple=True, callback=filled, help="Grant a tool to this run.")

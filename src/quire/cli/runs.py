@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.3
 STARTING_POLLS = 30
 """How often a run may be seen pending before `--follow` says that nobody drives it."""
+_COUNTED = 10_000
 _GOING = (Status.PENDING, Status.RUNNING)
 
 
@@ -29,6 +31,7 @@ _GOING = (Status.PENDING, Status.RUNNING)
 @click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=filled)
 @click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
 @click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
+@click.option("--page", type=click.IntRange(min=1), help="The next so many runs: 2 is the second page of the list.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.option("--output", is_flag=True, help="Only the final output.")
 @click.option("--journal", is_flag=True, help="The recorded effects.")
@@ -46,6 +49,7 @@ def listing(
     run: str | None,
     status: str | None,
     limit: int | None,
+    page: int | None,
     as_json: bool,
     output: bool,
     journal: bool,
@@ -64,10 +68,10 @@ def listing(
     if run is None:
         if asked:
             raise click.UsageError(f"{asked[0]} needs a RUN (an id, or last)")
-        look(lambda runtime: _list(runtime, Status(status) if status else None, limit or 50, as_json))
+        look(lambda runtime: _list(runtime, Status(status) if status else None, limit or 50, page or 1, as_json))
         return
-    if status or limit:
-        raise click.UsageError("--status and --limit are for the list, without a RUN")
+    if status or limit or page:
+        raise click.UsageError("--status, --limit and --page are for the list, without a RUN")
     if len(asked) > 1:
         raise click.UsageError(f"{' and '.join(asked)} exclude each other")
     side = asked[0] if asked else ""
@@ -77,19 +81,42 @@ def listing(
 command = RunsGroup("runs", listing)
 
 
-async def _list(runtime: Runtime, status: Status | None, limit: int, as_json: bool) -> None:
+async def _list(runtime: Runtime, status: Status | None, limit: int, page: int, as_json: bool) -> None:
     from quire.render.run_data import row_data
-    from quire.render.run_page import run_table
+    from quire.render.run_list import run_table
 
-    rows = await runtime.store.list(status=status, limit=limit)
+    rows = (await runtime.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
     if as_json:
         put_json([row_data(row) for row in rows])
     elif rows:
         asking = {question.run for question in await runtime.store.questions()}
-        put_lines(run_table(rows, runtime.clock.now(), asking))
+        put_lines(run_table(rows, runtime.clock.now(), asking, _columns()))
+        if len(rows) == limit or page > 1:
+            await _count(runtime, status, limit, page, len(rows))
+    elif page > 1:
+        click.echo(f"there is no page {page}: the list has ended before", err=True)
     else:
         which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
         click.echo(which, err=True)
+
+
+def _columns() -> int | None:
+    """How wide the list may be; a file or a pipe takes any width."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+async def _count(runtime: Runtime, status: Status | None, limit: int, page: int, shown: int) -> None:
+    """Says how many runs there are where the list does not show all of them."""
+    total = len(await runtime.store.list(status=status, limit=_COUNTED))
+    if total <= shown:
+        return
+    of = f"more than {total:,}" if total == _COUNTED else f"{total:,}"
+    first = limit * (page - 1)
+    which = f"{first + 1:,} to {first + shown:,}" if first else f"{shown:,}"
+    further = f": --page {page + 1} has the next" if first + shown < total else ""
+    click.echo(f"{which} of {of} runs{further}", err=True)
 
 
 async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool) -> None:
@@ -112,7 +139,7 @@ async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool)
             view = await runtime.view(run)
             if not view.replay.finished:
                 raise RunState(f"run {run} has no final output: it is {view.row.status.words}")
-            data = {"output": view.value, "artifact": view.artifact, "artifact_type": view.artifact_type}
+            data = {"output": view.value, "artifact": view.artifact, "artifact_type": view.artifact_type or None}
             put_json(data) if as_json else put(view.artifact)
         case _:
             await _print_page(runtime, run, as_json)

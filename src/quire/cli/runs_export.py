@@ -11,6 +11,7 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.filled import filled
 from quire.cli.looking import look
+from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from quire.runtime import Runtime
@@ -19,12 +20,15 @@ if TYPE_CHECKING:
 @click.command("export")
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
-def command(run: str, out: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
+def command(run: str, out: Path | None, force: bool) -> None:
     """Print a run as JSON Lines: what it pinned, its journal, its events, its result. FREE.
 
     Each line has the sha256 of the line before, so that `quire runs verify` finds every byte that changes. Keys and
     other secrets are in no journal and so in no export; inputs, prompts and replies are.
     """
+    if out is not None and not force and out.is_file():
+        raise CannotStart(f"{out} exists: name another file, or say --force")
     look(lambda runtime: _export(runtime, run, out))
 
 

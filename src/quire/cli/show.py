@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quire.cli.completers import complete_document, complete_input
 from quire.cli.filled import filled
 from quire.cli.looking import put, put_json, put_lines
 from quire.errors import BadDocument
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command("show")
-@click.argument("file", metavar="FILE|NAME", callback=filled)
+@click.argument("file", metavar="FILE|NAME", callback=filled, shell_complete=complete_document)
 @click.option("--graph", type=click.Choice(["mermaid", "svg"]), help="A flowchart instead of the outline.")
 @click.option(
     "--prompt",
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
     flag_value="",
     help="What the model would be told at a step; of a directive, the first message.",
 )
-@click.option("-i", "--input", "inputs", metavar="NAME=VALUE", multiple=True, help="An input, for --prompt.")
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    shell_complete=complete_input,
+    help="An input, for --prompt.",
+)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
     """Show the outline of a document: its inputs, steps, tools and prompts, how much it can ask for at most, and what

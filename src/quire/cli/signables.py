@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quire.cli.collect import collect
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Unreadable
 from quire.trust.signable import ITEM_FOLDERS, Signable, signable
 from quire.workspace.find import find_workspace
 
@@ -34,6 +34,9 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
             problems += [] if here else [f"{argument} holds nothing that can be signed"]
         else:
             wanted, wrong = collect([argument])
+            missing = [one.path for one in wanted if not os.path.lexists(one.path)]
+            wrong += [_missing(path) for path in missing]
+            wanted = [one for one in wanted if one.path not in missing]
             by_name = not set(argument) & set("*?[") or os.path.lexists(argument)
             here, wrong_kind = _signables([one.path for one in wanted], named=True, by_name=by_name)
             problems += wrong + wrong_kind
@@ -41,6 +44,12 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
             if one.by_name or one.item.path not in found:
                 found[one.item.path] = one
     return list(found.values()), problems
+
+
+def _missing(path: Path) -> str:
+    from quire.cli.suggestions import with_near_file
+
+    return str(with_near_file(Unreadable(path, "does not exist")))
 
 
 def _in_folder(folder: Path) -> list[Found]:

@@ -69,10 +69,14 @@ def ask_to_trust(settings: Settings) -> bool:
 
     The caller has shown them. An agreement is remembered.
     """
-    from quire.workspace.requests import confirm
+    from quire.workspace.requests import changes, confirm
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
+    if changed := changes(settings):
+        click.echo("since you agreed:", err=True)
+        for line in changed:
+            click.echo(f"  {one_line(line)}", err=True)
     if not click.confirm("Do you trust this workspace with all of that?", default=False, err=True):
         return False
     confirm(settings)

@@ -108,7 +108,7 @@ class Drive:
             result = main.result()
         except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
             return await self._end_by(error)
-        self._ledger.feed.say("run_completed", live=result if isinstance(result, Mapping) else {"output": result})
+        self._ledger.feed.say("run_completed", live=_told(result))
         ended = Ended(Status.COMPLETED, self._ledger.position, result)
         await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
         return ended
@@ -189,3 +189,10 @@ class Drive:
                     return
                 elif written.answer_waiting:
                     await self._walker.resting.take_answers()
+
+
+def _told(result: Value) -> Mapping[str, Value]:
+    """What listeners get of a result: always the artifact, and its type or null."""
+    told = result if isinstance(result, Mapping) else {"output": result}
+    kind = told.get("artifact_type") or None
+    return {**told, "artifact": told.get("artifact", told.get("output")), "artifact_type": kind}

@@ -42,6 +42,12 @@ class Known:
     source: Wheel | str
 
 
+SMALLEST = "smollm2"
+TOY = (
+    "smollm2 is a toy, good for a demo only: set the key of a provider, or `quire model pull qwen2.5-coder-1.5b` "
+    "(1.1 GB) and name it with --model local:qwen2.5-coder-1.5b"
+)
+"""What somebody is told who runs a document of their own on the smallest model."""
 KNOWN: Mapping[str, Known] = {
     known.name: known
     for known in (

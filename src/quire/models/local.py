@@ -36,6 +36,8 @@ FORCED_SAMPLING: Mapping[str, object] = {"temperature": 0.2}
 """Calmer. Not 0: a try after a failed one would fail in the same way."""
 
 _LOOP_WINDOW, _LOOP_TAIL, _LOOP_TIMES = 1200, 60, 6
+_LOOP_LINES = 8
+"""So many equal lines of words one after the other are a loop, however short they are."""
 
 OnDelta = Callable[[str], None]
 
@@ -274,6 +276,10 @@ def _failure(error: Mapping[str, object], model: str) -> ModelFailed:
 
 def _loops(text: str) -> bool:
     """Small models fall into saying one thing for ever."""
+    if text.endswith("\n"):
+        last = [line for line in text[-_LOOP_WINDOW:].split("\n") if line.strip()][-_LOOP_LINES:]
+        if len(last) == _LOOP_LINES and len(set(last)) == 1 and any(sign.isalpha() for sign in last[0]):
+            return True
     if len(text) < _LOOP_WINDOW:
         return False
     window = text[-_LOOP_WINDOW:]

@@ -95,10 +95,23 @@ def entry_of(value: Value) -> Entry:
     )
 
 
+_PIPES: dict[Path, bytes] = {}
+"""What was read from pipes: a run asks for its script more than once, and a pipe gives it once."""
+
+
+def _bytes(path: Path) -> bytes:
+    if path in _PIPES:
+        return _PIPES[path]
+    data = read_bytes(path, pipes=True)
+    if path.is_fifo():
+        _PIPES[path] = data
+    return data
+
+
 def read_script(path: Path) -> list[Entry]:
     """Raises `CannotStart` with the file and, where one can be told, the line."""
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = _bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
         raise CannotStart(f"no script at {path}") from None
     except OSError as error:

@@ -82,7 +82,7 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
         rows += lines
         # The failures of the step under way stay in the window with it.
         current = len(rows) - 1 if number == wanted else current
-    shown = [*_window(rows, current, max(0, room - 1 - len(stream))), *stream]
+    shown = _under(_window(rows, current, max(0, room - 1 - len(stream))), rows[current] if rows else None, stream)
     return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
 
@@ -249,6 +249,12 @@ def _window(rows: list[Text], current: int, room: int) -> list[Text]:
     if first + room < len(rows):
         kept[-1] = Text(f"  … {len(rows) - first - room + 1} below", style="dim")
     return kept
+
+
+def _under(rows: list[Text], current: Text | None, stream: list[Text]) -> list[Text]:
+    """The rows with what is being written below the step that it belongs to."""
+    at = next((number for number, row in enumerate(rows, 1) if row is current), len(rows))
+    return [*rows[:at], *stream, *rows[at:]]
 
 
 def _stream(progress: Progress, width: int, room: int) -> list[Text]:

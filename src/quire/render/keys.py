@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import IO
 
 try:
     import termios
@@ -22,6 +23,14 @@ def in_foreground() -> bool:
         return True
     except OSError:
         return False
+
+
+def may_paint(stream: IO[str]) -> bool:
+    """Whether a picture may be painted: on what is not a terminal, and on one that no other process has for itself."""
+    try:
+        return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
+    except (AttributeError, OSError, ValueError):
+        return True
 
 
 @contextlib.contextmanager

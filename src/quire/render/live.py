@@ -18,7 +18,7 @@ from rich.text import Text
 from quire.engine.progress import Progress
 from quire.engine.records import Event
 from quire.render.frame import Moment, frame, summary
-from quire.render.keys import quiet_keys
+from quire.render.keys import may_paint, quiet_keys
 from quire.render.plain import warning_line
 from quire.render.view import end_fan
 
@@ -36,6 +36,10 @@ class Painter:
         text = self._rendered(lines).replace("\n", "\x1b[K\n")
         self._write(self._home() + text + "\x1b[J")
         self._widths = [line.cell_len for line in lines]
+
+    def forget(self) -> None:
+        """Leaves the last picture where it is: others have written below it."""
+        self._widths = []
 
     def clear(self) -> None:
         if self._widths:
@@ -125,7 +129,10 @@ class LiveView:
 
     async def _tick(self) -> None:
         while True:
-            if self._paused_at is None:
+            if not may_paint(self._console.file):
+                # After `bg` the shell writes here.
+                self._painter.forget()
+            elif self._paused_at is None:
                 width, height = self._console.size
                 self._painter.paint(frame(self._progress, width, height, self._moment()))
             await asyncio.sleep(SECONDS_BETWEEN_PICTURES)

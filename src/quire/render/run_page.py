@@ -1,16 +1,16 @@
-"""Runs for people: the list, one run on a page, its journal, its questions, its events as lines."""
+"""Runs for people: one run on a page, its journal, its questions, its events as lines."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.render.tables import Style, age, paragraph, short, status_colour, table, tokens
-from quire.render.text import duration, fan_words, money, one_line, place, visible
+from quire.render.text import duration, fan_words, money, one_line, place, prompt_lines, visible
 from quire.render.turns import call_lines, effect_words, hook_words, turn_title, used_of
 from quire.runtime.view import RunView
 from quire.values import Value, as_texts
@@ -19,24 +19,6 @@ OUTPUT_LINES = 12
 EFFECT_LINES = 30
 _TITLE = 48
 _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": "skipped", "step_failed": "failed"}
-
-
-def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str]) -> list[str]:
-    """`asking` are the runs whose question is open."""
-    cells = [
-        (
-            row.id,
-            said(shown_status(row, row.id in asking)),
-            short(row.title, _TITLE) + _fork_of(row),
-            _where(row),
-            age(now - row.created_at),
-            tokens(row.input_tokens, row.output_tokens),
-            money(row.cost),
-        )
-        for row in rows
-    ]
-    header = ("RUN", "STATUS", "TITLE", "STEP", "AGE", "TOKENS", "COST")
-    return table(cells, header, right=frozenset({4, 5, 6}), style=_status_in(1))
 
 
 def run_page(view: RunView, now: float) -> Iterator[str]:
@@ -86,7 +68,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
 def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterator[str]:
     yield click.style(one_line(row.title) or row.id, bold=True)
     cost = money(row.cost)
-    at = f" at {place(_where(row))}" if _where(row) and row.status is not Status.COMPLETED else ""
+    at = f" at {place(position_of(row))}" if position_of(row) and row.status is not Status.COMPLETED else ""
     yield f"{'run':9} {row.id}"
     yield f"{'status':9} {_coloured(said(shown_status(row, asks)), row.status)}{at}"
     facts = [
@@ -100,7 +82,7 @@ def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterat
     if row.input_tokens or row.output_tokens:
         facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
     if row.failure:
-        where = f"{place(_where(row))}: " if _where(row) else ""
+        where = f"{place(position_of(row))}: " if position_of(row) else ""
         facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
         if row.format == "pipeline" and row.ended_by:
             facts.append(("failed at", ", ".join(row.ended_by)))
@@ -135,7 +117,8 @@ def _note(record: EffectRecord) -> str:
 def question_lines(question: Question, now: float) -> list[str]:
     """A question, what may be answered, and until when."""
     at = f" at {one_line(question.path)}" if _is_nested(question) else ""
-    lines = [f"{place(question.label)}{at} ({question.kind}): {one_line(question.prompt)}"]
+    first, *more = prompt_lines(question.prompt)
+    lines = [f"{place(question.label)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
     if question.options:
         lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
     if question.default is not None:
@@ -193,11 +176,6 @@ def shown_status(row: RunRow, asks: bool = True) -> str:
     return "answered" if row.status is Status.AWAITING_INPUT and not asks else str(row.status)
 
 
-def _fork_of(row: RunRow) -> str:
-    origin = row.pins.get("origin")
-    return f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""
-
-
 def _origin(row: RunRow) -> list[tuple[str, str]]:
     """Where a run comes from that was not begun here at its beginning."""
     facts = []
@@ -208,7 +186,7 @@ def _origin(row: RunRow) -> list[tuple[str, str]]:
     return facts
 
 
-def _where(row: RunRow) -> str:
+def position_of(row: RunRow) -> str:
     """The step of a run. What fails in a pipeline need not be what was last begun there."""
     if row.format == "pipeline" and row.failure and row.ended_by:
         return row.ended_by[0].partition("/")[0]
@@ -250,7 +228,7 @@ def said(status: str) -> str:
 
 def _steps(steps: Sequence[StepView]) -> list[str]:
     """A row for each; under a turn the tools that it called."""
-    rows = table([_step(step) for step in steps], right=frozenset({3}), style=_status_in(1))
+    rows = table([_step(step) for step in steps], right=frozenset({3}), style=status_in(1))
     lines = []
     for step, row in zip(steps, rows, strict=True):
         lines.append(row)
@@ -284,7 +262,7 @@ def _values(values: Mapping[str, str]) -> list[str]:
     return table([(name, short(value, 80)) for name, value in values.items()])
 
 
-def _status_in(wanted: int) -> Style:
+def status_in(wanted: int) -> Style:
     return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == wanted else cell
 
 

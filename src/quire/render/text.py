@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TURN = re.compile(r"(?:^|.* )turn \d+")
 _PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
+_BREAK = re.compile(r"(?<![:\\])\\n")
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
 _EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
@@ -50,6 +51,12 @@ def pasted(text: str) -> str:
     return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
 
 
+def prompt_lines(prompt: str) -> list[str]:
+    """The lines of a question, made harmless. `\\n`, as the one line of an `@elicit` has it, is a line break; behind a
+    colon it is rather part of a path."""
+    return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
+
+
 def output_text(value: Value) -> str:
     """A value as people and files get it: text as it is, anything else as indented JSON."""
     return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
@@ -61,7 +68,11 @@ def wrapped(text: str, indent: str = "") -> str:
     By the columns that characters take there, and not by their number: some take two, and one that the terminal does
     not have is written as an escape."""
     columns = max(20, shutil.get_terminal_size().columns) - width(indent)
-    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
+
+
+def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
+    """The visible text with lines of at most so many columns."""
     lines: list[str] = []
     for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
         lines += (indent + row for row in _rows(line, columns))
@@ -114,9 +125,9 @@ def tokens(count: int) -> str:
 
 
 def money(cost: float | None) -> str:
-    """Empty for what was free; `$?` where nobody knows the price."""
+    """Empty for what was free."""
     if cost is None:
-        return "$?"
+        return "cost unknown"
     return f"${cost:.4f}" if cost else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from quire.engine.requests import HumanRequest, Load, ModelRequest, ToolRequest
+from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.render.prompt import prompt_data, prompt_text
 from quire.render.tables import short
 from quire.render.text import duration, money, one_line, output_text, place, visible
@@ -66,19 +66,27 @@ def _asked(one: Performed) -> tuple[str, str]:
     match one.request:
         case ModelRequest() as request:
             return "prompt", prompt_text(request)
-        case ToolRequest(connection=place, tool=tool, arguments=arguments, stdin=stdin):
-            name = f"{place}/{tool}" if place else tool
+        case ToolRequest(connection=connection, tool=tool, arguments=arguments, stdin=stdin):
+            name = f"{connection}/{tool}" if connection else tool
             given = {**arguments, **({"(stdin)": stdin} if stdin is not None else {})}
             return f"call of {name}", output_text(given)
         case HumanRequest(prompt=prompt, options=options):
             return "question", prompt + (f"\noptions: {' | '.join(options)}" if options else "")
         case Load(scheme=scheme, where=where):
             return "reads", f"{scheme}:{where}"
+        case Boundary(label=label):
+            return "paused", f"after {place(label)}"
     return "asks", output_text(one.request.content())
 
 
 def _answered(one: Performed) -> tuple[str, str]:
-    names = {ModelRequest: "reply", ToolRequest: "result", HumanRequest: "answer", Load: "text"}
+    names: dict[type[object], str] = {
+        ModelRequest: "reply",
+        ToolRequest: "result",
+        HumanRequest: "answer",
+        Load: "text",
+        Boundary: "set by hand",
+    }
     failed = one.record is not None and one.record.failure is not None
     name = "failed" if failed else names.get(type(one.request), "answer")
     value = answered_by(one)

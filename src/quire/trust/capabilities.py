@@ -207,6 +207,8 @@ class Grants:
                 "add it there and sign the file again"
             )
         name_to_allow = _FRIENDLY.get(item_id, item_id) if primary == "execute" and item_type == "tool" else needed
+        if name_to_allow not in (item_id, needed):
+            why = f"{name_to_allow} ({why.replace(' ', ') ', 1)}"
         raise Denied(
             f"permission denied: {why}; grant it with --allow {name_to_allow}, "
             "or under [tools] allow in the quire.toml of your own space"

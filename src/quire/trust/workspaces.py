@@ -26,6 +26,10 @@ class ConfirmedWorkspaces:
     def has(self, folder: Path, fingerprint: str) -> bool:
         return self._read().get(_key(folder)) == fingerprint
 
+    def get(self, folder: Path) -> str:
+        """What is remembered of a folder; empty where nothing is."""
+        return self._read().get(_key(folder), "")
+
     def add(self, folder: Path, fingerprint: str) -> None:
         self._write({**self._read(), _key(folder): fingerprint})
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import nearest
 from quire.documents import Document, load, read
-from quire.errors import CannotStart
+from quire.errors import CannotStart, Unreadable
 from quire.source import Source
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ def document_of(argument: str, start: Path | None = None) -> Document:
     Raises `CannotStart` with the nearest names, or with all that the name means."""
     is_name = _NAME.fullmatch(argument) is not None and not argument.lower().endswith(_FILES)
     if not is_name or os.path.lexists(argument):
-        return load(argument)
+        try:
+            return load(argument)
+        except Unreadable as error:
+            from quire.cli.suggestions import with_near_file
+
+            raise with_near_file(error) from None
     from quire.workspace.configuration import load_settings
     from quire.workspace.find import find_workspace
     from quire.workspace.pipelines import load_registry

@@ -8,10 +8,11 @@ user's space; when any of it changes, the user is asked again.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from quire.errors import Untrusted
+from quire.errors import BadConfiguration, Untrusted
 from quire.source import read_bytes, real_path
 from quire.trust.workspaces import ConfirmedWorkspaces
 from quire.values import Value, fingerprint
@@ -37,11 +38,29 @@ def is_trusted(settings: Settings, code: LoadedCode | None = None) -> bool:
 
 def confirm(settings: Settings) -> None:
     """Remembers that the user agrees to what `requests` returns for these settings."""
-    _confirmed(settings).add(settings.workspace.folder, _hash(list(_requests(settings))))
+    wanted = list(_requests(settings))
+    _confirmed(settings).add(settings.workspace.folder, _hash(wanted))
+    lines = {line: fingerprint([value]) for line, value in wanted}
+    _agreed(settings).add(settings.workspace.folder, json.dumps(lines))
+
+
+def changes(settings: Settings) -> tuple[str, ...]:
+    """What differs from what the user agreed to, a line each; empty where they never agreed to anything here."""
+    try:
+        before: object = json.loads(_agreed(settings).get(settings.workspace.folder) or "{}")
+    except (BadConfiguration, ValueError, RecursionError):
+        return ()
+    if not isinstance(before, dict) or not before:
+        return ()
+    now = {line: fingerprint([value]) for line, value in _requests(settings)}
+    told = [f"new: {line}" for line in now if line not in before]
+    told += [f"other content: {line}" for line in now if line in before and before[line] != now[line]]
+    return (*told, *(f"no longer: {line}" for line in before if line not in now))
 
 
 def revoke(settings: Settings) -> bool:
     """False when there was nothing to take back."""
+    _agreed(settings).remove(settings.workspace.folder)
     return _confirmed(settings).remove(settings.workspace.folder)
 
 
@@ -51,6 +70,8 @@ def require_trusted(settings: Settings) -> LoadedCode:
     if is_trusted(settings, code):
         return code
     lines = "\n".join(f"  {line}" for line, _ in _requests(settings, code))
+    if changed := changes(settings):
+        lines += "\nsince you agreed:\n" + "\n".join(f"  {line}" for line in changed)
     raise Untrusted(
         f"{settings.workspace.folder} asks for things that nobody has confirmed:\n{lines}\n"
         "look at them, then run: quire trust workspace"
@@ -59,6 +80,11 @@ def require_trusted(settings: Settings) -> LoadedCode:
 
 def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
     return ConfirmedWorkspaces(settings.user / "trust" / "workspaces.json")
+
+
+def _agreed(settings: Settings) -> ConfirmedWorkspaces:
+    """The lines that were agreed to, with the fingerprint of each: only for showing what has changed since."""
+    return ConfirmedWorkspaces(settings.user / "trust" / "agreed.json")
 
 
 def _hash(wanted: list[tuple[str, Value]]) -> str:

@@ -1,0 +1,172 @@
+"""What can stand at a place of the command line: run ids, documents, inputs and their values, models.
+
+Whatever is wrong with the workspace is not said in the middle of a line: then nothing is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from quire.engine.records import RunRow
+    from quire.runtime import Runtime
+    from quire.workspace.settings import Settings
+
+Items = list[CompletionItem[str]]
+_SHOWN = 30
+PART = "part"
+"""The type of an item that more is typed behind, without a space."""
+NOTHING = "nothing"
+"""The type of the one item of a place where a file cannot stand and nothing else fits."""
+
+_FITTING: Mapping[str, frozenset[str]] = {
+    "resume": frozenset({"pending", "paused", "failed", "cancelled", "interrupted", "awaiting_input"}),
+    "cancel": frozenset({"pending", "running", "paused", "interrupted", "awaiting_input"}),
+    "answer": frozenset({"awaiting_input", "running"}),
+}
+"""The states of the runs that a verb can do something with; other verbs take any run."""
+
+
+def _quietly(find: Callable[[], Items]) -> Items:
+    from quire.errors import QuireError
+
+    try:
+        return find()
+    except (QuireError, OSError):
+        return []
+
+
+def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """The newest runs whose id begins so and that the verb can do something with."""
+    items = [CompletionItem("last", help="the newest run")] if "last".startswith(incomplete) else []
+    items += _quietly(lambda: _runs(incomplete, _FITTING.get(context.info_name or "")))
+    return items or [CompletionItem("", type=NOTHING)]
+
+
+def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
+    from quire.cli.looking import look
+    from quire.render.text import one_line
+
+    async def newest(runtime: Runtime) -> list[RunRow]:
+        return list(await runtime.store.list(limit=200))
+
+    return [
+        CompletionItem(row.id, help=f"{row.status.words}, {one_line(row.title)}")
+        for row in look(newest)
+        if row.id.startswith(incomplete) and (states is None or row.status.value in states)
+    ][:_SHOWN]
+
+
+def complete_document(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """The documents that have a name, and files."""
+    names = _quietly(lambda: list(_documents(incomplete))) if "/" not in incomplete[:1] else []
+    return [*names, CompletionItem(incomplete, type="file")]
+
+
+def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
+    from quire.workspace.items import ItemType
+    from quire.workspace.pipelines import load_registry
+    from quire.workspace.spaces import Spaces
+
+    settings = _settings()
+    for name in load_registry(settings).pipelines:
+        if name.startswith(incomplete):
+            yield CompletionItem(name, help="pipeline")
+    kinds: tuple[ItemType, ...] = ("playbook", "directive")
+    for kind in kinds:
+        for entry in Spaces(settings).entries(kind):
+            # What comes with Quire is found by those who begin to type its name.
+            if entry.id.startswith(incomplete) and (incomplete or not entry.id.startswith("rye/")):
+                yield CompletionItem(entry.id, help=kind)
+
+
+def complete_input(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """`NAME=`, then the values of an enum or a boolean; behind `NAME=@` files."""
+    name, equals, value = incomplete.partition("=")
+    if not equals:
+        return _quietly(lambda: _names(context, incomplete))
+    if value.startswith("@"):
+        return _quietly(lambda: [_path_item(f"{name}=@", path) for path in _paths(value[1:])])
+    return _quietly(lambda: _values(context, name, value))
+
+
+def _names(context: click.Context, incomplete: str) -> Items:
+    from quire.render.text import one_line
+
+    return [
+        CompletionItem(f"{name}=", type=PART, help=one_line(about))
+        for name, (about, _) in _inputs(context).items()
+        if name.startswith(incomplete)
+    ]
+
+
+def _values(context: click.Context, name: str, value: str) -> Items:
+    _, options = _inputs(context).get(name, ("", ()))
+    return [CompletionItem(f"{name}={option}") for option in options if option.startswith(value)]
+
+
+def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """The inputs of the document that the line names: what each is, and what it can be."""
+    from quire.workspace.named import document_of, tree_of
+
+    # An option whose value is still missing ends the reading of the line before its arguments are assigned.
+    named = context.params.get("document") or context.params.get("file") or next(iter(context.args), None)
+    if not isinstance(named, str) or not named:
+        return {}
+    document = document_of(named)
+    if document.format == "pipeline":
+        from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+
+        tree = tree_of(document)
+        return dict.fromkeys((*inferred_inputs(tree), *optional_inputs(tree)), ("", ()))
+    found: dict[str, tuple[str, tuple[str, ...]]] = {}
+    for one in document.runnable().inputs:
+        options = ("true", "false") if one.type == "boolean" else one.options if one.type == "enum" else ()
+        found[one.name] = (one.description or one.type, tuple(options))
+    return found
+
+
+def _paths(beginning: str) -> list[Path]:
+    folder, _, name = beginning.rpartition("/")
+    base = Path(folder or ("/" if beginning.startswith("/") else "."))
+    return sorted(path for path in base.iterdir() if path.name.startswith(name) and (name or path.name[0] != "."))
+
+
+def _path_item(before: str, path: Path) -> CompletionItem[str]:
+    if path.is_dir():
+        return CompletionItem(f"{before}{path}/", type=PART)
+    return CompletionItem(f"{before}{path}")
+
+
+def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
+    """What is configured, what is here and what a key in the environment opens."""
+    return _quietly(lambda: _models(incomplete))
+
+
+def _models(incomplete: str) -> Items:
+    import os
+
+    from quire.models.choose import DEFAULTS
+    from quire.models.files import pulled_models
+
+    config = _settings().models
+    found = dict(config.tiers)
+    if config.default:
+        found.setdefault(config.default, "[models] default")
+    found |= {f"local:{one.name}": "here" for one in pulled_models()}
+    found |= {spec: variable for variable, spec in DEFAULTS.items() if os.environ.get(variable)}
+    items = [CompletionItem(name, help=about) for name, about in found.items() if name.startswith(incomplete)]
+    providers = [f"{name}:" for name in config.providers]
+    return items + [CompletionItem(name, type=PART) for name in providers if name.startswith(incomplete)]
+
+
+def _settings() -> Settings:
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.find import find_workspace
+
+    return load_settings(find_workspace(Path.cwd()))

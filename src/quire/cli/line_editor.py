@@ -1,0 +1,248 @@
+"""A line editor for answers and inputs that are typed at a terminal: editing keys, history, pasted texts, `$EDITOR`.
+
+The event loop that awaits `edit` goes on meanwhile. prompt_toolkit is imported by the first prompt: it costs more than
+most verbs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import InMemoryHistory
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output import Output
+
+ANSWER_KEYS = "Alt-Enter: new line · Ctrl-X Ctrl-E: editor"
+OPTION_KEYS = "↑ ↓ choose"
+_TO_EDITOR = object()
+"""What a prompt ends with when its text is to be edited in `$EDITOR`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """What is typed, and how."""
+
+    prompt: str
+    options: tuple[str, ...] = ()
+    """What the up and down keys put into the line."""
+    paragraphs: bool = False
+    """Whether Enter begins a new line; then a line with only a dot, or Ctrl-D, ends the text."""
+    keep_typed: bool = False
+    """Whether what was typed before the prompt appeared counts."""
+
+
+def usable() -> bool:
+    """Whether the terminal can move its cursor."""
+    return os.environ.get("TERM", "") not in ("dumb", "unknown", "") or sys.platform == "win32"
+
+
+async def edit(field: Field, left: asyncio.Event | None = None) -> str | None:
+    """What is typed; None when there is none (Ctrl-D), or when `left` is set first. Ctrl-C raises SIGINT."""
+    text = ""
+    while True:
+        typed = await _prompt(field, text, left)
+        if not isinstance(typed, tuple):
+            return typed
+        edited = await _in_editor(typed[0], left)
+        if left is not None and left.is_set():
+            return None
+        text = typed[0] if edited is None else edited
+
+
+async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | tuple[str] | None:
+    """The text; in a tuple where it goes on in the editor."""
+    session = _session(field)
+    session.default_buffer.reset()
+    session.default_buffer.insert_text(text)
+    asked = asyncio.ensure_future(session.app.run_async(set_exception_handler=False, handle_sigint=False))
+    leaving = asyncio.ensure_future(left.wait()) if left is not None else None
+    try:
+        await asyncio.wait({asked, leaving} if leaving else {asked}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if leaving is not None:
+            leaving.cancel()
+        if not asked.done():
+            # Not cancelled: a prompt that ends by itself leaves the terminal as it was.
+            if session.app.is_running:
+                session.app.exit(exception=EOFError)
+            else:
+                asked.cancel()
+            with contextlib.suppress(asyncio.CancelledError, EOFError):
+                await asked
+    try:
+        result: object = asked.result()
+    except (EOFError, asyncio.CancelledError):
+        return None
+    if result is _TO_EDITOR:
+        return (session.default_buffer.text,)
+    if not isinstance(result, str):
+        return None
+    # Bytes that are not UTF-8 come as surrogates.
+    return result.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _session(field: Field) -> PromptSession[str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.application import get_app
+    from prompt_toolkit.input import create_input
+    from prompt_toolkit.input.typeahead import clear_typeahead
+
+    keyboard = create_input(sys.stdin)
+    if not field.keep_typed:
+        clear_typeahead(keyboard)
+    keys = OPTION_KEYS if field.options else "" if field.paragraphs else ANSWER_KEYS
+    return PromptSession(
+        field.prompt,
+        multiline=True,
+        key_bindings=_bindings(field),
+        history=None if field.options or field.paragraphs else _history(),
+        placeholder=lambda: [] if get_app().is_done else [("fg:ansibrightblack", keys)],
+        prompt_continuation="",
+        reserve_space_for_menu=0,
+        enable_suspend=True,
+        input=keyboard,
+        output=_output(),
+    )
+
+
+def _output() -> Output:
+    from prompt_toolkit.output import create_output
+
+    output = create_output(sys.stderr)
+    if hasattr(output, "enable_cpr"):
+        # A terminal that never says where its cursor is would get a warning; nothing here needs to know.
+        output.enable_cpr = False
+    return output
+
+
+_HISTORY: list[InMemoryHistory] = []
+
+
+def _history() -> InMemoryHistory:
+    """The answers of this process. None is kept on disk: people type passwords, too."""
+    from prompt_toolkit.history import InMemoryHistory
+
+    if not _HISTORY:
+        _HISTORY.append(InMemoryHistory())
+    return _HISTORY[0]
+
+
+def _bindings(field: Field) -> KeyBindings:
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    @bindings.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if not buffer.text:
+            event.app.exit(exception=EOFError)
+        elif field.paragraphs:
+            buffer.validate_and_handle()
+        else:
+            buffer.delete()
+
+    @bindings.add("c-x", "c-e")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result=_TO_EDITOR)
+
+    @bindings.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    @bindings.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if field.paragraphs:
+            before, newline, last = buffer.text.rpartition("\n")
+            if last.strip() != "." or not buffer.document.is_cursor_at_the_end:
+                buffer.newline(copy_margin=False)
+                return
+            buffer.text = before if newline else ""
+        buffer.validate_and_handle()
+
+    if field.options:
+        _bind_options(bindings, field.options)
+    return bindings
+
+
+def _bind_options(bindings: KeyBindings, options: tuple[str, ...]) -> None:
+    def step(event: KeyPressEvent, by: int) -> None:
+        from prompt_toolkit.document import Document
+
+        buffer = event.current_buffer
+        at = options.index(buffer.text) + by if buffer.text in options else (0 if by > 0 else -1)
+        buffer.document = Document(options[at % len(options)])
+
+    for key in ("down", "tab", "c-n"):
+        bindings.add(key)(lambda event: step(event, 1))
+    for key in ("up", "s-tab", "c-p"):
+        bindings.add(key)(lambda event: step(event, -1))
+
+
+async def _in_editor(text: str, left: asyncio.Event | None) -> str | None:
+    """The text as the user's editor left it; None where there is no editor, or where it failed."""
+    command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    with _file_of(text) as file:
+        try:
+            if await _edited(shlex.split(command), file, left):
+                return _read(file)
+            problem = "failed"
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            problem = f"cannot be started: {reason}"
+    if left is None or not left.is_set():
+        click.echo(f"the editor {command} {problem}: set $EDITOR to another one", err=True)
+    return None
+
+
+@contextlib.contextmanager
+def _file_of(text: str) -> Iterator[Path]:
+    """A file that only the user can read."""
+    handle, name = tempfile.mkstemp(suffix=".md", prefix="quire-")
+    os.close(handle)
+    file = Path(name)
+    try:
+        file.write_text(text, "utf-8", "replace", newline="")
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
+
+
+def _read(file: Path) -> str:
+    return file.read_text("utf-8", "replace").removesuffix("\n")
+
+
+async def _edited(command: list[str], file: Path, left: asyncio.Event | None) -> bool:
+    """Runs the editor on the terminal. It is ended when the question is taken away meanwhile."""
+    process = await asyncio.create_subprocess_exec(*command, str(file), stdout=sys.stderr.fileno())
+    waits = asyncio.ensure_future(process.wait())
+    leaving = asyncio.ensure_future(left.wait()) if left is not None else None
+    try:
+        await asyncio.wait({waits, leaving} if leaving else {waits}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if leaving is not None:
+            leaving.cancel()
+        if not waits.done():
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            await waits
+    return process.returncode == 0
