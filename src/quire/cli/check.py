@@ -63,7 +63,7 @@ def command(
             checked.append(Findings(source, checks.of(source)))
         except Unreadable as error:
             if one.named:
-                from quire.cli.suggestions import with_near_file
+                from quire.workspace.near_file import with_near_file
 
                 problems.append(str(with_near_file(error)))
         except CannotStart as error:

@@ -47,7 +47,7 @@ def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
 
 
 def _missing(path: Path) -> str:
-    from quire.cli.suggestions import with_near_file
+    from quire.workspace.near_file import with_near_file
 
     return str(with_near_file(Unreadable(path, "does not exist")))
 

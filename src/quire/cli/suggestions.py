@@ -1,4 +1,4 @@
-"""What was probably meant: a verb, a file, an input."""
+"""What was probably meant: a verb, an input."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import difflib
 import os
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
-from quire.diagnostics import nearest
-from quire.errors import Unreadable
 from quire.render.text import pasted
 
 MEANT = {
@@ -58,21 +55,3 @@ def argument(message: str, command: str, options: Sequence[str]) -> str:
     # click joins several by spaces; only one is certain to be a whole one.
     first = extra[1].split(" ", 1)[0] if message.lower().startswith("got unexpected extra arguments") else extra[1]
     return f"{command} … -i {pasted(first)}"
-
-
-def file(wanted: Path) -> str:
-    """The file beside a missing one whose name is nearest; empty where there is none."""
-    try:
-        names = [one.name for one in wanted.parent.iterdir() if not one.name.startswith(".")]
-    except (OSError, ValueError):
-        return ""
-    # `tagline` and `tagline.md` mean tagline.playbook.md.
-    begun = [name for name in names if name.startswith(f"{wanted.name.split('.')[0]}.") and name.endswith(_DOCUMENT)]
-    close = nearest(wanted.name, names) or (begun[0] if len(begun) == 1 else None)
-    return str(wanted.parent / close) if close else ""
-
-
-def with_near_file(error: Unreadable) -> Unreadable:
-    """The same error, with the name that was probably meant where there is no such file."""
-    near = "" if os.path.lexists(error.path) else file(error.path)
-    return Unreadable(error.path, f"{error.reason}; did you mean {near}?") if near else error

@@ -39,7 +39,7 @@ def document_of(argument: str, start: Path | None = None) -> Document:
         try:
             return load(argument)
         except Unreadable as error:
-            from quire.cli.suggestions import with_near_file
+            from quire.workspace.near_file import with_near_file
 
             raise with_near_file(error) from None
     from quire.workspace.configuration import load_settings
