@@ -390,3 +390,22 @@ def test_a_resume_can_change_the_model(workspace: Path, said: Said) -> None:
     said()
     assert main(["resume", "last", "-q", "--model", "script:b.json"]) == 0
     assert said()[0] == "from b\n"
+
+
+def test_the_calls_of_an_agent_are_seen(workspace: Path, said: Said) -> None:
+    (workspace / "quire.toml").write_text('[agents.default]\ntools = ["file__read"]\n')
+    write(workspace, p_yaml="pipeline: p\nsteps:\n  - agent: {prompt: Look.}\n", a_txt="hello")
+    calls = [{"name": "file__read", "input": {"path": name}} for name in ("a.txt", "none.txt")]
+    (workspace / "replies.json").write_text(json.dumps([{"tool_calls": calls}, "done"]))
+    assert main(["trust", "workspace", "--yes"]) == 0
+    said()
+    assert main(["run", "p.yaml", "--script", "replies.json"]) == 0
+    lines = said()[1].splitlines()
+    assert [line for line in lines if line.startswith("  ")] == [
+        '  > file__read path="a.txt"',
+        '  < file__read "hello"',
+        '  > file__read path="none.txt"',
+        "  ! file__read failed: none.txt: no such file or directory",
+    ]
+    assert main(["runs", "last"]) == 0
+    assert 'file__read path="a.txt" → "hello"' in said()[0]

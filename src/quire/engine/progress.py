@@ -23,6 +23,9 @@ from quire.engine.turns import (
 from quire.plan.nodes import Call, Invoke, Plan, Step
 from quire.values import Value, encode
 
+MOST_CALLS = 6
+"""Calls of the agents of one step that are held: those of a fan may be thousands."""
+
 STREAM_TAIL = 10_000
 """How much of a reply under way is held: displays show its end."""
 
@@ -109,6 +112,7 @@ class Progress:
     streaming_path: str = ""
     threads: dict[str, ThreadView] = field(default_factory=dict)
     limits: Mapping[str, Value] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: Plan) -> Progress:
@@ -170,6 +174,8 @@ class Progress:
                 self.warnings.append((event.label, str(event.data.get("message", ""))))
             case "thread_started" | "thread_ended" | "tools_offered" | "hook_action" | "tool_called" | "tool_told":
                 self._thread(event)
+            case "agent_called" | "agent_told" if step:
+                self._agent(step, event)
             case "delta" if step is None or step.fan is None:
                 # Of several replies at once nobody could read a word.
                 if event.path != self.streaming_path:
@@ -266,6 +272,18 @@ class Progress:
         call.tool = str(event.data.get("tool", ""))
         if event.type == "tool_told":
             call.result, call.kind = str(event.data.get("result", "")), str(event.data.get("kind", ""))
+
+    def _agent(self, step: StepView, event: Event) -> None:
+        """A call of an agent. Of many, as in a fan, only the last are kept."""
+        data = event.data
+        if event.type == "agent_called":
+            number = self._numbers[event.path] = len(self._numbers) + 1
+            given = cast("Mapping[str, Value]", data.get("arguments") or {})
+            step.calls[number] = CallView("", given, str(data.get("tool", "")))
+            if len(step.calls) > MOST_CALLS:
+                del step.calls[next(iter(step.calls))]
+        elif call := step.calls.get(self._numbers.get(event.path, 0)):
+            call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
 
     def _reply(self, step: StepView, record: EffectRecord) -> None:
         found = wanted_in(record, step.path)

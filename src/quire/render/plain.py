@@ -6,6 +6,7 @@ A step's line is begun when the step starts and ended when it ends, so that some
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from typing import TextIO
 
 from quire.engine.progress import Progress, StepView
@@ -38,6 +39,8 @@ class PlainView(Talk):
             self.say(f"  {event.label} {which} failed: {one_line(str(event.data.get('message', '')))}")
         elif event.type == "hook_action":
             self._show_hook(event)
+        elif event.type in ("agent_called", "agent_told"):
+            self._show_agent(event)
         elif event.type in ("effect", "tool_told", "thread_ended"):
             self._show_turn(event)
         elif step is not None and event.type == "step_started":
@@ -70,6 +73,17 @@ class PlainView(Talk):
             self._write(f"{f' {turn_title(step)}' if step.output else ''} ({duration(event.record.elapsed)})\n")
             for call in step.calls.values():
                 self.say(f"{indent}> {one_line(called(call))}")
+
+    def _show_agent(self, event: Event) -> None:
+        """What the agent of a pipeline calls, and what it is told."""
+        data = event.data
+        tool, given = str(data.get("tool", "")), data.get("arguments")
+        call = CallView("", given if isinstance(given, Mapping) else {}, tool)
+        if event.type == "agent_called":
+            self.say(f"  > {one_line(called(call))}")
+            return
+        call.result, call.kind = str(data.get("result", "")), str(data.get("kind", ""))
+        self.say(f"  {'!' if call.kind else '<'} {one_line(tool)} {answered(call)}")
 
     def _show_hook(self, event: Event) -> None:
         """Below its turn; before the first turn and after the last one beside them."""

@@ -30,6 +30,9 @@ from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode
 
 Steps = Generator[Request, Any, Value]
+TOLD = 1000
+"""Characters of a result that those who watch are shown."""
+
 SAME_FAILURES = 3
 """Identical failing calls in a row after which the model is told; one more ends the step."""
 
@@ -180,14 +183,19 @@ class _Turn:
             known = ", ".join(one.name for one in self._offered) or "none"
             return encode({"error": f"there is no tool {use.name} (known: {known})"})
         path = f"{self._path}/turn[{turn}]"
+        at, label = f"{path}/tool[{number}]", self._step.label
+        yield Emit("agent_called", at, label, {"tool": use.name, "arguments": use.arguments}, kept=False)
+        kind = ""
         try:
             if use.name == ASK:
-                result: Value = yield question(use.arguments, f"{path}/ask[{number}]", self._step.label, path)
+                result: Value = yield question(use.arguments, f"{path}/ask[{number}]", label, path)
             else:
-                result = yield ToolRequest(f"{path}/tool[{number}]", self._step.label, "", use.name, use.arguments)
+                result = yield ToolRequest(at, label, "", use.name, use.arguments)
+            told = encode(result)
         except StepFailed as error:
-            return encode({"error": error.message})
-        return encode(result)
+            told, kind = encode({"error": error.message}), error.kind
+        yield Emit("agent_told", at, label, {"tool": use.name, "result": told[:TOLD], "kind": kind}, kept=False)
+        return told
 
 
 def narrowed(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
