@@ -126,7 +126,7 @@ class Life:
         run = self.draw.choice(sight.unfinished)
         if run.questions and (run.row.status is Status.AWAITING_INPUT or self.draw.random() < 0.5):
             question = self.draw.choice(run.questions)
-            only = ["--detach"] if self.draw.random() < 0.1 else []
+            only = ["--hold"] if self.draw.random() < 0.1 else []
             return ["answer", run.row.id, question.path, answer_to(question.prompt), "-q", *only]
         return ["resume", run.row.id, "-q"]
 

@@ -73,7 +73,7 @@ async def test_inside_it_is_not_root_and_new_files_are_the_users(house: House) -
         "",
     )
     uid = await run(house, "id -u")
-    assert uid == (os.geteuid() or 65534)
+    assert uid == str(os.geteuid() or 65534)
     made = (house.folder / "d" / "made").stat()
     assert (made.st_uid, made.st_gid) == (os.geteuid(), os.getegid())
     assert (house.folder / "kept.txt").read_text() == "xmore\n"
@@ -118,7 +118,7 @@ async def test_memory_is_limited_for_one_process(house: House) -> None:
     hog = "python3 -c 'x = bytearray(900_000_000); print(len(x))'"
     with pytest.raises(ToolFailed, match=r"MemoryError|more than 200 MB of memory and was ended"):
         await run(house, hog, SandboxSettings(memory=200))
-    assert await run(house, hog.replace("900", "90"), SandboxSettings(memory=200)) == 90_000_000
+    assert await run(house, hog.replace("900", "90"), SandboxSettings(memory=200)) == "90000000"
 
 
 @needs_python
@@ -158,7 +158,7 @@ async def test_shared_memory_has_a_size_and_is_private(house: House) -> None:
 async def test_a_crash_starts_nothing_outside(house: House) -> None:
     """With a limit of 1 the kernel starts no handler of core dumps, which would run outside of the sandbox."""
     code = "import resource; print(list(resource.getrlimit(resource.RLIMIT_CORE)))"
-    assert await run(house, f"python3 -c '{code}'") == [1, 1]
+    assert await run(house, f"python3 -c '{code}'") == "[1, 1]"
 
 
 CALL = "import ctypes; l = ctypes.CDLL(None, use_errno=True); print(l.syscall({}), ctypes.get_errno())"

@@ -127,7 +127,7 @@ def test_the_attack_works_for_whom_the_run_belongs_to(tmp_path: Path) -> None:
     assert owner.owned
 
 
-@pytest.mark.parametrize("verb", [["answer", "last", "yes"], ["answer", "last", "yes", "--detach"], ["resume", "last"]])
+@pytest.mark.parametrize("verb", [["answer", "last", "yes"], ["answer", "last", "yes", "--hold"], ["resume", "last"]])
 def test_a_shipped_run_does_not_go_on(shipped: tuple[Person, str], verb: list[str]) -> None:
     victim, run = shipped
     if verb[0] == "resume":

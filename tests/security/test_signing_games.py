@@ -58,8 +58,6 @@ def sign(item_id: str, item_type: str = "directive", **more: str) -> Call:
         directive("evil", "<execute><tool>shell</tool></execute>"),
         directive("evil", "<fetch><directive>*</directive></fetch>"),
         directive("evil", None, extends="strong"),
-        directive("evil", "", extends="strong"),
-        directive("evil", "<acknowledge risk='elevated'>x</acknowledge>", extends="strong"),
         directive("evil", None, extends="rye/agent/core/base"),
         directive("evil", None, extends="nobody"),
     ],
@@ -100,6 +98,20 @@ async def test_what_it_wrote_runs_once_it_is_signed_within_its_own_capabilities(
     )
     assert played.kinds == ["", "denied", "", "denied", ""], played.told
     assert '"status":"signed"' in played.told[2] and f'"run":"{played.id}"' in played.told[2]
+
+
+@pytest.mark.parametrize("permissions", ["", "<acknowledge risk='elevated'>x</acknowledge>"])
+async def test_an_empty_block_takes_nothing_from_a_strong_parent(stage: Stage, permissions: str) -> None:
+    """G12: it may be signed, because it may do nothing."""
+    stage.directive("main", SIGNING)
+    stage.directive("strong", BASH)
+    child = directive("child", permissions, "AS A CHILD", extends="strong")
+    tried: Reply = [execute("rye/bash", {"command": "id"})]
+    played = await stage.play(
+        "main", [put("child", child)], [sign("child")], [fork("child")], children={"AS A CHILD": [tried]}
+    )
+    assert '"status":"signed"' in played.told[1], played.told
+    assert "denied" in played.kinds[2:], played.told
 
 
 LIMITS = '<limits turns="9" tokens="5000" spend="0.05" spawns="2" depth="3" duration_seconds="60" />'

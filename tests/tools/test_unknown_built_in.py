@@ -76,7 +76,7 @@ async def test_what_somebody_else_found_is_listed_too(tmp_path: Path) -> None:
         with pytest.raises(BadInputs) as wrong:
             await gate.require([("quire", "shell")], ["one more"])
     assert wrong.value.problems[0] == "one more"
-    assert "rye/bash needs the capability" in wrong.value.problems[1]
+    assert "shell (rye/bash) needs the capability" in wrong.value.problems[1]
 
 
 @pytest.mark.parametrize(

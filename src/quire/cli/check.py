@@ -66,11 +66,11 @@ def command(
                 from quire.workspace.near_file import with_near_file
 
                 problems.append(str(with_near_file(error)))
+                if reading := formats.unread(error):
+                    checked.append(Findings(reading.source, reading.diagnostics))
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
-                if isinstance(error, Unreadable) and (reading := formats.unread(error)):
-                    checked.append(Findings(reading.source, reading.diagnostics))
     click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
     sys.stdout.flush()
     for problem in problems:

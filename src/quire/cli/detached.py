@@ -7,11 +7,16 @@ import click
 from quire.python_process import start_module
 
 
+def start_alone(run: str, *options: str) -> None:
+    """Starts a process that goes on with the run, and says nothing: a server speaks its protocol on stdout."""
+    start_module("quire", "resume", run, "--quiet", *options)
+
+
 def leave_to_itself(run: str, *options: str) -> int:
     """The run goes on although this process ends; says how to look at it. The current folder says which workspace.
 
     `options` are those of `quire resume`."""
-    start_module("quire", "resume", run, "--quiet", *options)
+    start_alone(run, *options)
     click.echo(run)
     click.echo(f"to see it: quire runs {run} --follow", err=True)
     return 0

@@ -14,7 +14,7 @@ import click
 from quire.cli import INTERRUPTED
 from quire.cli.amounts import Amount
 from quire.cli.completers import complete_document
-from quire.cli.detached import leave_to_itself
+from quire.cli.detached import start_alone
 from quire.cli.door import say
 from quire.cli.filled import filled
 from quire.errors import CannotStart
@@ -131,7 +131,7 @@ async def _reopened(runtime: Runtime, run: str) -> Runtime:
 
 def _hand_over(run: str) -> None:
     """Nobody waits for this run, so it goes on although the server ends."""
-    leave_to_itself(run)
+    start_alone(run)
     say(f"run {run} goes on by itself: quire runs {run}")
 
 
