@@ -11,7 +11,7 @@ from quire import formats
 from quire.diagnostics import Diagnostic, Severity
 from quire.errors import BadDocument, CannotStart
 from quire.formats import invisible
-from quire.source import Source, read_source
+from quire.source import MAX_DOCUMENT_BYTES, Source, read_source
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
@@ -64,7 +64,9 @@ def read(source: Source) -> Document:
     name = formats.format_of(source)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
-    plan, diagnostics = _contents(name, Source("", source.text, source.stored))
+    # How many bytes were stored matters only where they are too many.
+    stored = source.stored if source.exceeds(MAX_DOCUMENT_BYTES) else None
+    plan, diagnostics = _contents(name, Source("", source.text, stored))
     return Document(source, name, plan, diagnostics)
 
 
