@@ -337,7 +337,12 @@ def test_a_timeout_is_that_of_the_provider_or_that_of_all(
     assert model._model._settings(CALL)["timeout"] == seconds
 
 
-async def test_a_silent_server_is_waited_for_as_long_as_the_settings_say(stub: Stub) -> None:
+async def test_a_silent_server_is_waited_for_as_long_as_the_settings_say(
+    stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defaults = Retrying.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "backoff", (0.01,))
     stub.behaviours = [stub.hang]
     settings = ModelSettings(timeout=60.0, providers={"mine": ProviderSettings(stub.url, None, 0.2)})
     with pytest.raises(ModelFailed) as caught:

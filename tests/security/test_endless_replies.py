@@ -23,6 +23,7 @@ from quire.errors import ModelFailed
 from quire.models import providers
 from quire.models.http_limits import Limits
 from quire.models.opening import open_model
+from quire.models.retry import Retrying
 from quire.models.settings import ModelSettings
 from quire.runtime import RunOptions, Runtime
 from quire.store import open_store
@@ -66,7 +67,7 @@ ENDLESS = {
     "drops": (for_ever(EVENTS, chunk(content="x"), 0.05), "the reply took longer than 2 s"),
     "bytes": (for_ever(EVENTS, b": " + b"x" * 6000 + b"\n"), "it sent more than 20,000,000 bytes"),
     "body": (for_ever(JSON % (b"500 No", b""), b"x" * 65536), "it sent more than 1,000,000 bytes"),
-    "headers": (for_ever(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n"), ""),
+    "headers": (for_ever(b"HTTP/1.1 200 OK\r\n", b"X-A: b\r\n" * 100), ""),
     "header-drops": (for_ever(b"HTTP/1.1 200 OK\r\nX: ", b"x", 0.05), "no piece of the reply for 1.5 s"),
     "packed": (
         for_ever(JSON % (b"200 OK", b"Content-Encoding: gzip\r\n") + gzip.compress(b"0" * 50_000_000), b""),
@@ -113,6 +114,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 < 400_000_000
+
+
+@pytest.fixture(autouse=True)
+def tried_again_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each try has the same end; five of them with their waits would be half a minute."""
+    defaults = Retrying.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "backoff", (0.01,))
 
 
 async def failure(spec: str, environ: dict[str, str], seconds: float = 0.3) -> ModelFailed:
