@@ -6,6 +6,7 @@ A JSON text over `INLINE_BYTES` goes to the content-addressed table, once howeve
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Sequence
@@ -429,6 +430,7 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
     return None if kind is None else Failure(kind, message or "")
 
 
+@functools.lru_cache(maxsize=256)  # of many questions that wait, most are of a few documents
 def _texts(text: str | None) -> tuple[str, ...]:
     found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
     columns.texts(*found)
