@@ -409,3 +409,14 @@ def test_the_calls_of_an_agent_are_seen(workspace: Path, said: Said) -> None:
     ]
     assert main(["runs", "last"]) == 0
     assert 'file__read path="a.txt" → "hello"' in said()[0]
+
+
+def test_the_items_of_a_fold_are_counted_and_not_those_inside_of_them(workspace: Path, said: Said) -> None:
+    each = (
+        "for_each: {items: [1, 2], on_error: abort, do: {transform: {value: item}}, collect: {transform: {value: '1'}}}"
+    )
+    write(
+        workspace, p_yaml=f"pipeline: p\nsteps:\n  - fold: {{items: [1, 2, 3], init: '0', output: n, do: {{{each}}}}}\n"
+    )
+    assert main(["run", "p.yaml"]) == 0
+    assert "(3 items)" in said()[1]

@@ -152,12 +152,13 @@ class Progress:
                 if step.store:
                     self.stores[step.store] = event.live.get("output")
                 step.skip_the_rest()
-            case "fan_started" if step:
+            # The items of a fold are those that count, not what each of them works on side by side.
+            case "fan_started" if step and "/fold[" not in event.path:
                 step.fan = step.fan or FanView()
                 step.fan.total += _whole(event.data.get("total"))
                 step.fan.limit = _whole(event.data.get("limit"))
                 self.streaming = ""
-            case "fan_item" if step and step.fan:
+            case "fan_item" if step and step.fan and "/fold[" not in event.path:
                 step.fan.ended(event)
             case "step_skipped" if own and step:
                 step.status = "skipped"

@@ -43,10 +43,14 @@ def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
         yield Emit("warning", path, "", {"message": message})
         items = items[: work.max_items]
     inner = frame.inside(frame.pipe)
+    if not frame.depth:
+        yield Emit("fan_started", path, step.label, {"total": len(items), "limit": 1}, kept=False)
     for number, item in enumerate(items):
         inner.pipe = frame.pipe
         inner.bound = {"item": item, "acc": accumulated}
         accumulated = yield from run_step(work.do, f"{path}/fold[{number}]", inner)
+        if not frame.depth:
+            yield Emit("fan_item", path, step.label, {"index": number, "state": "done"}, kept=False)
     return accumulated
 
 
