@@ -410,4 +410,4 @@ def test_a_playbook_that_ends_by_writing_a_file_gives_what_it_wrote(tool: str) -
 def test_any_other_tool_gives_its_result() -> None:
     asked, _, result = run(plan(step(1, work=UseTool("web", "file__write", {"content": template("x")}))), replies)
     assert isinstance(result, dict) and result["output"] == "<file__write>" and "artifact" not in result
-    assert [one.verbatim for one in asked if isinstance(one, ToolRequest)] == [True]
+    assert [one.form for one in asked if isinstance(one, ToolRequest)] == ["text"]

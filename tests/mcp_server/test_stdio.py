@@ -42,6 +42,19 @@ def quire(folder: Path, environ: dict[str, str], *arguments: str) -> subprocess.
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False)
 
 
+async def scripted_server(folder: Path, environ: dict[str, str], script: Path) -> asyncio.subprocess.Process:
+    """One that can be killed, with the protocol on its pipes."""
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
+        cwd=folder,
+        env=environ,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+
+
 @pytest.mark.parametrize("mode", MODES)
 async def test_a_client_starts_it_and_calls_a_document(folder: Path, environ: dict[str, str], mode: str) -> None:
     async with Client(parameters(folder, environ), mode=mode) as client:
@@ -88,15 +101,7 @@ async def test_a_crash_in_the_middle_loses_nothing(folder: Path, environ: dict[s
     script, rest = folder / "script.yaml", folder / "rest.yaml"
     script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
     rest.write_text('- {step: "1", reply: wrong}\n- {step: "2", reply: two}\n')
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
-        cwd=folder,
-        env=environ,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    process = await scripted_server(folder, environ, script)
     assert process.stdin and process.stdout
     *opening, call = requests()
     call["params"] = {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}
@@ -121,15 +126,7 @@ async def test_the_next_server_takes_over_what_a_killed_one_had_launched(folder:
     write(folder, think=THINK)
     script = folder / "script.yaml"
     script.write_text('- {step: "1", reply: one}\n- {step: "2", reply: never, delay_ms: 600000}\n')
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "quire", "mcp", "--script", str(script)),
-        cwd=folder,
-        env=environ,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
+    process = await scripted_server(folder, environ, script)
     assert process.stdin and process.stdout
     *opening, call = requests()
     waited = {**call, "params": {"name": "pipeline__think", "arguments": {}, "_meta": {"progressToken": "p"}}}

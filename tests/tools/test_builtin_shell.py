@@ -59,7 +59,7 @@ async def test_results(house: House, allow: str, arguments: dict[str, Value], re
 @pytest.mark.parametrize("text", ["1.10", "12", '{"a": 1.10}', "12e4"])
 async def test_a_playbook_gets_the_text_that_a_command_wrote(house: House, text: str) -> None:
     """G17."""
-    request = ToolRequest("1/tool", "1", "quire", "shell", {"command": ["echo", text]}, verbatim=True)
+    request = ToolRequest("1/tool", "1", "quire", "shell", {"command": ["echo", text]}, form="text")
     assert await house.gate("shell=unsandboxed").call(request, "effect") == text
 
 

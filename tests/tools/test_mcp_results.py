@@ -37,7 +37,7 @@ async def gate(tmp_path: Path) -> AsyncIterator[Gate]:
 
 
 async def call(gate: Gate, tool: str, *, as_data: bool = False) -> Value:
-    return await gate.call(ToolRequest("1/tool", "1", "plain", tool, {}, as_data=as_data), "e")
+    return await gate.call(ToolRequest("1/tool", "1", "plain", tool, {}, form="data" if as_data else "text"), "e")
 
 
 async def test_results_as_text_and_as_data(gate: Gate) -> None:

@@ -170,11 +170,11 @@ class ToolRequest:
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. With `verbatim` the output of a command stays text, and with `as_data` a result
-    that a server gives both as text and as data is wanted as data: the document's format decides that before the result
-    is recorded, so it is not hashed. `grants` are all that the asking thread may do, None for all that the
-    run may, `declared` is where they are written down, and `limits` are those that the thread was started with; they
-    are looked at anew on each drive, so they are not hashed.
+    `stdin` is what a command reads. `form` says which form of the result is recorded: a playbook takes `text`, a
+    pipeline `data`, and a model is told `either` (the output of a command decoded, that of a server as text).
+    `grants` are all that the asking thread may do, None for all that the run may, `declared` is where they are written
+    down, and `limits` are those that the thread was started with. These four are not hashed: the document's format
+    settles the form, and the others are looked at anew on each drive.
     """
 
     path: str
@@ -186,8 +186,7 @@ class ToolRequest:
     grants: tuple[str, ...] | None = None
     declared: str = ""
     limits: Limits | None = None
-    verbatim: bool = False
-    as_data: bool = False
+    form: Literal["text", "data", "either"] = "either"
 
     def content(self) -> Value:
         content: dict[str, Value] = {

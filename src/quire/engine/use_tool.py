@@ -33,7 +33,7 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
 
         result = yield from call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
     else:
-        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, verbatim=True)
+        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, form="text")
     return result if isinstance(result, str) else encode(result), _written(work, arguments)
 
 

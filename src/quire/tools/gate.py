@@ -207,10 +207,10 @@ class Gate:
             listed = "\n".join(f"  {problem}" for problem in problems)
             raise ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
         result = await connection.call(spec, arguments, effect_id)
-        if spec.id == SHELL and not request.verbatim and isinstance(result, str):
+        if spec.id == SHELL and request.form != "text" and isinstance(result, str):
             result = values.value_of(result)
         if isinstance(result, Answer):
-            result = result.data if request.as_data else result.text
+            result = result.data if request.form == "data" else result.text
         return self._checked(spec.id, result)
 
     def _checked(self, tool: str, result: object) -> Value:

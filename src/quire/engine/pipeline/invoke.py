@@ -39,7 +39,7 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[R
         _check_command(work, arguments, path)
         result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
     else:
-        result = yield ToolRequest(effect, step.label, "", work.tool, arguments, as_data=True)
+        result = yield ToolRequest(effect, step.label, "", work.tool, arguments, form="data")
     if work.schema is not None:
         hold_to_schema(work.schema, result, effect, frame)
     return result

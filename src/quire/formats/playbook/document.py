@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import codes
-from quire.formats.playbook.lint import lint
+from quire.formats.playbook.lint import lint, missing_prompt_files
 from quire.formats.playbook.parse import parse
 from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.formats.circles import Reach
     from quire.formats.playbook.calls import Resolver
-    from quire.formats.playbook.prompt_files import HasFile
+    from quire.formats.playbook.lint import HasFile
 
 __all__ = ["check", "codes"]
 
@@ -28,7 +28,5 @@ def check(
     reading = parse(source)
     found = [*reading.diagnostics, *lint(reading, resolver, reach)]
     if has_file is not None and reading.playbook is not None:
-        from quire.formats.playbook.prompt_files import missing_prompt_files
-
         found += missing_prompt_files(reading.playbook, has_file)
     return tuple(sorted(found, key=lambda found: found.span.start))

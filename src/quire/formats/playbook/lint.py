@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
@@ -32,6 +32,8 @@ _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
 _OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-z0-9_]++))?")
 _MEANT = {"integer": "number", "decimal": "number", "str": "string", "yes/no": "boolean", "date": "string"}
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+HasFile = Callable[[str], bool]
 
 
 def lint(reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
@@ -267,6 +269,18 @@ def _tool(step: Step) -> Iterator[Diagnostic]:
         if step.tool.connection == OWN and step.tool.tool in SHELLS and has_values(tree):
             help = 'write it as a list: {"command": ["ls", "{{name}}"]}'
             yield Diagnostic(lints.SHELL_TEXT, "No shell ever reads a value", step.tool.span, "", help)
+
+
+def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diagnostic]:
+    """A path with `{{name}}` is known only when its step is reached; one that leads out is found by the other lints."""
+    for parent in playbook.steps:
+        for step in family(parent):
+            if step.prompt is None or not step.prompt.ref.startswith("file:"):
+                continue
+            path = step.prompt.ref.removeprefix("file:")
+            if "{{" not in path and not leaves_folder(path) and not has_file(path.replace("\\", "/")):
+                message = f"there is no file {path} beside the playbook"
+                yield Diagnostic(lints.PROMPT_FILE, message, step.prompt.span, "refused when the run starts")
 
 
 def leaves_folder(path: str) -> bool:
