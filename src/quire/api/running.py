@@ -130,7 +130,7 @@ class Running:
 
     @contextlib.asynccontextmanager
     async def _holding(self, task: asyncio.Task[Result]) -> AsyncIterator[None]:
-        """Whoever is the last to leave a run that goes on stops it."""
+        """Stop a run when the last caller that waits for it is cancelled."""
         self._attached += 1
         try:
             yield

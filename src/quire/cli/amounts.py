@@ -23,7 +23,7 @@ class Amount(click.FloatRange):
 
 
 NO_BUDGET = math.inf
-"""What `--budget none` stands for: it takes a budget away that a run has."""
+"""The value of `--budget none`: the run has no budget any more."""
 
 
 class Budget(Amount):

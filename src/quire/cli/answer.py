@@ -103,7 +103,7 @@ def command(
 
 
 def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
-    """Those of `quire resume` that say the same."""
+    """The same options as `quire resume` takes them."""
     given = ["--script", script] if script else []
     if budget is not None:
         given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]

@@ -106,7 +106,7 @@ class Terminal:
         return line
 
     def _show(self, question: Question) -> None:
-        """What was written just before, then the question with its options."""
+        """Print the result of the step before, then the question with its options."""
         before = [step for step in self._progress.steps.values() if step.status == "completed" and step.displayed]
         if before and before[-1].path not in self._shown:
             self._shown.add(before[-1].path)
@@ -125,7 +125,7 @@ def question_text(question: Question, *, by_path: bool = False) -> str:
 
 
 def answer_text(question: Question) -> str:
-    """What a question is answered with, for those who cannot be asked here."""
+    """Say which answers a question takes, for users without a terminal."""
     kinds = {"confirm": "yes or no", "select": "one of the options, or its number"}
     default = f"; the default is {one_line(question.default)}" if question.default is not None else ""
     return f"{kinds.get(question.kind, 'a text')}{default}"

@@ -106,7 +106,7 @@ def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:
 
 
 def _said(check: Callable[[], object]) -> str:
-    """What a check has to say."""
+    """Run a check and return the message of its error, or an empty text."""
     try:
         check()
     except ValueError as error:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
-"""What a playbook that calls another document has in it, or one that calls a built-in tool."""
+"""Matches playbooks that call another document or a built-in tool."""
 
 
 _PROMPT_FILE = "@prompt(file:"

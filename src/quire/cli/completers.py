@@ -1,4 +1,4 @@
-"""What can stand at a place of the command line: run ids, documents, inputs and their values, models.
+"""Completions for the command line: run ids, documents, inputs and their values, models.
 
 Whatever is wrong with the workspace is not said in the middle of a line: then nothing is offered.
 """
