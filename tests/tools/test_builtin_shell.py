@@ -125,7 +125,15 @@ def shell(house: House, *, sandboxed: bool, seconds: float) -> Shell:
 
 
 def alive(marker: str) -> bool:
-    return any(marker.encode() in line.read_bytes() for line in Path("/proc").glob("[0-9]*/cmdline") if line.exists())
+    return any(marker.encode() in _command(line) for line in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def _command(line: Path) -> bytes:
+    """Empty for a process that has ended since its folder was listed."""
+    try:
+        return line.read_bytes()
+    except OSError:
+        return b""
 
 
 async def gone(marker: str) -> None:
