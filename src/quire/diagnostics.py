@@ -6,8 +6,6 @@ one place where it applies. Printers live in `quire.render`.
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -45,15 +43,3 @@ class Diagnostic:
     @property
     def severity(self) -> Severity:
         return self.code.severity
-
-
-LONGEST_SLIP = 200
-"""Comparing takes time; what is longer than any name is no slip of one."""
-
-
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The declared name that `name` is probably a slip of, if one is close enough."""
-    if len(name) > LONGEST_SLIP:
-        return None
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.75)
-    return found[0] if found else None

@@ -18,12 +18,12 @@ from tests.tools.web import Server, get, serving
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
+from quire.runtime.gate import open_gate
 from quire.tools.builtin.addresses import Hosts, is_public, look_up
 from quire.tools.builtin.files import Files
 from quire.tools.builtin.places import Place, Places
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.protected_names import fold
-from quire.tools.gate import open_gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace

@@ -16,8 +16,8 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
+from quire.runtime.gate import open_gate
 from quire.tools import mcp_session
-from quire.tools.gate import open_gate
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants

@@ -20,9 +20,10 @@ from tests.security import misbehaving
 
 from quire.engine.requests import ToolRequest
 from quire.errors import StepFailed, ToolFailed
+from quire.runtime.gate import open_gate
 from quire.schema.measure import problem_of
 from quire.tools import groups, mcp, mcp_session, stdio
-from quire.tools.gate import Gate, open_gate
+from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace

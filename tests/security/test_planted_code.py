@@ -13,7 +13,8 @@ from tests.security.stage import Stage
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.tools.gate import Gate, open_gate
+from quire.runtime.gate import open_gate
+from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.grants import default_grants
 from quire.workspace.loaded import loaded_files

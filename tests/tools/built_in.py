@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire.engine.requests import ToolRequest
-from quire.tools.gate import Gate, open_gate
+from quire.runtime.gate import open_gate
+from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace

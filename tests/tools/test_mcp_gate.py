@@ -16,8 +16,9 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
+from quire.runtime.gate import open_gate
 from quire.tools import groups
-from quire.tools.gate import Gate, open_gate
+from quire.tools.gate import Gate
 from quire.tools.mcp import McpConnection
 from quire.values import Value
 from quire.workspace.configuration import load_settings

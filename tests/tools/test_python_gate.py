@@ -10,7 +10,8 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.tools.gate import Gate, open_gate
+from quire.runtime.gate import open_gate
+from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.redact import Redactor
 from quire.tools.registry import Registry

@@ -8,7 +8,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration
-from quire.tools.gate import open_gate
+from quire.runtime.gate import open_gate
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants, reach_of

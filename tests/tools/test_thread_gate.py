@@ -8,7 +8,8 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied
-from quire.tools.gate import Gate, open_gate
+from quire.runtime.gate import open_gate
+from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quire.cli.can import ACTIONS, TYPES
-from quire.diagnostics import nearest
 from quire.errors import BadInputs
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
 from quire.render.text import one_line
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.trust.capabilities import ALIASES, canonical
 from quire.trust.wildcards import glob
+from quire.wording import nearest
 from quire.workspace.mcp_config import RESERVED
 from quire.workspace.settings import Settings
 

@@ -14,11 +14,12 @@ import click
 from quire import formats
 from quire.cli.collect import collect, has_file_beside
 from quire.cli.filled import filled
-from quire.diagnostics import Diagnostic, Severity, nearest
+from quire.diagnostics import Diagnostic, Severity
 from quire.errors import CannotStart, Unreadable
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.render.visible import visible
 from quire.source import Source, read_source
+from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.cli.resolving import DocumentCheck

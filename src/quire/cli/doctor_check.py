@@ -29,7 +29,7 @@ def check_live(settings: Settings) -> list[Answer]:
 async def _check(settings: Settings) -> list[Answer]:
     """Nothing is sent anywhere, and nothing is started, before the user has agreed to what the workspace asks for."""
     from quire.errors import Untrusted
-    from quire.tools.gate import redactor_of
+    from quire.runtime.gate import redactor_of
     from quire.workspace.requests import require_trusted
 
     try:

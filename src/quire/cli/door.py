@@ -12,9 +12,9 @@ from importlib.util import find_spec
 import click
 
 from quire.cli import BROKEN_PIPE, INTERRUPTED, VERBS
-from quire.diagnostics import nearest
 from quire.errors import QuireError
 from quire.render.visible import PLAINER, visible
+from quire.wording import nearest
 
 USAGE = 2
 CLOSED: set[int] = set()

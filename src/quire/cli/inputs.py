@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.door import CLOSED
-from quire.diagnostics import nearest
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
 from quire.plan.nodes import Input, Plan
@@ -20,6 +19,7 @@ from quire.render.keys import STDIN
 from quire.render.text import one_line, visible
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
+from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field

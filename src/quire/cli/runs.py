@@ -12,9 +12,9 @@ from quire.cli.completion import complete_run
 from quire.cli.filled import filled
 from quire.cli.looking import look, put, put_json, put_lines
 from quire.cli.runs_group import VERBS, Listing, RunsGroup
-from quire.diagnostics import nearest
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
+from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow

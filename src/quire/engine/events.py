@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from quire.engine.branches import Branch
 from quire.engine.ports import Clock
 from quire.engine.records import EffectRecord, Event, Lease
 from quire.engine.requests import Emit
@@ -30,12 +29,12 @@ class Feed:
         self._listen = listen
         self._pending: list[Event] = []
 
-    def emit(self, said: Emit, branch: Branch) -> None:
-        """What the interpreter says."""
+    def emit(self, said: Emit, *, live: bool) -> None:
+        """Take an event from the interpreter. `live` is false while its walk only replays."""
         key = (said.type, said.path)
-        again = key in self._seen and not (branch.live and said.type in REPEATABLE)
+        again = key in self._seen and not (live and said.type in REPEATABLE)
         if not said.kept or again:
-            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not branch.live)
+            self._tell(said.type, said.path, said.label, said.data, said.live, replayed=not live)
             return
         self._seen.add(key)
         self._keep(said.type, said.path, said.label, said.data, said.live)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from quire.diagnostics import nearest
 from quire.errors import BadInputs
 from quire.plan.nodes import Input, Plan
 from quire.values import Value, clean, encode
+from quire.wording import nearest
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LINE_END = re.compile(r"\r\n|\r|\n")

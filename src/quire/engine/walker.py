@@ -90,7 +90,7 @@ class Walker:
                 self._replayed += not branch.live
                 answer = error = None
                 if type(request) is Emit:
-                    self._ledger.feed.emit(request, branch)
+                    self._ledger.feed.emit(request, live=branch.live)
                     continue
                 try:
                     if isinstance(request, WorkCheck):

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import cast
 
-from quire.diagnostics import nearest
 from quire.expr.errors import ExprSyntaxError
 from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING
 from quire.expr.syntax import (
@@ -33,6 +32,7 @@ from quire.expr.syntax import (
 )
 from quire.expr.tokens import Token, tokens, unquote
 from quire.source import Span
+from quire.wording import nearest
 
 _OR, _AND, _NOT, _COMPARE, _ADD, _MULTIPLY = range(1, 7)
 _RANKS = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 
-from quire.diagnostics import nearest
 from quire.expr.errors import EvalError
 from quire.expr.kinds import is_list, is_map, kind
 from quire.expr.run import Code, Run
 from quire.expr.syntax import RESERVED, Path
 from quire.values import Value
+from quire.wording import nearest
 
 _MISSED = (KeyError, TypeError)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from quire.diagnostics import nearest
 from quire.schema import FieldType
 from quire.values import Value
+from quire.wording import nearest
 
 _SHOWN = 8
 

@@ -17,7 +17,6 @@ from quire.models.tiers import thread_model
 from quire.plan.nodes import Plan
 from quire.plan.thread import Thread
 from quire.runtime.bundles import Gathering
-from quire.runtime.pins import Pins
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk
@@ -136,14 +135,14 @@ class Directives:
                     return found
         raise CannotStart(f"{document.name} is in no space: directives live below .ai/directives of a workspace")
 
-    def granted_now(self, pins: Pins, now: Grants) -> Grants:
-        """What the run had at its start, less what reaches further than the user allows by now.
+    def granted_now(self, grants: Iterable[str], keys: Iterable[str], now: Grants) -> Grants:
+        """Return the grants of the start, without those that reach further than the user allows now.
 
-        Raises `Refused` where a key that signed it is not trusted any more."""
-        start = Grants.of(pins.grants)
+        `keys` are the keys that signed the directive. Raises `Refused` if one of them is not trusted any more."""
+        start = Grants.of(grants)
         if self._requires_signatures():
             trusted = TrustedKeys.load(self._settings)
-            for key in pins.keys:
+            for key in keys:
                 if trusted.find(key) is None:
                     raise Refused(
                         f"the key {key} that signed this directive is not trusted any more: it does not go on"

@@ -9,7 +9,7 @@ from quire.formats.pipeline.definition import definition_source
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import ToolBody
 from quire.formats.pipeline.walk import walk
-from quire.tools.gate import open_gate
+from quire.runtime.gate import open_gate
 from quire.trust.capabilities import Grants
 from quire.workspace.settings import Settings
 

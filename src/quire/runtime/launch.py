@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from quire.diagnostics import nearest
 from quire.documents import Document
 from quire.engine.drive import Drive, Ended
 from quire.engine.events import Listener
@@ -25,6 +24,7 @@ from quire.runtime.options import RunOptions
 from quire.runtime.runtime import Runtime
 from quire.trust.capabilities import Grants
 from quire.values import Value
+from quire.wording import nearest
 
 ASYNC, INLINE = "_async", "_inline"
 SUBJECTS = ("name", "definition")

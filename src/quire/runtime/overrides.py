@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from quire.diagnostics import nearest
 from quire.documents import Document
 from quire.engine.inputs import input_value
 from quire.errors import BadInputs
 from quire.values import InvalidValue, Value, copy
+from quire.wording import nearest
 
 
 def checked_overrides(document: Document, given: Mapping[str, Value]) -> dict[str, Value]:

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from quire.diagnostics import nearest
 from quire.engine.records import Event
 from quire.engine.requests import BREAK
 from quire.engine.thread.interpret import PATH
 from quire.errors import CannotStart
 from quire.plan.nodes import Plan
+from quire.wording import nearest
 
 _TURN = re.compile(rf"{PATH}/turn\[(\d+)\](?=/|$)")
 _NAMED_TURN = re.compile(r"(?:turn )?([0-9]{1,6})")

@@ -10,7 +10,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import nearest
 from quire.documents import Document
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.engine.drive import Drive, Ended
@@ -29,6 +28,7 @@ from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import Given, agreed, record_of, with_given
 from quire.runtime.callees import Callee, Callees
 from quire.runtime.clock import WallClock
+from quire.runtime.gate import open_gate, redactor_of
 from quire.runtime.ids import new_run_id
 from quire.runtime.labels import check_labels
 from quire.runtime.letters import letter_text
@@ -44,12 +44,13 @@ from quire.runtime.starting import prepare
 from quire.runtime.view import RunView
 from quire.store import DEFAULT_PATH, open_store
 from quire.store.shared import share_store
-from quire.tools.gate import Gate, open_gate, redactor_of
+from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants
 from quire.trust.seal import seal_source, user_seal
 from quire.values import Value, clean
+from quire.wording import nearest
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
 from quire.workspace.grants import default_grants, reach_of
@@ -370,7 +371,7 @@ class Runtime:
         """Those of the start that are still granted."""
         now = default_grants(self.settings, pins.allow)
         if plan.format == "directive":
-            return self.directives.granted_now(pins, now)
+            return self.directives.granted_now(pins.grants, pins.keys, now)
         return now.narrow(Grants.of(pins.grants))
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:

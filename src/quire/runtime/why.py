@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quire.diagnostics import nearest
 from quire.engine.progress import place_in_plan
 from quire.engine.records import EffectRecord
 from quire.engine.requests import Boundary, Effect
@@ -13,6 +12,7 @@ from quire.errors import CannotStart, RunState
 from quire.runtime.origins import Origin, Tracing, origins
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
+from quire.wording import nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from quire.diagnostics import nearest
 from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
 from quire.tools.registry import ToolSpec
 from quire.values import Value
+from quire.wording import nearest
 
 
 @dataclass(frozen=True, slots=True)

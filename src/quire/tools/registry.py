@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from quire.diagnostics import nearest
 from quire.errors import ToolFailed
 from quire.values import Value
+from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.engine.ports import EffectClass

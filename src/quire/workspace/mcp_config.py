@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from quire.diagnostics import nearest
 from quire.source import read_bytes
+from quire.wording import nearest
 
 FILE = ".mcp.json"
 RESERVED = "python"

@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import nearest
 from quire.documents import Document, load, read
 from quire.errors import CannotStart, Unreadable
 from quire.source import Source
+from quire.wording import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from quire.diagnostics import nearest
 from quire.errors import Unreadable
+from quire.wording import nearest
 
 _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from quire.diagnostics import nearest
+from quire.wording import nearest
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)

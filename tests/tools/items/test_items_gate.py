@@ -9,7 +9,8 @@ from tests.tools.items.shelf import Shelf, directive
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
-from quire.tools.gate import Gate, open_gate
+from quire.runtime.gate import open_gate
+from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.library import Library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from quire.diagnostics import Diagnostic, nearest
+from quire.diagnostics import Diagnostic
 from quire.engine.thread.hooks import EVENTS, GATE, OPERATORS
 from quire.formats import yaml
 from quire.formats.directive.interpolate import as_text
@@ -13,6 +13,7 @@ from quire.formats.directive.words import POSITIONS, PRIMARIES
 from quire.plan.thread import Hook, HookAction
 from quire.source import Source
 from quire.values import Value
+from quire.wording import nearest
 
 
 class HooksFile:

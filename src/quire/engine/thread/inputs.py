@@ -10,10 +10,10 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from quire.diagnostics import nearest
 from quire.errors import BadInputs
 from quire.plan.thread import Parameter
 from quire.values import InvalidValue, Value, clean, decode, encode
+from quire.wording import nearest
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")

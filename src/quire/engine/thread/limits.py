@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from quire.diagnostics import nearest
 from quire.engine.thread.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
 from quire.formats.directive.words import CURRENCY, LARGEST_LIMIT, LIMIT_ALIASES
 from quire.plan.thread import THREAD_RULES
 from quire.values import Value
+from quire.wording import nearest
 
 DEFAULTS: Mapping[str, Value] = {
     "turns": 25,

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from quire.diagnostics import nearest
 from quire.engine.requests import Offered, ToolUse
 from quire.engine.thread.inputs import converted, kind_of
 from quire.plan.thread import Parameter
 from quire.trust.capabilities import RETURN, canonical
 from quire.values import Value
+from quire.wording import nearest
 
 _STATUS = "status"
 _DETAIL = "error_detail"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quire.diagnostics import Code, Diagnostic, nearest
+from quire.diagnostics import Code, Diagnostic
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.xml import Element
 from quire.source import Source, Span
+from quire.wording import nearest
 
 _LONGEST = 60
 _SUGGESTIONS = 50

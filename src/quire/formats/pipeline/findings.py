@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quire.diagnostics import Code, Diagnostic, nearest
+from quire.diagnostics import Code, Diagnostic
 from quire.formats.yaml import Entry
 from quire.source import Span
+from quire.wording import nearest
 
 LONGEST = 60
 """Characters of a name that somebody may have misspelt, and of a text that is quoted."""

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, warnings
 from quire.formats.playbook.quoted import read_escaped
-from quire.formats.playbook.suggest import nearest_word
 from quire.formats.playbook.syntax import Elicitation, PromptReference, ToolCall
 from quire.formats.playbook.types import DIRECTIVES, ELICIT_KINDS
 from quire.source import Span
+from quire.wording import nearest_word
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,6 @@ from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
-from quire.formats.playbook.suggest import Suggestions
 from quire.formats.playbook.syntax import (
     ArtifactDeclaration,
     Condition,
@@ -23,6 +22,7 @@ from quire.formats.playbook.syntax import (
 )
 from quire.formats.playbook.types import INPUT_TYPES, OUTPUT_TYPES
 from quire.source import Source, Span
+from quire.wording import Suggestions
 
 if TYPE_CHECKING:
     from quire.formats.circles import Reach

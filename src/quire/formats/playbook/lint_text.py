@@ -13,9 +13,9 @@ from quire.formats.playbook.codes import lints
 from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
-from quire.formats.playbook.suggest import nearest_word
 from quire.formats.playbook.syntax import Step
 from quire.source import Span
+from quire.wording import nearest_word
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")

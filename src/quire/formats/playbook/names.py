@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import warnings
-from quire.formats.playbook.suggest import Suggestions
 from quire.formats.playbook.syntax import Condition, InputDeclaration, Step
+from quire.wording import Suggestions
 
 
 def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:

@@ -12,10 +12,10 @@ from quire.formats.playbook.codes import notes, warnings
 from quire.formats.playbook.inputs import read_inputs
 from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.scan import SECTION, line_span
-from quire.formats.playbook.suggest import nearest_word
 from quire.formats.playbook.syntax import ArtifactDeclaration, InputDeclaration
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.source import Source
+from quire.wording import nearest_word
 
 Gaps = Sequence[tuple[int, int]]
 
