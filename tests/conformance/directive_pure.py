@@ -13,9 +13,9 @@ from quire.errors import QuireError
 from quire.formats.directive.interpolate import fill
 from quire.formats.directive.lower import thread
 from quire.formats.directive.parse import parse
-from quire.formats.directive.words import LIMIT_ALIASES
 from quire.models.tiers import choose
 from quire.plan.thread import Parameter, Thread
+from quire.plan.vocabulary import LIMIT_ALIASES
 from quire.source import Source
 
 _DIRECTIVE = '# T\n\n```xml\n<directive name="d" version="1.0.0">\n{}\n</directive>\n```\n'

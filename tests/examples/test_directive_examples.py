@@ -15,12 +15,11 @@ from typing import Any
 import pytest
 from tests.examples.command import Desk, need_sandbox
 
-from quire.engine.thread.hooking import DECISIONS
-from quire.engine.thread.hooks import EVENTS, OPERATORS
 from quire.engine.thread.limits import DEFAULTS
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
 from quire.plan.thread import Thread
+from quire.plan.vocabulary import DECISIONS, OPERATORS, SENT_EVENTS
 from quire.source import read_source
 from quire.values import Value
 
@@ -248,7 +247,7 @@ def test_every_directive_has_a_case() -> None:
 def test_they_use_every_event_operator_and_decision_of_hooks() -> None:
     hooks = [hook for thread in _threads() for hook in thread.hooks]
     tests = [test for hook in hooks for test in _tests(hook.condition)]
-    assert {hook.event for hook in hooks} == set(EVENTS)
+    assert {hook.event for hook in hooks} == set(SENT_EVENTS)
     assert {test["op"] for test in tests if "op" in test} == set(OPERATORS)
     assert {word for test in tests for word in ("any", "all", "not") if word in test} == {"any", "all", "not"}
     given = [dict(action.parameters) for hook in hooks for action in hook.actions]

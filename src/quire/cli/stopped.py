@@ -6,8 +6,8 @@ import re
 
 from quire.engine.progress import Progress
 from quire.engine.records import RunRow
-from quire.engine.thread.setup import CONTROL
 from quire.engine.turns import HookView
+from quire.plan.vocabulary import CONTROL
 from quire.render.text import one_line
 from quire.trust.capabilities import canonical
 

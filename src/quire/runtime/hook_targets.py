@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from quire.engine.thread.hooks import GATE, injects, names_statically
+from quire.engine.thread.hooks import injects, names_statically
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.plan.thread import Hook, HookAction
+from quire.plan.vocabulary import GATE
 from quire.workspace.items import Item, ItemType
 from quire.workspace.library import read_body, read_thread
 from quire.workspace.verified import VerifiedItems

@@ -15,11 +15,11 @@ from quire.engine.thread.compose import Composed, compose, read_chain
 from quire.engine.thread.hooks import injects
 from quire.engine.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
-from quire.formats.directive.words import POSITIONS
 from quire.models.choose import DEFAULTS, Choice
 from quire.models.files import preferred_model
 from quire.models.tiers import thread_model
 from quire.plan.thread import Hook, Thread
+from quire.plan.vocabulary import POSITIONS
 from quire.runtime.bundles import Gathering
 from quire.runtime.directives import Directives
 from quire.source import Source

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import get_args
 
 import pytest
 from tests.formats.directive.directives import METADATA, Around, codes_in, document
 
-from quire.engine.thread import hooking, hooks
-from quire.engine.thread.setup import CONTROL
+from quire.engine.thread import hooks
 from quire.formats.circles import Wanted
-from quire.formats.directive import words
 from quire.formats.directive.calls import documents_called
 from quire.formats.directive.document import check
 from quire.formats.directive.knowledge import check_knowledge
 from quire.formats.directive.parse import parse
 from quire.formats.directive.surroundings import Parent
+from quire.plan.vocabulary import CONTROL, DECISIONS, HOOK_EVENTS, OPERATORS, SENT_EVENTS
 from quire.source import Source
 
 GOOD = document(METADATA)
@@ -205,7 +203,7 @@ def test_what_signing_refuses(text: str, place: str, expected: list[tuple[str, s
 @pytest.mark.parametrize(
     ("inside", "expected"),
     [
-        *((f'<action {CONTROLLING}><param name="action">{one}</param></action>', []) for one in words.DECISIONS),
+        *((f'<action {CONTROLLING}><param name="action">{one}</param></action>', []) for one in DECISIONS),
         (f'<action {CONTROLLING}><param name="action">${{outputs.action}}</param></action>', []),
         (
             f'<action {CONTROLLING}><param name="action">retri</param></action>',
@@ -213,7 +211,7 @@ def test_what_signing_refuses(text: str, place: str, expected: list[tuple[str, s
         ),
         (
             f'<action {CONTROLLING}><param name="action" value="Stop" /></action>',
-            [("DR105", "Stop", f"known: {', '.join(words.DECISIONS)}")],
+            [("DR105", "Stop", f"known: {', '.join(DECISIONS)}")],
         ),
         (
             f'<action><execute item_type="tool" item_id="{CONTROL}" action="skp" /></action>',
@@ -235,17 +233,14 @@ def test_words_of_hook_actions(inside: str, expected: list[tuple[str, str, str]]
     assert found == expected
 
 
-@pytest.mark.parametrize("event", words.EVENTS)
+@pytest.mark.parametrize("event", tuple(HOOK_EVENTS))
 def test_events_that_nothing_sets_off(event: str) -> None:
     text = hook(f'<action {CONTROLLING}><param name="action">fail</param></action>', event)
-    assert [code for code, *_ in said(text)] == (["DR105"] if event not in hooks.EVENTS else [])
+    assert [code for code, *_ in said(text)] == (["DR105"] if event not in SENT_EVENTS else [])
 
 
-def test_the_words_are_those_of_the_engine() -> None:
-    assert words.CONTROL == CONTROL
-    assert set(words.DECISIONS) == set(get_args(hooking.Decision))
-    assert set(words.EVENTS) - set(words.UNSENT) == set(hooks.EVENTS)
-    assert set(words.OPERATORS) == set(hooks.OPERATORS)
+def test_the_engine_has_every_operator() -> None:
+    assert set(OPERATORS) == set(hooks.OPERATORS)
 
 
 def test_documents_that_are_called() -> None:
@@ -361,7 +356,7 @@ def test_the_operator_in_wants_a_list(value: str, found: list[str]) -> None:
 
 def test_the_help_of_a_hook_without_event_names_all_that_happen() -> None:
     (found,) = [one for one in said(hook(f'<action {CONTROLLING} action="fail" />', "")) if one[0] == "DR112"]
-    assert found[3] == f"events are {', '.join(hooks.EVENTS[1:])}, {hooks.EVENTS[0]}"
+    assert found[3] == f"events are {', '.join(SENT_EVENTS)}"
 
 
 def test_an_input_in_a_hook_has_to_be_declared() -> None:

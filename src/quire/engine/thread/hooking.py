@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast
 
 from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
-from quire.engine.thread.hooks import GATE, filled_action, holds, injects
+from quire.engine.thread.hooks import filled_action, holds, injects
 from quire.engine.thread.limits import MOST
-from quire.engine.thread.setup import CONTROL, Setup
+from quire.engine.thread.setup import Setup
 from quire.errors import Denied, StepFailed
 from quire.formats.directive.interpolate import as_text
 from quire.plan.thread import Hook, HookAction
+from quire.plan.vocabulary import CONTROL, DECISIONS, GATE, Decision
 from quire.trust.capabilities import Grants, Primary, canonical
 from quire.values import Value
-
-Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
-DECISIONS: tuple[str, ...] = get_args(Decision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,21 +14,10 @@ from typing import Any
 from quire.formats.directive.interpolate import as_text, input_text
 from quire.formats.directive.patterns import compiled
 from quire.plan.thread import THREAD_RULES, Hook, HookAction
+from quire.plan.vocabulary import adds_context
 from quire.source import Source
 from quire.values import Value, clean
 
-GATE = "directive_return"
-"""The event at which hooks judge the outputs."""
-
-EVENTS = (
-    "build_system_prompt",
-    "thread_started",
-    "after_step",
-    "error",
-    "limit",
-    "directive_return",
-    "after_complete",
-)
 _MAX_DEPTH = 100
 _EXPRESSION = re.compile(r"\$\{([^{}]++)\}")
 _FILLED = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{([^{}]++)\}")
@@ -178,8 +167,7 @@ def names_statically(item_id: str) -> bool:
 def injects(hook: Hook, action: HookAction) -> bool:
     """Whether the action brings a text into the first message or the system text: composition has done that already,
     so a thread does not perform it again."""
-    starts = hook.event in ("build_system_prompt", "thread_started")
-    return starts and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
+    return adds_context(hook.event) and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
 
 
 def ordered(*layers: Iterable[Hook]) -> tuple[Hook, ...]:

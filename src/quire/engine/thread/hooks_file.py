@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from quire.diagnostics import Diagnostic
-from quire.engine.thread.hooks import EVENTS, GATE, OPERATORS
 from quire.formats import yaml
 from quire.formats.directive.interpolate import as_text
 from quire.formats.directive.patterns import compiled
-from quire.formats.directive.words import POSITIONS, PRIMARIES
 from quire.plan.thread import Hook, HookAction
+from quire.plan.vocabulary import GATE, OPERATORS, POSITIONS, PRIMARIES, SENT_EVENTS
 from quire.source import Source
 from quire.values import Value
 from quire.wording import nearest
@@ -40,7 +39,7 @@ class HooksFile:
             hook = self._hook(node)
             if hook is not None and len(self._problems) == before:
                 hooks.append(hook)
-            elif hook is None or hook.event == GATE or hook.event not in EVENTS:
+            elif hook is None or hook.event == GATE or hook.event not in SENT_EVENTS:
                 self.loses_a_gate = True
         place = self._source.position
         told = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))
@@ -66,7 +65,7 @@ class HooksFile:
             self._wrong(node, f"a hook is a mapping, not {yaml.describe(node)}")
             return None
         self._known(node, self._KEYS)
-        event = self._text(node, "event", EVENTS, required=True)
+        event = self._text(node, "event", SENT_EVENTS, required=True)
         position = self._text(node, "position", POSITIONS) or "before"
         condition: Mapping[str, Value] = {}
         written = node.get("condition")

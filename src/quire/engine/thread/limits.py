@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from quire.engine.thread.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
-from quire.formats.directive.words import CURRENCY, LARGEST_LIMIT, LIMIT_ALIASES
 from quire.plan.thread import THREAD_RULES
+from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
 from quire.values import Value
 from quire.wording import nearest
 
@@ -27,7 +27,6 @@ DEFAULTS: Mapping[str, Value] = {
     "depth": 10,
     "duration_seconds": 1800,
 }
-_WHOLE = ("turns", "tokens", "spawns", "depth")
 MOST = LARGEST_LIMIT
 _N = TypeVar("_N", int, float)
 
@@ -52,7 +51,7 @@ class Limits:
     def raised(self, name: str, value: float) -> Limits:
         """With one of them as a person has set it, never lower than it is."""
         more = max(getattr(self, name) or 0, value)
-        return replace(self, **{name: int(more) if name in _WHOLE else more})  # type: ignore[arg-type]
+        return replace(self, **{name: int(more) if name in INTEGER_LIMITS else more})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +251,7 @@ def _amount(name: str, value: Value, rules: int) -> Value:
         raise ValueError(f"{shown(value)} is not {CURRENCY}: costs are counted in US dollars")
     if value is None:
         return None
-    amount = converted("integer" if name in _WHOLE else "number", value)
+    amount = converted("integer" if name in INTEGER_LIMITS else "number", value)
     if not isinstance(amount, int | float) or not 0 <= amount <= MOST:
         raise ValueError(f"{shown(value)} is not between 0 and {MOST:,}")
     return float(amount) if name == "spend" else amount

@@ -16,7 +16,6 @@ from quire.values import Value
 if TYPE_CHECKING:
     from quire.engine.call_document import Opened
 
-CONTROL = "rye/agent/threads/internal/control"
 FORK = "rye/agent/threads/thread_directive"
 ORCHESTRATE = "rye/agent/threads/orchestrator"
 NOTHING = Cost()

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from quire.formats.circles import Wanted
 from quire.formats.directive.syntax import Action, Directive
-from quire.formats.directive.words import PRIMARIES
+from quire.plan.vocabulary import PRIMARIES, adds_context
 from quire.source import Span
 
 _CALL = re.compile(r"\brye_(execute|fetch|sign)\(([^`\n]{0,600}+)")
@@ -27,9 +27,6 @@ _ALIASES = {
 }
 _DOCUMENTS = ("pipeline", "playbook", "directive")
 _FORK = "rye.execute.tool.rye.agent.threads.thread_directive"
-STARTS = ("build_system_prompt", "thread_started")
-"""Events at which knowledge goes into the first prompt."""
-
 _ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
 
 
@@ -78,7 +75,7 @@ def documents_called(directive: Directive) -> list[tuple[Wanted, Span]]:
 
 
 def _brings(event: str, action: Action) -> bool:
-    return event in STARTS and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
+    return adds_context(event) and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
 
 
 def _in_text(text: str, base: int) -> Iterator[Call]:

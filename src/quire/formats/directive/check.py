@@ -18,7 +18,7 @@ from quire.formats.directive.reading import Reading
 from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.syntax import Directive, Parameter
 from quire.formats.directive.validate import missing_fields
-from quire.formats.directive.words import EVERYTHING, LIMIT_ALIASES, LIMITS
+from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
 
 _SPLIT = re.compile(r"[^\w-]++")

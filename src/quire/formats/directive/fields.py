@@ -10,7 +10,7 @@ from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.lower import condition
 from quire.formats.directive.parse import parse
 from quire.formats.directive.reading import Reading
-from quire.formats.directive.words import CONTEXT, number_or_text
+from quire.plan.vocabulary import CONTEXT, number_or_text
 from quire.source import Source
 from quire.values import Value
 

@@ -9,23 +9,22 @@ from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.patterns import can_match
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
-from quire.formats.directive.words import (
+from quire.formats.directive.xml import Element
+from quire.plan.vocabulary import (
     CONTROL,
     DECISIONS,
-    EVENTS,
+    HOOK_EVENTS,
     ITEM_TYPES,
     OPERATORS,
     POSITIONS,
     PRIMARIES,
-    UNSENT,
+    SENT_EVENTS,
     number,
 )
-from quire.formats.directive.xml import Element
 from quire.values import InvalidValue, Value, decode
 
 _COMBINED = ("any", "all", "not")
 _TESTS = ("condition", *_COMBINED)
-_SENT = tuple(one for one in EVENTS if one not in UNSENT)
 
 
 def read_hooks(element: Element, found: Found) -> tuple[Hook, ...]:
@@ -50,13 +49,13 @@ def _hook(element: Element, found: Found) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
-        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(_SENT)}")
-    elif event in UNSENT:
+        found.report(warnings.HOOK, "a hook needs an event", element.opening, f"events are {', '.join(SENT_EVENTS)}")
+    elif event in HOOK_EVENTS and not HOOK_EVENTS[event].sent:
         message = f"nothing sets off the event {event} here, so the hook never acts"
-        help = f"events are {', '.join(_SENT)}"
+        help = f"events are {', '.join(SENT_EVENTS)}"
         found.report(warnings.HOOK_WORD, message, element.attribute_span(found.source, "event"), help)
     else:
-        _known(event, EVENTS, "event", element, found)
+        _known(event, tuple(HOOK_EVENTS), "event", element, found)
     position = element.attributes.get("position", "").strip()
     if position:
         _known(position, POSITIONS, "position", element, found)

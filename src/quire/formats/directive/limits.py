@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from quire.formats.directive.found import shown
 from quire.formats.directive.syntax import Attributes, Cost, Directive, Text
-from quire.formats.directive.words import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
+from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
 
 
 def limit_problem(name: str, text: str) -> str | None:

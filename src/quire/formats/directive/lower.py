@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from quire.formats.directive import syntax
 from quire.formats.directive.limits import conflicting_limits
-from quire.formats.directive.words import LIMIT_ALIASES, number_or_text
 from quire.plan.nodes import Input, InputType, Plan, Sequence, Step
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
+from quire.plan.vocabulary import LIMIT_ALIASES, number_or_text
 from quire.values import Value, clean
 
 _INPUT_TYPES: Mapping[str, InputType] = {"integer": "number", "number": "number", "boolean": "boolean"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.syntax import Attributes, Context, Cost, Parameter, Text
-from quire.formats.directive.words import CONTEXT, PARAMETER_TYPES
 from quire.formats.directive.xml import Element
+from quire.plan.vocabulary import CONTEXT, PARAMETER_TYPES
 
 
 def read_text(element: Element, found: Found) -> Text:

@@ -24,8 +24,8 @@ from quire.formats.directive.process import read_actions, readable
 from quire.formats.directive.reading import Reading
 from quire.formats.directive.signature import signature_line
 from quire.formats.directive.syntax import Directive, Extra, Section, Text
-from quire.formats.directive.words import OPAQUE
 from quire.formats.directive.xml import Element, read_xml
+from quire.plan.vocabulary import OPAQUE
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 _TEXTS = ("description", "category", "author")

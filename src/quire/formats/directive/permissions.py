@@ -9,8 +9,8 @@ from __future__ import annotations
 from quire.formats.directive.codes import errors, warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
-from quire.formats.directive.words import ITEM_TYPES, PRIMARIES, TIERS
 from quire.formats.directive.xml import Element
+from quire.plan.vocabulary import ITEM_TYPES, PRIMARIES, TIERS
 from quire.source import Span
 
 _TAGS = ("acknowledge", *PRIMARIES)

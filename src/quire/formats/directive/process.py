@@ -10,8 +10,8 @@ import textwrap
 
 from quire.formats.directive.hooks import read_action
 from quire.formats.directive.syntax import Action
-from quire.formats.directive.words import OPAQUE, PRIMARIES
 from quire.formats.directive.xml import Element
+from quire.plan.vocabulary import OPAQUE, PRIMARIES
 from quire.source import Source
 
 _INDENT = 200

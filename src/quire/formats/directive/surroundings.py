@@ -13,11 +13,12 @@ from typing import Literal, Protocol, TypeAlias
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import BadConfiguration, QuireError
 from quire.formats.circles import Reach, Wanted
-from quire.formats.directive.calls import STARTS, documents_called
+from quire.formats.directive.calls import documents_called
 from quire.formats.directive.codes import errors, lints, warnings
 from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
+from quire.plan.vocabulary import GATE, adds_context
 from quire.source import Span
 
 Kind: TypeAlias = Literal["directive", "knowledge"]
@@ -242,15 +243,15 @@ def layers(directive: Directive) -> Iterator[str]:
         if position != "suppress":
             yield item.text
     for hook in directive.hooks:
-        if hook.event in STARTS:
+        if adds_context(hook.event):
             yield from (one.attribute("item_id") for one in hook.actions if one.attribute("item_type") == "knowledge")
             yield hook.id
 
 
 def _when(event: str) -> When:
-    if event in STARTS:
+    if adds_context(event):
         return "start"
-    return "return" if event == "directive_return" else "event"
+    return "return" if event == GATE else "event"
 
 
 def _is_static(item_id: str) -> bool:

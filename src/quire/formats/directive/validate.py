@@ -12,7 +12,7 @@ from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Directive, Parameter, text_of
-from quire.formats.directive.words import LIMIT_ALIASES, LIMITS
+from quire.plan.vocabulary import LIMIT_ALIASES, LIMITS
 from quire.source import Source, Span
 
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")

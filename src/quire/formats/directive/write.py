@@ -25,7 +25,7 @@ from quire.formats.directive.syntax import (
     Test,
     Text,
 )
-from quire.formats.directive.words import OPAQUE, PRIMARIES
+from quire.plan.vocabulary import OPAQUE, PRIMARIES
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
 

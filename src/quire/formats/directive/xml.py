@@ -14,8 +14,8 @@ from typing import Final, cast
 
 from quire.diagnostics import Diagnostic
 from quire.formats.directive.codes import errors as codes
-from quire.formats.directive.words import OPAQUE
 from quire.formats.directive.xml_errors import explain
+from quire.plan.vocabulary import OPAQUE
 from quire.source import Source, Span
 
 MAX_FENCE: Final = 100_000

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from quire.engine.thread.setup import CONTROL, FORK, ORCHESTRATE
+from quire.engine.thread.setup import FORK, ORCHESTRATE
+from quire.plan.vocabulary import CONTROL
 from quire.testing.simulator.cast import PRICE, PROGRAM
 from quire.testing.simulator.draw import Draw
 from quire.testing.simulator.generate.pipeline import Pipelines

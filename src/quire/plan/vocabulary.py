@@ -1,0 +1,84 @@
+"""The words of directives that formats, engine and displays share: events, operators, decisions, limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, get_args
+
+OPAQUE: Final = ("template", "example", "raw")
+PRIMARIES: Final = ("execute", "fetch", "sign")
+ITEM_TYPES: Final = ("tool", "directive", "knowledge", "pipeline", "playbook")
+EVERYTHING: Final = "rye.*"
+TIERS: Final = ("safe", "write", "elevated", "unrestricted")
+PARAMETER_TYPES: Final = ("string", "integer", "number", "boolean", "array", "object", "list", "dict")
+POSITIONS: Final = ("system", "before", "after")
+CONTEXT: Final = (*POSITIONS, "suppress")
+OPERATORS: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists")
+
+
+class HookEvent(NamedTuple):
+    """An event that hooks can name."""
+
+    sent: bool = True
+    """False for the events of other engines: known, and never sent here."""
+
+    adds_context: bool = False
+
+
+GATE: Final = "directive_return"
+"""The event at which hooks judge the outputs of a thread."""
+
+HOOK_EVENTS: Final[Mapping[str, HookEvent]] = {
+    "thread_started": HookEvent(adds_context=True),
+    "after_step": HookEvent(),
+    "error": HookEvent(),
+    "limit": HookEvent(),
+    GATE: HookEvent(),
+    "after_complete": HookEvent(),
+    "build_system_prompt": HookEvent(adds_context=True),
+    "thread_continued": HookEvent(sent=False),
+    "context_limit_reached": HookEvent(sent=False),
+    "resolve_extends": HookEvent(sent=False),
+}
+SENT_EVENTS: Final = tuple(name for name, event in HOOK_EVENTS.items() if event.sent)
+
+
+def adds_context(event: str) -> bool:
+    """Tell whether the knowledge that hooks of this event name goes into the prompt, before the first turn."""
+    return event in HOOK_EVENTS and HOOK_EVENTS[event].adds_context
+
+
+CONTROL: Final = "rye/agent/threads/internal/control"
+"""The action of a hook that decides how the thread goes on."""
+
+Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
+DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
+"""The decisions of a control action."""
+
+INTEGER_LIMITS: Final = ("turns", "tokens", "spawns", "depth")
+LIMITS: Final = (*INTEGER_LIMITS, "duration_seconds", "spend", "spend_currency")
+LARGEST_LIMIT: Final = 10**15
+CURRENCY: Final = "USD"
+LIMIT_ALIASES: Final = {"max_turns": "turns", "max_tokens": "tokens"}
+
+_INTEGER = re.compile(r"[+-]?\d{1,400}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
+
+
+def number(text: str) -> int | float | None:
+    """Return the number that a text writes, or None. Infinities are not numbers."""
+    text = text.strip()
+    if len(text) > 400:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if abs(value) != float("inf") else None
+
+
+def number_or_text(text: str) -> int | float | str:
+    value = number(text)
+    return text if value is None else value
