@@ -198,8 +198,8 @@ WRONG: dict[str, dict[str, object]] = {
     "breakpoint 9: there is no step 9": {"breakpoints": ("9",)},
     "answer 9: there is no step 9": {"answers": {"9": "x"}},
     "answer 2: answer yes or no": {"answers": {"2": "perhaps"}},
-    "answers are texts by the label of their step, and 2: 'yes' is none of that": {"answers": {2: "yes"}},
-    "answers are texts by the label of their step, and '2': True is none of that": {"answers": {"2": True}},
+    "answers are texts by the label of their step, and 2: 'yes' is not": {"answers": {2: "yes"}},
+    "answers are texts by the label of their step, and '2': True is not": {"answers": {"2": True}},
     "model is a name or a model, not 5": {"model": 5},
 }
 

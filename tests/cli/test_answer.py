@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -107,6 +108,21 @@ def test_hold_only_stores(waiting: str, capsys: pytest.CaptureFixture[str]) -> N
     assert "status    answered at step 1\n" in capsys.readouterr().out
     assert main(["resume", waiting, "-q"]) == 4
     assert recorded(waiting) == {"1/ask": "rework"}
+
+
+@pytest.mark.parametrize("verb", ["answer", "resume"])
+def test_detach_means_a_process_of_its_own(
+    waiting: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """§4: at every verb the same. What the process is told drives the run to its next question."""
+    started: list[list[str]] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **rest: started.append(command))
+    more = ["rework"] if verb == "answer" else ["--answer", "1=rework"]
+    assert main([verb, waiting, *more, "--detach"]) == 0
+    assert f"quire runs {waiting} --follow" in capsys.readouterr().err
+    assert [command[:6] for command in started] == [[sys.executable, "-P", "-m", "quire", "resume", waiting]]
+    assert main(started[0][4:]) == 4
+    assert recorded(waiting)["1/ask"] == "rework"
 
 
 @pytest.mark.parametrize("given", [[], ["--script", "other.json"]])

@@ -74,6 +74,11 @@ def test_servers_and_providers(workspace: Path) -> None:
         assert hidden not in text
 
 
+def test_one_request_waits(workspace: Path) -> None:
+    (workspace / "quire.toml").write_text('[models.providers.b]\nbase_url = "http://b"\n')
+    assert examine()[1]["trust"] == ("missing", "1 request waits for you: quire trust workspace")
+
+
 def test_wrong_settings_are_problems(workspace: Path) -> None:
     (workspace / "quire.toml").write_text("[run]\n[storage]\n")
     result = CliRunner().invoke(command, [])

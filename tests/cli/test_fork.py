@@ -82,6 +82,48 @@ def test_its_own_process(run: str, said: Said) -> None:
     assert status == "completed"
 
 
+ASKING = """# Ask
+
+## STEP 1: First
+
+First.
+
+## STEP 2: Which
+
+@elicit(select, "Which?", "a", "b", default:"b")
+
+## STEP 3: Third
+
+Third.
+"""
+
+
+@pytest.mark.parametrize("verb", [["resume", "last"], ["fork", "last", "--from", "2"]])
+@pytest.mark.parametrize(("more", "answer"), [(["--answer", "2=a"], "a"), (["--unattended"], "b")])
+def test_going_on_takes_answers_as_a_start_does(
+    workspace: Path, said: Said, verb: list[str], more: list[str], answer: str
+) -> None:
+    """§4: what `run` takes for its questions, `resume` and `fork` take."""
+    (workspace / "ask.md").write_text(ASKING)
+    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
+    assert main([*verb, "-q", *more]) == 0
+    said()
+    assert main(["runs", "last", "--json"]) == 0
+    view = json.loads(said()[0])
+    assert (view["status"], answer in json.dumps(view)) == ("completed", True)
+    assert main(["runs", "last", "--prompt", "3"]) == 0
+    assert f"answer of the user]\n{answer}\n" in said()[0]
+
+
+def test_resume_takes_breakpoints(workspace: Path, said: Said) -> None:
+    (workspace / "ask.md").write_text(ASKING)
+    (workspace / "replies.json").write_text('[{"default": "said"}]')
+    assert main(["run", "ask.md", "-q", "--script", "replies.json"]) == 4
+    assert main(["resume", "last", "--unattended", "--break", "2"]) == 4
+    assert "paused after step 2" in said()[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

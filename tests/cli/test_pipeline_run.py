@@ -392,6 +392,22 @@ def test_a_resume_can_change_the_model(workspace: Path, said: Said) -> None:
     assert said()[0] == "from b\n"
 
 
+@pytest.mark.parametrize("kind", ["auth", "unknown_model"])
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("p.yaml", "pipeline: p\nsteps:\n- agent: {prompt: A.}\n"), ("p.playbook.md", "# P\n\n## STEP 1: A\n\nGo.\n")],
+)
+def test_the_hint_after_a_refused_key_is_one_that_changes_the_model(
+    workspace: Path, said: Said, name: str, text: str, kind: str
+) -> None:
+    """§4: after HTTP 401 and 404 the same model would answer the same."""
+    (workspace / name).write_text(text)
+    (workspace / "a.json").write_text(json.dumps([{"error": {"kind": kind}}]))
+    assert main(["run", name, "--script", "a.json"]) == 3
+    _, err = said()
+    assert "--model OTHER" in err.splitlines()[-1]
+
+
 def test_the_calls_of_an_agent_are_seen(workspace: Path, said: Said) -> None:
     (workspace / "quire.toml").write_text('[agents.default]\ntools = ["file__read"]\n')
     write(workspace, p_yaml="pipeline: p\nsteps:\n  - agent: {prompt: Look.}\n", a_txt="hello")

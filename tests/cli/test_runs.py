@@ -315,6 +315,29 @@ async def test_following_ends_when_the_owner_is_gone(workspace: Path) -> None:
     await runtime.close()
 
 
+async def test_following_a_run_that_is_being_started_does_not_say_that_nobody_drives_it(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """§4: `run --detach` advises `--follow`, and a process takes a while to start."""
+    Path("page.playbook.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
+    runtime = Runtime.open(workspace, model=ScriptedModel(["x"]))
+    run = await runtime.start(load("page.playbook.md"), {}, RunOptions())
+    waits: list[float] = []
+    said: list[str] = []
+
+    async def pause(seconds: float) -> None:
+        waits.append(seconds)
+        said.append(capsys.readouterr().err)
+        if sum(waits) > 15:
+            await runtime.drive(run)
+
+    row = await follow_run(runtime, run, lambda event: None, pause)
+    assert row.status is Status.COMPLETED
+    told = [sum(waits[: at + 1]) for at, text in enumerate(said) if "has not begun" in text]
+    assert len(told) == 1 and told[0] > 5
+    await runtime.close()
+
+
 def on_a_terminal(arguments: list[str], folder: Path, **environ: str) -> str:
     """What a terminal is sent by a command line."""
     pty = pytest.importorskip("pty")

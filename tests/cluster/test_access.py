@@ -72,7 +72,7 @@ async def test_who_has_the_right_papers_comes_in(street: Street, monkeypatch: py
 
 Refused = tuple[Callable[[Street], ClusterSettings], str, bool]
 REFUSED: dict[str, Refused] = {
-    "CA of the system": (lambda at: at.where(at.plain, tls=True), "nobody known here has signed", True),
+    "CA of the system": (lambda at: at.where(at.plain, tls=True), "an authority that is not known here", True),
     "wrong CA": (lambda at: at.where(at.plain, ca=at.theirs.cert), "(tls_ca names who may)", True),
     "wrong name": (
         lambda at: at.where(at.plain, ca=at.ours.cert, server_name="cellar"),
@@ -82,7 +82,7 @@ REFUSED: dict[str, Refused] = {
     "expired": (lambda at: at.where(at.expired, ca=at.ours.cert), "its certificate has expired", True),
     "no certificate": (
         lambda at: at.where(at.strict, ca=at.ours.cert),
-        "refuses who has no certificate (tls_cert and tls_key): certificate required",
+        "refuses a client without a certificate (tls_cert and tls_key): certificate required",
         True,
     ),
     "certificate of somebody else's CA": (
@@ -185,7 +185,7 @@ async def test_the_options_of_a_worker(street: Street, make_town: MakeTown) -> N
     town = make_town(cluster='api_key_env = "NEVER_SET"\n')
     options = ["--temporal", street.strict.address, "--tls-ca", str(street.ours.cert)]
     refused = town.quire("worker", *options)
-    assert (refused.returncode, "refuses who has no certificate" in refused.stderr) == (2, True), refused.stderr
+    assert (refused.returncode, "refuses a client without a certificate" in refused.stderr) == (2, True), refused.stderr
     refused = town.quire("worker")
     assert (refused.returncode, "NEVER_SET is not set in the environment" in refused.stderr) == (2, True)
     refused = town.quire("worker", *options, "--tls-cert", str(street.mine.cert))

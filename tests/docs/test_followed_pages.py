@@ -6,8 +6,13 @@ import re
 import shlex
 from pathlib import Path
 
-from tests.docs.pages import blocks, commands
+import pytest
+from tests.docs.pages import PAGES, blocks, commands
 from tests.examples.command import Desk, calls, give
+
+import quire
+from quire.workspace.configuration import load_settings
+from quire.workspace.find import Workspace
 
 
 def commands_of(page: str) -> list[list[str]]:
@@ -69,3 +74,30 @@ def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
     desk.write("count.playbook.md", f"# Count\n\n{inputs}## STEP 1: Count\n\n{shown[1]}\n")
     desk.fine("trust", "workspace", "--yes")
     assert desk.fine("run", "count.playbook.md", "-i", "text=a small word").strip() == '{"words":2}'
+
+
+SHORTENED = {"PB101", "PB104", "PB201", "PB203", "PB210", "PB305"}
+"""What is said of a fragment because the rest of its playbook is not there."""
+
+
+def test_the_fragments_of_the_page_on_playbooks() -> None:
+    fragments = blocks("docs/playbooks.md", "markdown")
+    assert len(fragments) >= 8
+    for fragment in fragments:
+        text = fragment.text
+        if not re.search(r"^## ", text, re.MULTILINE):
+            text = f"## STEP 1: A\n\nText.\n\n{text}"
+        if "## STEP" not in text:
+            text += "\n## STEP 1: A\n\nText.\n"
+        source = quire.Source.of(text if text.startswith("# ") else f"# T\n\n{text}", "page.playbook.md")
+        findings = quire.check(source)
+        assert {finding.code.id for finding in findings} <= SHORTENED, str(fragment)
+
+
+def test_the_settings_of_all_pages_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    tables = [block for page in PAGES for block in blocks(page, "toml") if "[project." not in block.text]
+    assert len(tables) >= 6
+    for block in tables:
+        (tmp_path / "quire.toml").write_text(block.text, encoding="utf-8")
+        load_settings(Workspace(tmp_path))

@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cli.directive_project import call, write_directives
 
 import quire
 
 CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+REPEATED = "the reply was stopped: the model repeated itself"
 PIPELINE = "pipeline: ask\nsteps:\n  - agent: {prompt: How?}\n"
 SHAPED = "schema: mood\nfields:\n  mood: {type: string}\n---\npipeline: ask\nsteps:\n"
 AGENT = "agent: {prompt: How?, schema: mood}"
@@ -44,6 +46,24 @@ async def test_without_a_shape_it_is_a_warning(tmp_path: Path) -> None:
     assert (result.output, warnings) == ("half a", [CUT_OFF])
     result, warnings, _ = await ran(tmp_path, "a.playbook.md", PLAYBOOK % "", cut("half a"))
     assert (result.output, warnings) == ("half a", [CUT_OFF])
+
+
+async def test_a_reply_that_repeats_itself_is_a_warning(tmp_path: Path) -> None:
+    """The model in this process stops there; nothing else would say so."""
+    reply = {"reply": "tea tea tea", "finish_reason": "repetition"}
+    for name, text in (("a.yaml", PIPELINE), ("a.playbook.md", PLAYBOOK % "")):
+        result, warnings, _ = await ran(tmp_path, name, text, reply)
+        assert (result.output, warnings) == ("tea tea tea", [REPEATED])
+
+
+@pytest.mark.parametrize(("finish", "said"), [("length", CUT_OFF), ("repetition", REPEATED)])
+async def test_it_is_a_warning_in_a_directive_too(tmp_path: Path, finish: str, said: str) -> None:
+    write_directives(tmp_path)
+    ended = {"tool_calls": [call("directive_return", path="report.txt", ok=True)]}
+    model = quire.ScriptedModel([{"reply": "I began to", "finish_reason": finish}, ended])
+    running = quire.run("deploy_staging", inputs={"target": "staging"}, model=model)
+    warnings = [str(event.data["message"]) async for event in running if event.type == "warning"]
+    assert ((await running).status, said in warnings) == ("completed", True)
 
 
 async def test_under_a_schema_it_is_sent_back(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ HAIKU = "claude-3-5-haiku-20241022"
         ({"id": "mine:x"}, KEYED, {}, "d:d", "model mine:x needs MINE_KEY; [models] default"),
         ({"id": "mine:x"}, KEYED, {"MINE_KEY": "k"}, "mine:x", "the directive's model id mine:x"),
         ({"id": "ollama:qwen3:4b"}, CONFIG, {}, "ollama:qwen3:4b", "the directive's model id ollama:qwen3:4b"),
-        ({"id": "???"}, CONFIG, {}, "mine:big", "nobody here is known to have the model ???; [models] default"),
+        ({"id": "???"}, CONFIG, {}, "mine:big", "no provider is known to have the model ???; [models] default"),
         (
             {"id": "https://evil.example/v1#m"},
             CONFIG,

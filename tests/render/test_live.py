@@ -79,7 +79,7 @@ def test_a_run_under_way() -> None:
     ):
         known.apply(event)
     assert lines(known) == [
-        "✓ 1 First  3.2s · 1,234 tokens · $0.0012",
+        "✓ 1 First  3.2s · 1,234 tokens · $0.0012  │ a",
         "⠋ 2 Second  3.5s",
         "  ⠋ 2b Right  3.5s",
         "  │ some text",
@@ -99,6 +99,15 @@ def test_a_run_under_way() -> None:
     ]
 
 
+def test_a_finished_step_shows_the_beginning_of_its_result() -> None:
+    """§4: on one line, cut to the width, and without what drives a terminal."""
+    known = progress()
+    known.apply(happened("step_completed", "1", output="one\n\ntwo \x1b[2J" + "x" * 99))
+    assert lines(known, width=40)[0].startswith("✓ 1 First  │ one two ")
+    assert (len(lines(known, width=40)[0]), lines(known, width=40)[0][-1]) == (39, "…")
+    assert lines(known, width=24)[0] == "✓ 1 First"
+
+
 def test_the_summary_has_every_step_and_only_the_arm_that_was_taken() -> None:
     known = progress()
     for event in (
@@ -110,7 +119,7 @@ def test_the_summary_has_every_step_and_only_the_arm_that_was_taken() -> None:
     ):
         known.apply(event)
     shown = [line.plain for line in summary(known, 80, Moment(0, 1.5))]
-    assert shown == ["✓ 1 First", "✓ 2 Second", "  ✓ 2a Left", "✗ 3 Third", "2 of 3 steps · 1.5s"]
+    assert shown == ["✓ 1 First  │ a", "✓ 2 Second  │ b", "  ✓ 2a Left  │ b", "✗ 3 Third", "2 of 3 steps · 1.5s"]
     ascii = [line.plain[:1] for line in summary(known, 80, Moment(0, 1.5, unicode=False))]
     assert ascii == ["+", "+", " ", "x", "2"]
 

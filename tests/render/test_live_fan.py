@@ -67,7 +67,7 @@ def lines(known: Progress, width: int = 100, height: int = 24, unicode: bool = T
 def test_a_bar_with_counts_and_failures() -> None:
     known = under_way(started(20, 4), *(ended(number) for number in range(9)), ended(9, "it\nbroke\x1b[2J"))
     assert lines(known) == [
-        "✓ 1 transform → one",
+        "✓ 1 transform → one  │ 1",
         "⠋ 2 for_each → all  ██████████░░░░░░░░░░ 10/20 · 1 failed · 4 running  3.5s",
         "    ✗ 9: it broke␛[2J",
         "○ 3 call other",
@@ -92,7 +92,7 @@ def test_many_failures_are_counted_and_the_last_shown() -> None:
 def test_what_is_left_when_it_is_done() -> None:
     known = under_way(started(2), ended("facts"), ended("tone", "busy"), happened("step_completed", "2", output=[1]))
     assert [line.plain for line in summary(known, 100, Moment(0, 1.0))] == [
-        "✓ 1 transform → one",
+        "✓ 1 transform → one  │ 1",
         "✓ 2 for_each → all  1 of 2, 1 failed",
         "    ✗ tone: busy",
         "○ 3 call other",

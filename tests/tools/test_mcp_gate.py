@@ -125,7 +125,10 @@ async def test_time_outs_and_cancelling_leave_the_session_usable(opened: Open) -
 @pytest.mark.parametrize(
     ("server", "message"),
     [
-        ({"command": "no-such-command-here"}, "MCP server x cannot be started: FileNotFoundError"),
+        (
+            {"command": "no-such-command-here"},
+            "MCP server x cannot be started: No such file or directory: no-such-command-here",
+        ),
         (
             {
                 "command": sys.executable,

@@ -153,7 +153,7 @@ def test_an_edit_in_between_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monk
         return []
 
     monkeypatch.setattr(module, "issues", edited_meanwhile)
-    with pytest.raises(Unreadable, match="changed by somebody while it was signed"):
+    with pytest.raises(Unreadable, match="changed while it was signed"):
         sign_file(one, KEY, NOW)
     assert one.path.read_text() == PAGE + "an edit of somebody\n"
     assert [file.name for file in tmp_path.iterdir()] == ["a.playbook.md"]

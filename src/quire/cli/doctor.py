@@ -187,7 +187,7 @@ def _keys(settings: Settings) -> Iterator[Finding]:
         yield Finding("keys", "problem", str(error))
         return
     others = sum(trusted.find(key) is not None for key, one in trusted.keys.items() if one.origin != "own")
-    counted = f"; {others} of others are trusted, {len(trusted.revoked)} are revoked"
+    counted = f"; trusted keys of others: {others}, revoked keys: {len(trusted.revoked)}"
     if own:
         yield Finding("keys", "ok", ", ".join(own) + counted)
     else:

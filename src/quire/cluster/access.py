@@ -70,7 +70,7 @@ def _check(access: TemporalAccess) -> None:
     if access.certificate is None or access.key is None:
         return
     if "ENCRYPTED" in (held := _text("tls_key", access.key)):
-        raise NoAccess(f"tls_key: {access.key} is locked with a password, which nobody is here to type")
+        raise NoAccess(f"tls_key: {access.key} is locked with a password, which cannot be given here")
     if "PRIVATE KEY" not in held:
         raise NoAccess(f"tls_key: {access.key} holds no private key (in the form PEM)")
     try:
@@ -131,7 +131,7 @@ def _hung_up(where: str, access: TemporalAccess) -> CannotStart:
         return CannotStart(f"{server} hangs up: does it want TLS? (tls = true in the table [cluster])")
     if alert := _alert(where, access):
         mine = access.certificate
-        what = f"the certificate {mine}" if mine else "who has no certificate (tls_cert and tls_key)"
+        what = f"the certificate {mine}" if mine else "a client without a certificate (tls_cert and tls_key)"
         return NoAccess(f"{server} refuses {what}: {alert}")
     return CannotStart(f"{server} hangs up after the handshake")
 
@@ -160,7 +160,7 @@ def _alert(where: str, access: TemporalAccess) -> str:
 
 def _distrust(text: str) -> str:
     if "UnknownIssuer" in text:
-        return "nobody known here has signed its certificate (tls_ca names who may)"
+        return "its certificate is signed by an authority that is not known here (tls_ca names who may)"
     if "NotValidForName" in text:
         names = ", ".join(_PRESENTED.findall(text.partition("presented")[2])) or "another name"
         return f"its certificate is for {names} (tls_server_name says which to expect)"

@@ -32,6 +32,14 @@ MOST_CALLS = 200
 
 
 CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
+REPEATED = "the reply was stopped: the model repeated itself"
+
+
+def early_end(reply: Mapping[str, Value]) -> str:
+    """The warning about a reply that did not come to its own end, empty for one that did."""
+    if reply.get("cut") is True:
+        return CUT_OFF
+    return REPEATED if reply.get("finish_reason") == "repetition" else ""
 
 
 def too_many_calls(calls: int) -> StepFailed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from quire.engine.requests import CUT_OFF, Emit, Load, Message, ModelRequest, Request
+from quire.engine.requests import CUT_OFF, Emit, Load, Message, ModelRequest, Request, early_end
 from quire.engine.scope import Scope
 from quire.errors import StepFailed
 from quire.plan.nodes import SEMANTICS_VERSION, Capture, PromptSource, Step, Think
@@ -31,8 +31,10 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
         messages=(Message("user", text),),
         closing=closing_schema(work.closing),
     )
-    if reply.get("finish_reason") == "length":
-        yield Emit("warning", f"{path}/model", step.label, {"message": CUT_OFF})
+    # Replies that 0.1.0 recorded are not marked as cut.
+    warning = CUT_OFF if reply.get("finish_reason") == "length" else early_end(reply)
+    if warning:
+        yield Emit("warning", f"{path}/model", step.label, {"message": warning})
     scope.cut = reply.get("cut") is True
     return str(reply["text"])
 

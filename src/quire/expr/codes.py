@@ -34,7 +34,7 @@ EXPRESSION_FAILED = Code(
     Severity.ERROR,
     """The expression is well formed, but has no value for what it was given.
 
-A path insists: a missing key, or a member of something that is no map, is a failure. `get` gives null, or a default,
+A path insists: a missing key, or a member of something that is not a map, is a failure. `get` gives null, or a default,
 instead. Operators take values of one kind; a boolean is not a number.
 
 Wrong:

@@ -46,7 +46,7 @@ def measure(value: object, span: Span) -> Sizes:
     try:
         return _within(_walk(value, span), span)
     except TypeError:
-        raise EvalError("the result holds a map with a key that is no text", span) from None
+        raise EvalError("the result holds a map with a key that is not text", span) from None
 
 
 def _walk(value: object, span: Span) -> Sizes:
@@ -84,7 +84,7 @@ def _parts(holder: object, span: Span) -> tuple[Collection[object], Collection[s
         return list(holder.values()), holder
     if isinstance(holder, str | int | float):
         return (), ()
-    raise EvalError(f"the result holds {kind(holder)}, which is no value", span)
+    raise EvalError(f"the result holds {kind(holder)}, which is not a value", span)
 
 
 def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: Span) -> Sequence[Value]:

@@ -143,7 +143,7 @@ def _quoted(given: object) -> str:
 
 def _mapping(given: object) -> Mapping[str, Value]:
     if not isinstance(given, dict):
-        raise InvalidValue(f"{type(given).__name__} is no object")
+        raise InvalidValue(f"{type(given).__name__} is not an object")
     return given
 
 

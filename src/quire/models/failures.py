@@ -7,15 +7,17 @@ sent back, so known secrets are taken out, and for a refused key nothing of the 
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
 from pydantic_ai import exceptions as pai
 
 from quire.errors import ModelFailed
-from quire.models.http_limits import cause_of
+from quire.models.http_limits import NotEvents, TooMuch, cause_of
 from quire.models.retry import TransportFailed
 from quire.models.settings import TIMEOUT
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
@@ -39,8 +41,12 @@ class Service:
 
 def failure_of(error: Exception, model: str, service: Service, seconds: float = TIMEOUT) -> ModelFailed:
     """`seconds` is how long the service was waited for."""
-    if (limit := cause_of(error)) is not None:
-        return ModelFailed(f"{model}: the reply was broken off: it {limit}", kind="bad_reply")
+    match cause_of(error):
+        case TooMuch() as limit:
+            return ModelFailed(f"{model}: the reply was broken off: it {limit}", kind="bad_reply")
+        case NotEvents() as other:
+            what = f"it is not a stream of events but {str(other)[:40] or 'of no type'} (is the base_url right?)"
+            return ModelFailed(f"{model}: the reply could not be read: {what}", kind="bad_reply")
     secrets = service.secrets
     status = f" (HTTP {error.status_code})" if isinstance(error, pai.ModelHTTPError) else ""
     said = _said(error, secrets)
@@ -48,9 +54,9 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
         case pai.ModelQuotaExceededError():
             return ModelFailed(f"{model}: the account's quota or credit is used up{status}", kind="quota")
         case pai.ModelRateLimitError():
-            wait = f"; it asks to wait {error.retry_after:g} s" if error.retry_after else ""
-            message = f"{model}: too many requests{status}{wait}"
-            return TransportFailed(message, kind="rate_limit", retry_after=error.retry_after)
+            asked = error.retry_after or _retry_delay(error.body)
+            wait = f"; it asks to wait {asked:g} s" if asked else ""
+            return TransportFailed(f"{model}: too many requests{status}{wait}", kind="rate_limit", retry_after=asked)
         case pai.ModelUnavailableError() | pai.ModelServerError():
             message = f"{model}: the provider failed{status}{said}"
             return TransportFailed(message, kind="server", retry_after=error.retry_after)
@@ -77,11 +83,13 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
             return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
         case pai.ContentFilterError():
             return ModelFailed(f"{model}: the provider's content filter stopped the reply", kind="refused")
+        case pai.ModelHTTPError(status_code=408):
+            return TransportFailed(f"{model}: the provider did not get the request in time{status}", kind="timeout")
         case pai.ModelHTTPError():
             return ModelFailed(f"{model}: the provider rejected the request{status}{said}", kind="refused")
         case pai.UserError():
             return ModelFailed(f"{model}: the request cannot be made{said}", kind="refused")
-    return ModelFailed(f"{model}: the reply could not be read{said or ': ' + type(error).__name__}", kind="bad_reply")
+    return ModelFailed(f"{model}: the reply could not be read{_unreadable(error) or said}", kind="bad_reply")
 
 
 def refuses_request(error: Exception) -> bool:
@@ -123,6 +131,28 @@ def _reason(error: BaseException) -> str:
         if text := " ".join(str(one).split()):
             return text
     return type(error).__name__
+
+
+def _retry_delay(body: object) -> float | None:
+    """The wait that Gemini asks for: it says so in the details of an error, not in a header."""
+    error = body.get("error") if isinstance(body, dict) else None
+    details = error.get("details") if isinstance(error, dict) else None
+    for detail in details if isinstance(details, list) else []:
+        delay = detail.get("retryDelay") if isinstance(detail, dict) else None
+        if isinstance(delay, str) and (seconds := re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)s", delay)):
+            return float(seconds[1])
+    return None
+
+
+def _unreadable(error: Exception) -> str:
+    """What is wrong with a reply on which a library stumbled; its own words are about its insides."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f": {where[:SHOWN]}: {first['msg'][:SHOWN]}"
+    if isinstance(error, pai.AgentRunError | pai.UserError) and str(error):
+        return ""
+    return ": it does not follow the protocol of the provider"
 
 
 def _said(error: Exception, secrets: Iterable[str]) -> str:

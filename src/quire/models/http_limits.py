@@ -19,6 +19,10 @@ class TooMuch(Exception):
     """A service sent more than it may, or sent it compressed; the text says what it did."""
 
 
+class NotEvents(Exception):
+    """A service sent something else where a stream of events was asked for: a page of a proxy, mostly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """In bytes. `line` and `stream` are for streams of events, `body` for everything else."""
@@ -43,7 +47,8 @@ def limit_responses(
     """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies.
 
     `report` gets what the service did, for libraries that keep the exception to themselves. With `needs_events` a
-    stream of events that ends before its first one is a broken connection.
+    stream of events that ends before its first one is a broken connection, and a good answer that is not one at all
+    raises `NotEvents`: some libraries would take it for an empty reply.
     """
     import httpx2
 
@@ -52,9 +57,11 @@ def limit_responses(
         return TooMuch(problem)
 
     class Counted(httpx2.AsyncByteStream):
-        def __init__(self, stream: httpx2.AsyncByteStream, events: bool) -> None:
+        def __init__(self, stream: httpx2.AsyncByteStream, kind: str, *, good: bool) -> None:
             self._stream = stream
-            self._events = events
+            self._kind = kind
+            self._events = kind == "text/event-stream"
+            self._needs_events = needs_events and good
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             total = line = 0
@@ -70,7 +77,12 @@ def limit_responses(
                 if total > most:
                     raise too_much(f"sent more than {most:,} bytes")
                 yield chunk
-            if self._events and needs_events and total <= _HEAD and not _DATA.search(head):
+            if not self._needs_events or _DATA.search(head):
+                return
+            # Some services forget to say that they send events.
+            if not self._events:
+                raise NotEvents(self._kind)
+            if total <= _HEAD:
                 raise httpx2.RemoteProtocolError("the stream ended before its first event")
 
         async def aclose(self) -> None:
@@ -85,19 +97,22 @@ def limit_responses(
             await response.aclose()
             raise too_much(f"sent its answer compressed ({encoding[:40]}), though it was asked not to")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if needs_events and response.is_success and kind == "text/html":
+            await response.aclose()
+            raise NotEvents(kind)
         if isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = Counted(response.stream, kind == "text/event-stream")
+            response.stream = Counted(response.stream, kind, good=response.is_success)
 
     client.event_hooks["request"].append(ask_plainly)
     client.event_hooks["response"].append(count)
 
 
-def cause_of(error: BaseException) -> TooMuch | None:
-    """The limit at the bottom of what a library raised, if there is one."""
+def cause_of(error: BaseException) -> TooMuch | NotEvents | None:
+    """What a response did wrong, at the bottom of what a library raised, if there is something."""
     seen: list[BaseException] = []
     below: BaseException | None = error
     while below is not None and below not in seen:
-        if isinstance(below, TooMuch):
+        if isinstance(below, TooMuch | NotEvents):
             return below
         seen.append(below)
         below = below.__cause__ or below.__context__

@@ -31,7 +31,9 @@ class WithPrice:
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         reply = await self._model.complete(call, on_delta)
         usage = reply.usage
-        return replace(reply, usage=replace(usage, cost=self._cost(usage.input_tokens, usage.output_tokens)))
+        # A reply that nobody counted has a price, which is not known.
+        cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None
+        return replace(reply, usage=replace(usage, cost=cost))
 
     def _cost(self, read: int, written: int) -> float:
         return (read * self._price.input + written * self._price.output) / MILLION

@@ -6,12 +6,14 @@ Importing this module imports pydantic-ai, which takes seconds: only `open_model
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from types import TracebackType
 from typing import Literal, TypeAlias
 
 import httpx2
+from pydantic_ai import UsageExtractionFailedWarning
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelResponse,
@@ -51,6 +53,12 @@ LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
 """A token is one line of some hundred bytes; some services send the whole of a long call as one line."""
 
 CHARACTERS_A_TOKEN = 3
+
+UNSAID = ((UsageExtractionFailedWarning, ""), (UserWarning, r"[A-Z_]+ is not a valid FinishReason$"))
+"""Warnings of the libraries about numbers and words of a service, which are not for the user's terminal."""
+
+for _category, _message in UNSAID:
+    warnings.filterwarnings("ignore", category=_category, message=_message)
 
 Price = Literal["free", "listed", "unknown"]
 Event: TypeAlias = ModelResponseStreamEvent | ModelResponse
@@ -143,11 +151,16 @@ class HostedModel:
         if finish == "content_filter":
             raise ModelFailed(f"{self._name}: the provider's content filter stopped the reply", kind="refused")
         if finish == "error":
-            raise ModelFailed(f"{self._name}: the provider broke the reply off", kind="bad_reply")
+            said = str(((response and response.provider_details) or {}).get("finish_reason") or "")
+            why = f" ({said[:60]})" if said else ""
+            raise ModelFailed(f"{self._name}: the provider broke the reply off{why}", kind="bad_reply")
         uses = conversation.uses(response, cut=finish == "length") if response else ()
         if not text.strip() and not uses:
             cut = " before the token limit" if finish == "length" else ""
             raise ModelFailed(f"{self._name} answered nothing{cut}", kind="empty")
+        if not text.strip() and not conversation.call.tools:
+            called = clean(uses[0].name)[:60]
+            raise ModelFailed(f"{self._name} only called the tool {called}, and was offered no tools", kind="empty")
         return ModelReply(text, self._name, self._usage(response), finish, uses=uses)
 
     async def _stream(
@@ -209,12 +222,13 @@ class HostedModel:
         if response is None:
             return Usage(cost=0.0 if self._price == "free" else None)
         cost: float | None = 0.0 if self._price == "free" else None
-        if self._price == "listed":
+        # A reply that nobody counted has a price, which is not known.
+        if self._price == "listed" and response.usage.output_tokens > 0:
             try:
                 cost = float(response.cost().total_price)
             except (LookupError, ValueError, AssertionError):
                 cost = None
-        return Usage(response.usage.input_tokens, response.usage.output_tokens, cost)
+        return Usage(max(0, response.usage.input_tokens), max(0, response.usage.output_tokens), cost)
 
     def _model_of_this_loop(self) -> ProviderModel:
         loop = asyncio.get_running_loop()

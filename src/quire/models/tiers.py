@@ -138,7 +138,7 @@ def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[st
     maker = head if colon else provider or _maker(named)
     spec = named if colon else f"{maker}:{named}"
     if not maker:
-        return "", f"nobody here is known to have the model {named}"
+        return "", f"no provider is known to have the model {named}"
     if maker in models.providers:
         variable = models.providers[maker].api_key_env
         reached = not variable or bool(environ.get(variable))

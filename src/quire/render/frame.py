@@ -28,6 +28,8 @@ _BAR = 20
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NARROW = 40
 _CUT, _PLAIN_CUT = "…", "~"
+_RESULT, _RESULT_ROOM = 400, 16
+"""Characters of a result that are looked at, and cells that it has to have for any of it to be shown."""
 """How a line that was cut ends. One column each."""
 
 _GLYPHS = {
@@ -140,7 +142,18 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
         line.append(f"  {took}", style="dim")
     if step.message and step.status == "failed":
         line.append(f"  {one_line(step.message)}", style="red")
-    return line
+    return _with_result(line, step, width, moment)
+
+
+def _with_result(line: Text, step: StepView, width: int, moment: Moment) -> Text:
+    """The line with the beginning of what a finished step gave, where there is room for some words of it."""
+    result = one_line((step.displayed or "")[:_RESULT]).strip()
+    room = width - 1 - line.cell_len - 4
+    if step.status != "completed" or step.thread or step.fan or not result or room < _RESULT_ROOM:
+        return line
+    words = Text(f"  {'│' if moment.unicode else '|'} {result}", style="dim")
+    words.truncate(room + 4, overflow="ellipsis")
+    return line.append_text(words)
 
 
 def fan_bar(fan: FanView, width: int, moment: Moment) -> str:

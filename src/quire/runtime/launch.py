@@ -60,7 +60,7 @@ class Launcher:
         if self.untrusted:
             raise Refused("content from the network or from an MCP server was read in this run: it cannot launch")
         if not self.profile:
-            raise Refused("who has no identity profile cannot launch a pipeline")
+            raise Refused("an identity without a profile cannot launch a pipeline")
         self.grants.require("execute", "pipeline", name)
 
 

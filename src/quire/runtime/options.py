@@ -34,9 +34,7 @@ class RunOptions:
         _check_names("breakpoints", self.breakpoints)
         for label, answer in self.answers.items():
             if not isinstance(label, str) or not isinstance(answer, str):
-                raise CannotStart(
-                    f"answers are texts by the label of their step, and {label!r}: {answer!r} is none of that"
-                )
+                raise CannotStart(f"answers are texts by the label of their step, and {label!r}: {answer!r} is not")
 
 
 def name_list(what: str, names: Collection[str]) -> tuple[str, ...]:
@@ -61,5 +59,5 @@ def checked_budget(budget: float | None) -> float | None:
     if budget is None:
         return None
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not math.isfinite(budget) or budget < 0:
-        raise CannotStart(f"a budget is an amount in dollars, 0 or more, and {budget!r} is none")
+        raise CannotStart(f"a budget is an amount in dollars, 0 or more, and {budget!r} is not")
     return budget

@@ -21,7 +21,7 @@ _REFUSED = (
     ("no password supplied", "{place} wants a password: give it in the URL, in PGPASSWORD or in ~/.pgpass"),
     (
         "no pg_hba.conf entry",
-        "{place} lets nobody in from here: ask whoever runs the server to allow this host and user",
+        "{place} refuses connections from here: ask its administrator to allow this host and user",
     ),
     ('role "', "{place} does not know this user: create the role, or name another one in the URL"),
     ('database "', "{place} is not there: create the database, or name another one in the URL"),

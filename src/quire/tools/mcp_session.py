@@ -211,6 +211,8 @@ def _parameters(code: ServerCode, workspace: Path, start: Path) -> StdioServerPa
 def reason(error: BaseException) -> str:
     """One line about what lies at the bottom of an error of the client library."""
     leaf = _leaf(error)
+    if isinstance(leaf, OSError) and leaf.strerror:
+        return f"{leaf.strerror}: {leaf.filename}" if leaf.filename else leaf.strerror
     text = _violation(leaf) or " ".join(str(leaf).split())
     return f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
 

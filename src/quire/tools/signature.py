@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections.abc
 import enum
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable
@@ -97,7 +98,12 @@ def _by_pydantic(hint: object, function: str, parameter: str, definitions: dict[
         schema, refers_to = schema_of(hint)
     except NotAType as error:
         shown = getattr(hint, "__name__", None) or repr(hint)
-        raise Unsupported(f"{function}: the type {shown} of {parameter} cannot be given as JSON: {error}") from None
+        inner = re.search(r"<class '(?:[^']*\.)?([^'.]+)'>", str(error))
+        cause = f", because of {inner[1]}" if inner and inner[1] != shown else ""
+        known = "a type that pydantic knows can be: str, date, a dataclass, a BaseModel"
+        raise Unsupported(
+            f"{function}: the type {shown} of {parameter} cannot be given as JSON{cause}; {known}"
+        ) from None
     for name, definition in refers_to.items():
         if definitions.setdefault(name, definition) != definition:
             raise Unsupported(f"{function}: two of its types have the name {name}")

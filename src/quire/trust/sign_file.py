@@ -31,7 +31,7 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
     source = read_source(path)
     before, text = _identity(path), _bytes(path).decode("utf-8")
     if normalise(text) != source.text:
-        raise Unreadable(path, "was changed by somebody while it was read")
+        raise Unreadable(path, "was changed while it was read")
     if digest and digest_of(source.text) != digest:
         return ["it was changed after it was looked at; look at it again"]
     if found := issues(item, source):
@@ -74,7 +74,7 @@ def _replace(path: Path, data: bytes, before: tuple[int, ...]) -> None:
             os.fsync(file.fileno())
         temporary.chmod(before[-1])
         if _identity(path) != before:
-            raise Unreadable(path, "was changed by somebody while it was signed; sign it again")
+            raise Unreadable(path, "was changed while it was signed; sign it again")
         temporary.replace(path)
     except OSError as error:
         raise Unreadable(path, f"cannot be written: {error.strerror or error}") from None

@@ -224,7 +224,7 @@ def test_what_else_an_ancestor_says_is_its_own() -> None:
     assert (found.limits_declared, found.model, found.inputs, found.outputs) == ({}, {}, {}, ())
     assert (found.success, found.failure, marks(found.message)) == ("", "", "BODY")
     assert found.chain == ("leaf", "root")
-    assert found.warnings == ("leaf names no <model>: the default model is used",)
+    assert found.warnings == ("leaf has no <model>: the default model is used",)
 
 
 def test_missing_knowledge_is_a_warning_and_is_asked_for_once() -> None:

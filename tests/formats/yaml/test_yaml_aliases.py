@@ -142,7 +142,7 @@ def test_messages_say_where_the_anchor_is() -> None:
     )
     [nothing] = read("a: *x").diagnostics
     assert (nothing.message, nothing.help) == (
-        "the alias *x names no anchor of this document",
+        "the alias *x does not name an anchor of this document",
         "an anchor &x must come before it; put text that begins with * in quotes",
     )
 

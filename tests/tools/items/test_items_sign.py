@@ -186,6 +186,6 @@ async def test_a_file_changed_in_between_is_left_alone(shelf: Shelf, monkeypatch
         return own_key(settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(sign, "own_key", changed)
-    with pytest.raises(ToolFailed, match="changed by somebody else"):
+    with pytest.raises(ToolFailed, match="changed by another program"):
         await shelf.call("sign", "rye.sign.* rye.fetch.*", item_type="directive", item_id="demo/d")
     assert file.read_text() == directive("d", BASH)

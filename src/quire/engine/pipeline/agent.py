@@ -11,7 +11,6 @@ from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.invoke import ASK, question
 from quire.engine.pipeline.setting import Profile
 from quire.engine.requests import (
-    CUT_OFF,
     MOST_CALLS,
     Emit,
     Message,
@@ -21,6 +20,7 @@ from quire.engine.requests import (
     Request,
     ToolRequest,
     ToolUse,
+    early_end,
     too_many_calls,
 )
 from quire.errors import StepFailed
@@ -84,7 +84,7 @@ class _Turn:
             reply = yield self._request(last, messages)
         else:
             raise StepFailed(f"the agent used tools for {most} turns and did not answer", kind="turns", path=last)
-        yield from self._warn_of_cut(reply, last)
+        yield from self._warn_of_end(reply, last)
         if self._schema is None:
             return str(reply["text"])
         return (yield from self._shaped(self._schema, reply, messages, last))
@@ -113,9 +113,9 @@ class _Turn:
         )
         return f"{result}\n{said}"
 
-    def _warn_of_cut(self, reply: Mapping[str, Value], path: str) -> Generator[Request, Any, None]:
-        if reply.get("cut") is True:
-            yield Emit("warning", path, self._step.label, {"message": CUT_OFF})
+    def _warn_of_end(self, reply: Mapping[str, Value], path: str) -> Generator[Request, Any, None]:
+        if warning := early_end(reply):
+            yield Emit("warning", path, self._step.label, {"message": warning})
 
     def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
         """The reply as its schema has it; one that does not fit, or was cut off, is sent back with what is wrong."""
@@ -134,7 +134,7 @@ class _Turn:
             messages += [Message("assistant", text), Message("user", wrong)]
             last = f"{self._path}/model/repair[{repair + 1}]"
             reply = yield self._request(last, messages)
-            yield from self._warn_of_cut(reply, last)
+            yield from self._warn_of_end(reply, last)
         raise StepFailed(f"the reply does not fit the schema {schema.name}: {problem}", kind="schema", path=last)
 
     def _conforming(self, schema: Schema, text: str) -> tuple[Value, str]:

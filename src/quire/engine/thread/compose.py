@@ -107,7 +107,7 @@ def compose(
         returns_block(leaf.outputs),
     )
     if not leaf.model:
-        context.warnings.append(f"{item_id} names no <model>: the default model is used")
+        context.warnings.append(f"{item_id} has no <model>: the default model is used")
     texts = context.texts
     return Composed(
         item_id=item_id,

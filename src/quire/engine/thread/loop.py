@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, cast
 
 from quire.engine.requests import (
-    CUT_OFF,
     MOST_CALLS,
     Boundary,
     Emit,
@@ -28,6 +27,7 @@ from quire.engine.requests import (
     Request,
     Steps,
     ToolUse,
+    early_end,
     too_many_calls,
 )
 from quire.engine.thread.account import RAISABLE, REACHED, Account
@@ -165,8 +165,8 @@ class _Following:
                     raise self._failed(error.message, error.kind) from None
                 continue
             yield from self._count(path, turns=1)
-            if reply.get("cut") is True:
-                yield Emit("warning", path, self._label, {"message": CUT_OFF})
+            if warning := early_end(reply):
+                yield Emit("warning", path, self._label, {"message": warning})
             self._known = len(self.messages)
             uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
             return str(reply["text"]), uses

@@ -85,7 +85,7 @@ def _action(element: Element, found: Found) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
-        message = f"the action of a hook {what}, which is none of {', '.join(PRIMARIES)}"
+        message = f"the action of a hook {what}, which is not one of {', '.join(PRIMARIES)}"
         found.report(warnings.HOOK, message, element.opening, _ACTION)
     return _checked(element, primary, found)
 

@@ -125,7 +125,7 @@ class _RootReader:
         directive.sections = tuple(self._section(one) for one in rest)
         directive.actions = tuple(action for one in rest for action in read_actions(one))
         if root.own_text:
-            message = "text right in <directive> is sent to nobody"
+            message = "text directly in <directive> is not sent to the model"
             found.report(warnings.IGNORED_TEXT, message, root.opening, "instructions go after the fence")
 
     def _metadata(self, element: Element) -> None:

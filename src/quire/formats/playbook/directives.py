@@ -188,7 +188,7 @@ def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
         found.append(
             Diagnostic(
                 warnings.DIRECTIVE,
-                f"Looks like @{kind} but is none: {shown}",
+                f"Looks like @{kind} but is not one: {shown}",
                 Span(at, at + len(text)),
                 "sent to the model as text",
                 f"the form is {_FORMS[kind]}",

@@ -35,7 +35,7 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     """What is to be said about a line that `marker_word` takes for a marker."""
     shown = text if len(text) <= 60 else f"{text[:60]}…"
     code: Code = warnings.MARKER
-    message = f"Looks like a branch marker but is none: {shown}"
+    message = f"Looks like a branch marker but is not one: {shown}"
     help = f"write ```{word}``` and nothing else on the line"
     if word in ("if", "elif"):
         help = f'write ```{word} NAME == "value"``` and nothing else on the line'

@@ -64,7 +64,7 @@ class Anchors:
         anchored = self._known.get(name)
         if anchored is None:
             help = f"an anchor &{_short(name)} must come before it; put text that begins with * in quotes"
-            self._report(f"the alias *{_short(name)} names no anchor of this document", span, help)
+            self._report(f"the alias *{_short(name)} does not name an anchor of this document", span, help)
             return _stand_in(name, span), 0
         if anchored.node is None:
             line = self._source.position(anchored.at).line

@@ -30,7 +30,7 @@ TOO_DEEP = _error(
     "YM003",
     "yaml-too-deep",
     "Lists and mappings are nested deeper than 100 levels.",
-    "Nobody writes such a document by hand. Take the inner part out into a pipeline of its own.",
+    "Take the inner part out into a pipeline of its own.",
     "x: [[[[[[[[ … ]]]]]]]]",
     "x: [[1, 2], [3, 4]]",
 )

@@ -88,7 +88,7 @@ class Files:
                 before = os.fstat(file.fileno())
                 found = decoded(_capped(file, place.path), place.path)
             if found != old:
-                raise ToolFailed(f"{place.path} was changed by somebody else in the meantime", kind="file")
+                raise ToolFailed(f"{place.path} was changed by another program in the meantime", kind="file")
             _replace(place, new.encode(), before)
 
     def edit_lines(self, arguments: Mapping[str, Value]) -> Value:
@@ -182,7 +182,7 @@ def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
                 os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode) & 0o777)
             os.fsync(file.fileno())
         if _identity(place.status()) != _identity(before):
-            raise ToolFailed(f"{place.path} was changed by somebody else in the meantime", kind="file")
+            raise ToolFailed(f"{place.path} was changed by another program in the meantime", kind="file")
         os.rename(beside, place.name, src_dir_fd=place.folder, dst_dir_fd=place.folder)
     except BaseException:
         os.unlink(beside, dir_fd=place.folder)

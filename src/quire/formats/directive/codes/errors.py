@@ -98,7 +98,7 @@ PERMISSION_TAG = _error(
 RISK = _error(
     "DR011",
     "acknowledged-risk",
-    "`<acknowledge>` names no tier of risk.",
+    "`<acknowledge>` does not name a tier of risk.",
     "The tiers are safe, write, elevated and unrestricted. Anything else would acknowledge nothing.",
     "<permissions><execute><tool>rye.bash</tool></execute>\n"
     '<acknowledge risk="high">Builds.</acknowledge></permissions>',

@@ -56,7 +56,7 @@ BEFORE = _warning(
     "KN102",
     "text-before-metadata",
     "A text stands before the `yaml` fence.",
-    "The body is what follows the fence; what stands before it is read by nobody.",
+    "The body is what follows the fence; text before it is not read.",
     f"# Names\n\n{_RIGHT}",
     _RIGHT,
 )

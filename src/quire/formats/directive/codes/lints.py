@@ -13,7 +13,7 @@ UNUSED_INPUT = _lint(
     "DR201",
     "idle-input",
     "An input is declared and never used.",
-    "Whoever runs the directive is asked for it in vain. `{input:NAME}` in the instructions puts it in.",
+    "The user is asked for it, and it makes no difference. `{input:NAME}` in the instructions puts it in.",
     '<inputs><input name="unused" /></inputs>',
     '<inputs><input name="who" /></inputs>',
 )

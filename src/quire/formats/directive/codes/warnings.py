@@ -36,7 +36,7 @@ IGNORED_TEXT = _warning(
 ITEM_TYPE = _warning(
     "DR104",
     "item-type",
-    "A permission names no type of item.",
+    "A permission does not name a type of item.",
     "Types are tool, directive, knowledge, pipeline and playbook. A grant for another type covers nothing.",
     "<permissions><execute><tools>rye.bash</tools></execute></permissions>",
     "<permissions><execute><tool>rye.bash</tool></execute></permissions>",

@@ -74,7 +74,7 @@ def _check_output(step: Step, lost: bool, fields: Fields) -> None:
         return
     # A fold cannot do without its output.
     if lost and not isinstance(step.body, FoldBody):
-        message = f"nobody can read {step.output.text}: the copy of the stores that it is written to ends here"
+        message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
         fields.report(lints.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
     if step.output.text in RESERVED:
         message = f"{step.output.text} alone never means this store"

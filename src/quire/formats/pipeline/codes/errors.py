@@ -148,7 +148,7 @@ SOURCE = _error(
 ON_ERROR = _error(
     "PL017",
     "on-error",
-    "`on_error` is none of `continue`, `abort` and `retry(N)`.",
+    "`on_error` is not `continue`, `abort` or `retry(N)`.",
     "`continue` drops what failed, `abort` fails the step, `retry(N)` tries up to N more times and then aborts. N\n"
     "has up to six digits and no spaces around it.",
     "on_error: retry",

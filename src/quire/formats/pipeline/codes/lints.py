@@ -30,7 +30,7 @@ NO_REFERENCE = _lint(
 LOST_OUTPUT = _lint(
     "PL203",
     "lost-output",
-    "The `output` of a `do`, a branch or a `collect` can be read by nobody.",
+    "The `output` of a `do`, a branch or a `collect` cannot be read.",
     "Each item and each branch works on a copy of the stores, which ends with it. The `output` of the whole step\n"
     "keeps the result.",
     "- for_each:\n    over: ctx.xs\n    on_error: abort\n    do: {transform: {value: item, output: x}}\n"

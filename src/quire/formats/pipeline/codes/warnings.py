@@ -80,7 +80,7 @@ NO_FIELD = _warning(
     "PL109",
     "unknown-field",
     "An expression or a prompt reads a field that the schema of the value does not have.",
-    "A reply may have more fields than its schema asks for, but nobody asked for this one. A path to a missing\n"
+    "A reply may have more fields than its schema asks for, but it does not ask for this one. A path to a missing\n"
     "field fails the step; `get` gives a default.",
     "- agent: {prompt: hi, schema: Review, output: review}\n- transform: {value: review.pased}",
     "- agent: {prompt: hi, schema: Review, output: review}\n- transform: {value: review.passed}",

@@ -29,7 +29,7 @@ UNUSED_INPUT = _lint(
     "PB203",
     "unused-input",
     "An input is declared and never read.",
-    "Whoever runs the playbook is asked for something that makes no difference.",
+    "The user is asked for something that makes no difference.",
     "- `tone` (string): Tone of voice\n…\nWrite about {{topic}}.",
     "- `tone` (string): Tone of voice\n…\nWrite about {{topic}} in a {{tone}} tone.",
 )
