@@ -280,3 +280,19 @@ def test_money(cost: float | None, shown: str) -> None:
 def test_hidden_characters_are_shown() -> None:
     assert visible("a\x1b[1m\tb\r\nc\rd\u202e") == "a␛[1m\tb\nc␍d\\u202e"
     assert one_line(" a\n b\x07") == "a b␇"
+
+
+def test_the_object_of_extract_is_not_in_the_picture() -> None:
+    """Also for a step of a document that is called, which the plan at hand does not have."""
+    for path in ("1", "1/call/2"):
+        known = progress(DOCUMENT.replace("@output(x)", '@output(x, extract:"level")'))
+        known.apply(happened("step_started", "1"))
+        known.apply(happened("step_started", path, extract="level"))
+        for piece in ("Well", ".\n```js", 'on\n{"lev', 'el": "hi"}\n', "```"):
+            known.apply(happened("delta", f"{path}/model", text=piece))
+            lines = "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))
+            assert "│ Well" in lines
+            assert "lev" not in lines
+            assert "```" not in lines
+        known.apply(happened("delta", f"{path}/model", text="\nMore"))
+        assert "│ More" in "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))
