@@ -19,7 +19,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
 from quire.render.frame import Moment, frame, summary
 from quire.render.jsonl import JsonLines
-from quire.render.live import LiveView, Painter
+from quire.render.live import LiveView, Painter, wrapped_rows
 from quire.render.plain import PlainView
 from quire.render.text import duration, money, one_line, visible
 from quire.source import Source
@@ -164,19 +164,67 @@ def test_a_picture_is_painted_over_the_last_one_in_a_single_write() -> None:
     painter.paint([Text("z")])
     assert written(console) == "\r\x1b[2Az\x1b[K\n\x1b[J"
     painter.clear()
-    assert written(console) == "\r\x1b[1A\x1b[J"
+    assert written(console) == "\r\x1b[1A\x1b[2K\x1b[1B\x1b[J\x1b[1A"
     painter.clear()
     assert written(console) == ""
 
 
-def test_a_narrower_window_has_wrapped_the_last_picture() -> None:
+def test_a_narrower_window_has_wrapped_the_last_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "x")
     console = terminal(width=40)
     painter = Painter(console)
     painter.paint([Text("x" * 30), Text("y")])
     written(console)
     console.width = 12
     painter.clear()
-    assert written(console) == "\r\x1b[4A\x1b[J"
+    assert written(console) == erased(4)
+
+
+def erased(rows: int) -> str:
+    """Row by row: tmux puts a screen that is erased at once into its history, and joins wrapped rows again that were
+    only painted over."""
+    return f"\r\x1b[{rows}A" + "\x1b[2K\x1b[1B" * rows + f"\x1b[J\x1b[{rows}A"
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "rows"),
+    [("x" * 30, 10, 3), ("x" * 31, 10, 4), ("日本語日本語", 5, 3), ("x日本", 4, 2), ("日本語", 1, 3), ("", 5, 1)],
+)
+def test_rows_of_a_line_in_a_narrower_window(line: str, width: int, rows: int) -> None:
+    """A wide letter never stands in two rows: 12 cells are three rows of five."""
+    assert wrapped_rows(line, width) == rows
+
+
+def test_a_picture_is_erased_before_one_of_another_width_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "x")
+    console = terminal(width=40)
+    painter = Painter(console)
+    painter.paint([Text("日" * 15), Text("y")])
+    written(console)
+    console.width = 9
+    painter.paint([Text("z")])
+    assert written(console) == erased(5) + "z\x1b[K\n\x1b[J"
+    console.width = 50
+    painter.paint([Text("z")])
+    assert written(console) == erased(1) + "z\x1b[K\n\x1b[J"
+    painter.paint([Text("z")])
+    assert written(console) == "\r\x1b[1Az\x1b[K\n\x1b[J"
+
+
+@pytest.mark.parametrize("environ", [{"XTERM_VERSION": "XTerm(380)"}, {"TERM": "linux"}, {"TERM": "screen"}])
+def test_a_terminal_that_cuts_lines_keeps_what_is_above(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    console = terminal(width=40)
+    painter = Painter(console)
+    painter.paint([Text("x" * 30), Text("y")])
+    written(console)
+    console.width = 12
+    painter.clear()
+    assert written(console) == erased(2)
 
 
 async def test_nothing_is_painted_over_the_shell_after_bg(monkeypatch: pytest.MonkeyPatch) -> None:
