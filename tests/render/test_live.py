@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import signal
 import time
 import unicodedata
 
@@ -241,6 +242,24 @@ async def test_nothing_is_painted_over_the_shell_after_bg(monkeypatch: pytest.Mo
         await asyncio.sleep(0)
     assert "1 First" in written(console)
     view.stop()
+
+
+async def test_nothing_is_painted_over_the_shell_after_fg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-Z and `fg` the shell has written below the picture, and no tick saw that."""
+    known, console = progress(), terminal()
+    monkeypatch.setattr("quire.render.live.SECONDS_BETWEEN_PICTURES", 0)
+    before = signal.getsignal(signal.SIGCONT)
+    view = LiveView(known, console)
+    view.start()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert "\x1b[4A" in written(console)
+    signal.raise_signal(signal.SIGCONT)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not written(console).startswith("\r\x1b[")
+    view.stop()
+    assert signal.getsignal(signal.SIGCONT) is before
 
 
 async def test_a_delta_paints_nothing() -> None:

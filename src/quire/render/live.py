@@ -10,8 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.cells import chop_cells
 from rich.console import Console
@@ -97,6 +100,22 @@ def _wraps_again(environ: Mapping[str, str]) -> bool:
     return "XTERM_VERSION" not in environ and not environ.get("TERM", "").startswith(("linux", "screen"))
 
 
+@contextlib.contextmanager
+def _told_of_going_on(call: Callable[[], None]) -> Iterator[None]:
+    """Call this when the process goes on after Ctrl-Z: the shell has written below the picture.
+
+    Not by the event loop, which would let the next picture come first.
+    """
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGCONT, lambda number, frame: call())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, before if before is not None else signal.SIG_DFL)
+
+
 class LiveView:
     """The caller applies an event to `progress` before it is shown. Needs a running event loop."""
 
@@ -110,10 +129,12 @@ class LiveView:
         self._paused_at: float | None = None
         self._note = ""
         self._keys = contextlib.ExitStack()
+        self._continued = contextlib.ExitStack()
 
     def start(self) -> None:
         self._since = time.monotonic()
         self._keys.enter_context(quiet_keys())
+        self._continued.enter_context(_told_of_going_on(self._painter.forget))
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     def show(self, event: Event) -> None:
@@ -151,6 +172,7 @@ class LiveView:
             return
         self._ticking.cancel()
         self._ticking = None
+        self._continued.close()
         self.resume()
         self._painter.print(summary(self._progress, self._console.width, self._moment()))
         self._keys.close()
