@@ -93,7 +93,9 @@ def tmux(workspace: Path) -> Iterator[Tmux]:
         window.wait_for("SHELL>")
         yield window
     finally:
+        socket = Path(window.call("display-message", "-p", "#{socket_path}").strip())
         window.call("kill-server")
+        socket.unlink(missing_ok=True)
 
 
 def test_answers_are_typed_pasted_and_chosen(tmux: Tmux, workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
