@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
-from quire.source import Span
+from quire.source import Source, Span
 
 
 class Severity(StrEnum):
@@ -33,13 +34,33 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A replacement of `old`, which must stand at `span`, by `new`."""
+
+    span: Span
+    old: str
+    new: str
+
+
+Fix: TypeAlias = tuple[Edit, ...]
+"""The edits that mend a finding, together. Empty where there is none that is certain."""
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     code: Code
     message: str
     span: Span
     label: str = ""
     help: str = ""
+    fix: Fix = ()
 
     @property
     def severity(self) -> Severity:
         return self.code.severity
+
+
+def edits_of(source: Source, found: Diagnostic) -> Fix:
+    """The fix, unless the text is not as the fix expects it: escaped or in quotes, for instance."""
+    expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in found.fix)
+    return found.fix if expected else ()

@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 from bisect import bisect_right
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -146,6 +147,40 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     if not text.strip("\ufeff \t\r\n"):
         raise Unreadable(path, "is empty", "empty")
     return Source(str(path), normalise(text), len(data))
+
+
+def file_identity(path: Path) -> tuple[int, ...]:
+    """What changes when a file is replaced or written; its mode comes last."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode & 0o7777
+
+
+def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -> None:
+    """Puts other bytes in place of a file, which has the identity `before`.
+
+    A reader sees the old file or the new one, and an edit that came in between is not lost.
+    """
+    import secrets
+
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(before[-1])
+        if file_identity(path) != before:
+            raise Unreadable(path, f"was changed while it was {doing}")
+        temporary.replace(path)
+    except OSError as error:
+        raise Unreadable(path, f"cannot be written: {error.strerror or error}") from None
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def real_path(path: Path) -> Path:

@@ -174,3 +174,39 @@ def test_a_real_fish_completes(project: Path, on_path: dict[str, str]) -> None:
     )
     offered = [line.split("\t")[0] for line in done.stdout.splitlines()]
     assert sorted(offered) == ["tagger", "tagline", "tagline.playbook.md"], done.stderr
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="there is no zsh")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("quire run page.md -i col", "described_parts|-V unsorted described_parts -U -S |colour="),
+        ("quire run page.md -i colour=r", "|-U -V unsorted -a plain|colour=red"),
+    ],
+    ids=["a name that a value follows", "a value"],
+)
+def test_a_real_zsh_puts_no_space_behind_a_name(
+    project: Path, on_path: dict[str, str], line: str, expected: str
+) -> None:
+    """The completion function is called as zsh calls it; `-S ''` is what keeps the space away."""
+    words = line.split()
+    script = (
+        'compdef() { }; _path_files() { }; compadd() { print -r -- "|$*|${(P)@[-1]}" }\n'
+        '_describe() { print -r -- "$3|$*|${${(P)3}%%:*}" }\n'
+        'eval "$(quire completion zsh)"\n'
+        f"words=({' '.join(words)}); CURRENT={len(words)}; _quire_completion"
+    )
+    done = subprocess.run(
+        ["zsh", "-f", "-c", script], env=on_path, cwd=project, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout.splitlines() == [expected], done.stderr
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
+def test_a_real_fish_keeps_commas_and_puts_no_space_behind_a_name(project: Path, on_path: dict[str, str]) -> None:
+    """Fish itself leaves the space out behind `=`."""
+    script = "quire completion fish | source; complete --do-complete 'quire run page.md -i col'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script], env=on_path, cwd=project, capture_output=True, text=True, timeout=60
+    )
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["colour="], done.stderr

@@ -276,16 +276,32 @@ def test_giving_up_on_an_input_starts_nothing(quire: Quire, workspace: Path) -> 
     assert not (workspace / ".quire").exists()
 
 
-def test_trust_is_asked_for_once(quire: Quire, workspace: Path) -> None:
+@pytest.mark.parametrize(
+    ("keys", "code"),
+    [("n\r", 6), ("\r", 6), ("yo\x1b[D\x1b[D\x1b[C\x7f\x1b[C\x7fno\r", 6), (CTRL_C, 130), (CTRL_D, 6)],
+    ids=["no", "default", "arrows", "ctrl-c", "ctrl-d"],
+)
+def test_trust_is_asked_for_in_the_line_editor(quire: Quire, workspace: Path, keys: str, code: int) -> None:
+    """Arrow keys move in the line, and never land in the answer."""
     (workspace / "quire.toml").write_text(
         '[models]\ndefault = "x:y"\n[models.providers.x]\nbase_url = "http://[::1]:9"\n'
     )
     Path("page.md").write_text(TWO)
     screen = quire("run", "page.md")
-    assert "send prompts of the provider x to http://[::1]:9" in screen.wait_for("[y/N]: ")
-    screen.press("n\n")
+    assert "send prompts of the provider x to http://[::1]:9" in screen.wait_for("yes or no [no]: ")
+    screen.press(keys)
+    ended, rest = screen.end()
+    assert ended == code and "answer yes or no" not in rest
+    assert ("quire trust workspace" in rest) is (code == 6)
+
+
+def test_the_arrows_choose_yes_or_no(quire: Quire, workspace: Path) -> None:
+    (workspace / "quire.toml").write_text('[models.providers.x]\nbase_url = "http://[::1]:9"\n')
+    screen = quire("trust", "workspace")
+    screen.wait_for("yes or no [no]: ")
+    screen.press("\x1b[B\x1b[B\x1b[A\r")
     code, rest = screen.end()
-    assert code == 6 and "quire trust workspace" in rest
+    assert code == 0 and "agreed; any change asks again" in rest
 
 
 @pytest.mark.parametrize("size", [(30, 90), (5, 20), (2, 8)])

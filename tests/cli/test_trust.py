@@ -50,8 +50,15 @@ def test_a_change_asks_again(workspace: Path) -> None:
     assert run().exit_code == 6
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 6), ("\n", 6)])
-def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: str, code: int) -> None:
+@pytest.mark.parametrize(("answer", "code"), [(True, 0), (False, 6)])
+def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: bool, code: int) -> None:
+    """How it is asked is tried on a terminal, in `test_terminal.py`."""
+    asked: list[str] = []
+
+    async def yes_or_no(prompt: str) -> bool:
+        asked.append(prompt)
+        return answer
+
     class Terminal:
         @staticmethod
         def isatty() -> bool:
@@ -61,9 +68,9 @@ def test_on_a_terminal_it_asks(monkeypatch: pytest.MonkeyPatch, answer: str, cod
         stdin = stderr = Terminal
 
     monkeypatch.setattr(trust, "sys", Streams)
-    result = run(input=answer)
-    assert result.exit_code == code
-    assert "Do you trust" in result.stderr
+    monkeypatch.setattr("quire.cli.trusting.yes_or_no", yes_or_no)
+    assert run().exit_code == code
+    assert asked == ["Do you trust this workspace with all of that? yes or no [no]: "]
     monkeypatch.undo()
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.capture import capture_text
+from quire.engine.capture import capture_text, displayed_so_far
 from quire.plan.nodes import Capture, CaptureType
 
 
@@ -91,3 +91,41 @@ def test_a_json_capture_takes_its_json_out_of_a_fence(text: str, value: str) -> 
 def test_a_fence_without_json_is_kept_and_warned_about() -> None:
     captured = capture_text(Capture("v", "json", (), None), "```\nnothing\n```")
     assert captured.value == "```\nnothing\n```" and "is not JSON" in captured.warning
+
+
+@pytest.mark.parametrize(
+    ("reply", "shown"),
+    [
+        ('Prose.\n\n```json\n{"level": "high", "n": [1, {"a": "}"}], "t": true}\n```\n', "Prose."),
+        ('Prose.\n{\n  "level": "h\\"i",\n  "n": -1.5e3\n}', "Prose."),
+        ('Prose. {"level": "high"}', "Prose."),
+        ('{"level": 1}', ""),
+    ],
+)
+def test_the_object_does_not_show_while_it_is_written(reply: str, shown: str) -> None:
+    """At no moment is more shown than at the end."""
+    for end in range(len(reply) + 1):
+        so_far = displayed_so_far(reply[:end], "level")
+        assert so_far.strip() == reply[:end].strip()[: len(shown)].strip(), reply[:end]
+    assert capture_text(field("level"), reply).displayed == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A set {a, b} and",
+        "A set {1",
+        'Before\n```python\nx = {"a": y',
+        'Say {"hello" to them',
+        'An object: {"other": 1} and',
+        "```\ncode",
+        "{" * 50 + "x",
+    ],
+)
+def test_what_turns_out_to_be_text_shows(text: str) -> None:
+    assert displayed_so_far(text, "level") == text
+
+
+def test_a_long_reply_under_way_is_looked_at_quickly() -> None:
+    hostile = ('{"a": ' * 5000 + "x") + '{"' * 5000
+    assert hostile.startswith(displayed_so_far(hostile, "level"))

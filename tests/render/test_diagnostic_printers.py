@@ -91,6 +91,7 @@ def test_json() -> None:
             "message": 'Duplicate input name: "a"',
             "label": "declared again here",
             "help": "it is on line 3",
+            "fix": [],
         }
     ]
     assert json.loads(show("json", [])) == []

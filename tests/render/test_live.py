@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import signal
 import time
 import unicodedata
 
@@ -19,7 +20,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
 from quire.render.frame import Moment, frame, summary
 from quire.render.jsonl import JsonLines
-from quire.render.live import LiveView, Painter
+from quire.render.live import LiveView, Painter, wrapped_rows
 from quire.render.plain import PlainView
 from quire.render.text import duration, money, one_line, visible
 from quire.source import Source
@@ -173,19 +174,67 @@ def test_a_picture_is_painted_over_the_last_one_in_a_single_write() -> None:
     painter.paint([Text("z")])
     assert written(console) == "\r\x1b[2Az\x1b[K\n\x1b[J"
     painter.clear()
-    assert written(console) == "\r\x1b[1A\x1b[J"
+    assert written(console) == "\r\x1b[1A\x1b[2K\x1b[1B\x1b[J\x1b[1A"
     painter.clear()
     assert written(console) == ""
 
 
-def test_a_narrower_window_has_wrapped_the_last_picture() -> None:
+def test_a_narrower_window_has_wrapped_the_last_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "x")
     console = terminal(width=40)
     painter = Painter(console)
     painter.paint([Text("x" * 30), Text("y")])
     written(console)
     console.width = 12
     painter.clear()
-    assert written(console) == "\r\x1b[4A\x1b[J"
+    assert written(console) == erased(4)
+
+
+def erased(rows: int) -> str:
+    """Row by row: tmux puts a screen that is erased at once into its history, and joins wrapped rows again that were
+    only painted over."""
+    return f"\r\x1b[{rows}A" + "\x1b[2K\x1b[1B" * rows + f"\x1b[J\x1b[{rows}A"
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "rows"),
+    [("x" * 30, 10, 3), ("x" * 31, 10, 4), ("日本語日本語", 5, 3), ("x日本", 4, 2), ("日本語", 1, 3), ("", 5, 1)],
+)
+def test_rows_of_a_line_in_a_narrower_window(line: str, width: int, rows: int) -> None:
+    """A wide letter never stands in two rows: 12 cells are three rows of five."""
+    assert wrapped_rows(line, width) == rows
+
+
+def test_a_picture_is_erased_before_one_of_another_width_is_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMUX", "x")
+    console = terminal(width=40)
+    painter = Painter(console)
+    painter.paint([Text("日" * 15), Text("y")])
+    written(console)
+    console.width = 9
+    painter.paint([Text("z")])
+    assert written(console) == erased(5) + "z\x1b[K\n\x1b[J"
+    console.width = 50
+    painter.paint([Text("z")])
+    assert written(console) == erased(1) + "z\x1b[K\n\x1b[J"
+    painter.paint([Text("z")])
+    assert written(console) == "\r\x1b[1Az\x1b[K\n\x1b[J"
+
+
+@pytest.mark.parametrize("environ", [{"XTERM_VERSION": "XTerm(380)"}, {"TERM": "linux"}, {"TERM": "screen"}])
+def test_a_terminal_that_cuts_lines_keeps_what_is_above(
+    monkeypatch: pytest.MonkeyPatch, environ: dict[str, str]
+) -> None:
+    monkeypatch.delenv("TMUX", raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    console = terminal(width=40)
+    painter = Painter(console)
+    painter.paint([Text("x" * 30), Text("y")])
+    written(console)
+    console.width = 12
+    painter.clear()
+    assert written(console) == erased(2)
 
 
 async def test_nothing_is_painted_over_the_shell_after_bg(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +251,24 @@ async def test_nothing_is_painted_over_the_shell_after_bg(monkeypatch: pytest.Mo
         await asyncio.sleep(0)
     assert "1 First" in written(console)
     view.stop()
+
+
+async def test_nothing_is_painted_over_the_shell_after_fg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After Ctrl-Z and `fg` the shell has written below the picture, and no tick saw that."""
+    known, console = progress(), terminal()
+    monkeypatch.setattr("quire.render.live.SECONDS_BETWEEN_PICTURES", 0)
+    before = signal.getsignal(signal.SIGCONT)
+    view = LiveView(known, console)
+    view.start()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert "\x1b[4A" in written(console)
+    signal.raise_signal(signal.SIGCONT)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not written(console).startswith("\r\x1b[")
+    view.stop()
+    assert signal.getsignal(signal.SIGCONT) is before
 
 
 async def test_a_delta_paints_nothing() -> None:
@@ -289,3 +356,19 @@ def test_money(cost: float | None, shown: str) -> None:
 def test_hidden_characters_are_shown() -> None:
     assert visible("a\x1b[1m\tb\r\nc\rd\u202e") == "a␛[1m\tb\nc␍d\\u202e"
     assert one_line(" a\n b\x07") == "a b␇"
+
+
+def test_the_object_of_extract_is_not_in_the_picture() -> None:
+    """Also for a step of a document that is called, which the plan at hand does not have."""
+    for path in ("1", "1/call/2"):
+        known = progress(DOCUMENT.replace("@output(x)", '@output(x, extract:"level")'))
+        known.apply(happened("step_started", "1"))
+        known.apply(happened("step_started", path, extract="level"))
+        for piece in ("Well", ".\n```js", 'on\n{"lev', 'el": "hi"}\n', "```"):
+            known.apply(happened("delta", f"{path}/model", text=piece))
+            lines = "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))
+            assert "│ Well" in lines
+            assert "lev" not in lines
+            assert "```" not in lines
+        known.apply(happened("delta", f"{path}/model", text="\nMore"))
+        assert "│ More" in "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))

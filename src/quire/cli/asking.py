@@ -93,17 +93,8 @@ class Terminal:
         return option_by_number(question.kind, question.options, line)
 
     async def _typed(self, question: Question) -> str | None:
-        if line_editor.usable():
-            options = ("yes", "no") if question.kind == "confirm" else tuple(question.options)
-            return await line_editor.edit(line_editor.Field(_prompt(question), options), self._left)
-        click.echo(_prompt(question), nl=False, err=True)
-        line = None
-        try:
-            line = await read_line(self._left)
-        finally:
-            if line is None:  # left, or answered elsewhere: what comes next begins on a line of its own
-                click.echo(err=True)
-        return line
+        options = ("yes", "no") if question.kind == "confirm" else tuple(question.options)
+        return await typed_line(_prompt(question), options, self._left)
 
     def _show(self, question: Question) -> None:
         """Print the result of the step before, then the question with its options."""
@@ -147,6 +138,20 @@ def _beginning(text: str) -> str:
     if cut > 0:
         lines = [*lines[:CONTEXT_LINES], f"  … {cut} more lines"]
     return "\n".join(lines)
+
+
+async def typed_line(prompt: str, options: tuple[str, ...] = (), left: asyncio.Event | None = None) -> str | None:
+    """What is typed at a prompt, in the line editor where the terminal can have one; None when `left` is set first."""
+    if line_editor.usable():
+        return await line_editor.edit(line_editor.Field(prompt, options), left)
+    click.echo(prompt, nl=False, err=True)
+    line = None
+    try:
+        line = await read_line(left or asyncio.Event())
+    finally:
+        if line is None:  # left, or answered elsewhere: what comes next begins on a line of its own
+            click.echo(err=True)
+    return line
 
 
 async def read_line(left: asyncio.Event) -> str | None:

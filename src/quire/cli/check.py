@@ -14,7 +14,7 @@ import click
 from quire import formats
 from quire.cli.collect import collect, has_file_beside
 from quire.cli.filled import filled
-from quire.diagnostics import Diagnostic, Severity
+from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.errors import CannotStart, Unreadable
 from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.render.visible import visible
@@ -38,10 +38,17 @@ _PROMPT_FILE = "@prompt(file:"
 @click.option("--format", "form", type=click.Choice(FORMATS), default="full", show_default=True, help="How to print.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--strict", is_flag=True, help="Fail on warnings and lints as well.")
+@click.option("--fix", is_flag=True, help="Mend what is certain, such as a misspelt word, in the files themselves.")
 @click.option("--explain", metavar="CODE", help="Print the page of a code and exit.")
 @click.pass_context
 def command(
-    context: click.Context, paths: tuple[str, ...], form: FormatName, as_json: bool, strict: bool, explain: str | None
+    context: click.Context,
+    paths: tuple[str, ...],
+    form: FormatName,
+    as_json: bool,
+    strict: bool,
+    fix: bool,
+    explain: str | None,
 ) -> None:
     """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
 
@@ -49,13 +56,20 @@ def command(
     files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a
     summary to standard error.
 
-    FREE. Exit 0 when there is no error, 1 when there is one (with --strict a warning or a lint counts too), 2 when
-    something could not be read.
+    With --fix, findings that can be mended in one way only are mended first: each change is said on standard error,
+    and what is left is checked as usual. A document that was signed has to be signed again then.
+
+    FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
+    warning or a lint counts too), 2 when something could not be read or written.
     """
     if explain is not None:
         click.echo(_page(explain))
         return
     wanted, problems = collect(paths or (".",))
+    if fix:
+        from quire.cli.fixes import fix_files
+
+        problems += fix_files([one.path for one in wanted], _Checks().of)
     checked: list[Findings] = []
     checks = _Checks()
     for one in wanted:
@@ -80,6 +94,8 @@ def command(
         click.echo(_summary(checked), err=True)
         if sys.stderr.isatty() and form == "full" and not as_json and (code := _first_code(checked)):
             click.echo(f"what a code means: quire check --explain {code}", err=True)
+            if not fix and any(edits_of(file.source, one) for file in checked for one in file.diagnostics):
+                click.echo("some of this can be mended: quire check --fix", err=True)
     context.exit(2 if problems else _status(checked, strict))
 
 

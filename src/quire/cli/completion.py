@@ -49,6 +49,61 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
+# Behind an item of the type `part` the word goes on, so no space is put there.
+_ZSH = """\
+#compdef %(prog_name)s
+
+%(complete_func)s() {
+    local type key descr
+    local -a response plain described parts described_parts
+    (( ! $+commands[%(prog_name)s] )) && return 1
+    response=("${(@f)$(env COMP_WORDS="${words[*]}" COMP_CWORD=$((CURRENT-1)) \\
+        %(complete_var)s=zsh_complete %(prog_name)s)}")
+    for type key descr in ${response}; do
+        case "$type$descr" in
+            dir*) _path_files -/ ;;
+            file*) _path_files -f ;;
+            part_) parts+=("$key") ;;
+            part*) described_parts+=("$key:$descr") ;;
+            plain_) plain+=("$key") ;;
+            plain*) described+=("$key:$descr") ;;
+        esac
+    done
+    (( $#described )) && _describe -V unsorted described -U
+    (( $#plain )) && compadd -U -V unsorted -a plain
+    (( $#described_parts )) && _describe -V unsorted described_parts -U -S ''
+    (( $#parts )) && compadd -U -V unsorted -S '' -a parts
+}
+
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    %(complete_func)s "$@"
+else
+    compdef %(complete_func)s %(prog_name)s
+fi
+"""
+
+# Fish puts no space behind `=`, `/` and `:` by itself.
+_FISH = """\
+function %(complete_func)s;
+    set -l response (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
+        %(prog_name)s);
+    for completion in $response;
+        set -l item (string split -m 1 "," $completion);
+        switch $item[1];
+            case dir;
+                __fish_complete_directories $item[2];
+            case file;
+                __fish_complete_path $item[2];
+            case plain;
+                echo $item[2];
+        end;
+    end;
+end;
+
+complete --no-files --command %(prog_name)s --arguments "(%(complete_func)s)";
+"""
+
+
 @click.command("completion")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
@@ -99,22 +154,18 @@ class _Bash(_OrFiles, BashComplete):
         return found
 
 
-class _Plain(_OrFiles):
-    """For scripts that know no item that more is typed behind."""
+class _Zsh(_OrFiles, ZshComplete):
+    source_template = _ZSH
+
+
+class _Fish(_OrFiles, FishComplete):
+    source_template = _FISH
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         found = super().get_completions(args, incomplete)
         for item in found:
             item.type = "plain" if item.type == PART else item.type
         return found
-
-
-class _Zsh(_Plain, ZshComplete):
-    pass
-
-
-class _Fish(_Plain, FishComplete):
-    pass
 
 
 _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": _Fish}

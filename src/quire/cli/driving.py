@@ -249,7 +249,9 @@ def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -
 
     from quire.render.live import LiveView
 
-    return LiveView(progress, Console(stderr=True, highlight=False))
+    # A shell that exports its size exports that of then: what is painted has to fit the window of now.
+    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return LiveView(progress, Console(stderr=True, highlight=False, _environ=environ))
 
 
 def conclude(end: End, view: View, manner: Manner) -> int:

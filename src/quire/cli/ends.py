@@ -16,19 +16,11 @@ from quire.cli.asking import answer_text, question_text
 from quire.cli.door import CLOSED
 from quire.cli.looking import as_utf8
 from quire.cli.out import Target, write
-from quire.cli.stopped import (
-    by_other_means,
-    fails_again,
-    hook_that_stopped,
-    instead_of_resume,
-    what_helps,
-    with_a_grant,
-)
+from quire.cli.stopped import after_failure, limit_of
 from quire.engine.drive import Ended
 from quire.engine.progress import Progress
 from quire.engine.records import Question, RunRow, Status
 from quire.engine.thread.interpret import PATH
-from quire.engine.thread.limits import DEFAULTS
 from quire.render.tables import short
 from quire.render.text import one_line, output_text, place, visible
 from quire.render.turns import denied_capability, element_for, error_text
@@ -121,12 +113,6 @@ def _failed(kind: str) -> int:
     return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
 
 
-def limit_of(kind: str) -> str:
-    """The limit of a thread that a kind of failure is about; empty for any other failure."""
-    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
-    return name if name != kind and name in DEFAULTS else ""
-
-
 def result_line(end: End) -> dict[str, Value]:
     """The last line of `--json`."""
     failure = end.ended.failure if end.ended else None
@@ -188,29 +174,8 @@ def tell(end: End) -> None:
             if end.is_directive:
                 message = error_text(message).removesuffix("; resume with a higher limit")
             _say(f"failed at {where}: {message}" if position else f"failed: {message}")
-            if failure and end.is_directive and (name := limit_of(failure.kind)):
-                _say(f"to go on: quire resume {run} --limit {name}={_more(end, name)}")
-                return
-            if failure and failure.kind == "denied" and end.is_directive:
-                return
-            if failure and failure.kind == "denied":
-                for line in with_a_grant(end.row, end.progress):
-                    _say(line)
-                return
-            if hook := hook_that_stopped(end.row, end.progress):
-                for line in what_helps(end.row, end.progress, hook):
-                    _say(line)
-                return
-            if lines := by_other_means(end.row):
-                for line in lines:
-                    _say(line)
-                return
-            if fails_again(end.row):
-                for line in instead_of_resume(end.row):
-                    _say(line)
-                return
-            again = " --budget MORE|none" if failure and failure.kind == "limit" else ""
-            _say(f"to try again from there: quire resume {run}{again}")
+            for line in after_failure(end.row, end.progress) if failure else ():
+                _say(line)
         case Status.CANCELLED:
             _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
         case Status.AWAITING_INPUT:
@@ -258,12 +223,6 @@ def _tell_of_thread(end: End) -> None:
     closing = end.thread.get("closing_message")
     if isinstance(closing, str) and closing.strip():
         _say(visible(closing.strip()))
-
-
-def _more(end: End, name: str) -> str:
-    """Twice the limit that was reached: a proposal."""
-    now = end.progress.limits.get(name)
-    return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
 
 
 def write_output(end: End, to: Target, quiet: bool) -> bool:

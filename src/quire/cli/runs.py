@@ -19,6 +19,7 @@ from quire.wording import nearest
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
     from quire.runtime import Runtime
+    from quire.runtime.view import RunView
 
 POLL_SECONDS = 0.3
 STARTING_POLLS = 30
@@ -156,7 +157,6 @@ async def _found(runtime: Runtime, name: str) -> str:
 
 
 async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
-    from quire.cli.stopped import fails_again, hook_that_stopped, instead_of_resume, what_helps
     from quire.render.run_data import row_data, view_data
     from quire.render.run_page import run_header, run_page
 
@@ -181,13 +181,8 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
     if broken is not None and not view.pins.imported:
         click.echo(one_line(str(broken)), err=True)
         return
-    if not view.pins.imported and (hook := hook_that_stopped(view.row, view.replay.progress)):
-        for line in what_helps(view.row, view.replay.progress, hook):
-            click.echo(line, err=True)
-        return
-    if not view.pins.imported and fails_again(view.row):
-        for line in instead_of_resume(view.row):
-            click.echo(line, err=True)
+    if view.row.status is Status.FAILED and not view.pins.imported:
+        _say_after_failure(view)
         return
     _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
 
@@ -242,7 +237,10 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
         put(escaped(encode(event.as_json()))) if as_json else click.echo(event_line(event))
 
     row = await follow_run(runtime, run, show, asyncio.sleep)
-    _say_next(row, row.status is Status.AWAITING_INPUT)
+    if row.status is Status.FAILED and not row.pins.get("imported"):
+        _say_after_failure(await runtime.view(run))
+    else:
+        _say_next(row, row.status is Status.AWAITING_INPUT)
 
 
 async def follow_run(
@@ -276,6 +274,14 @@ async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) 
     return events
 
 
+def _say_after_failure(view: RunView) -> None:
+    """The same as was said when the run failed."""
+    from quire.cli.stopped import after_failure
+
+    for line in after_failure(view.row, view.replay.progress):
+        click.echo(line, err=True)
+
+
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
     """What one can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
@@ -291,5 +297,5 @@ def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
             click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
         case Status.RUNNING if waits:
             click.echo(f"it goes on, but asks: quire answer {row.id} {words}", err=True)
-        case Status.PAUSED | Status.INTERRUPTED | Status.FAILED | Status.CANCELLED | Status.PENDING:
+        case Status.PAUSED | Status.INTERRUPTED | Status.CANCELLED | Status.PENDING:
             click.echo(f"{row.status}: quire resume {row.id} goes on", err=True)

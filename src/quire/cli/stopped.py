@@ -6,9 +6,10 @@ import re
 
 from quire.engine.progress import Progress
 from quire.engine.records import RunRow
+from quire.engine.thread.limits import DEFAULTS
 from quire.engine.turns import HookView
 from quire.plan.vocabulary import CONTROL
-from quire.render.text import one_line
+from quire.render.text import one_line, place
 from quire.trust.capabilities import canonical
 
 _STOPS = ("fail", "abort")
@@ -22,6 +23,43 @@ _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
 _ALLOW = re.compile(r"--allow ([^\s;,)]+)")
+
+
+def after_failure(row: RunRow, progress: Progress) -> list[str]:
+    """Lines for people: commands that can succeed after a failure, or that none can."""
+    failure = row.failure
+    if failure is None:
+        return []
+    if row.format == "directive" and (name := limit_of(failure.kind)):
+        return [f"to go on: quire resume {row.id} --limit {name}={_more(progress, name)}"]
+    if failure.kind == "denied" and row.format == "directive":
+        document = one_line(row.document)
+        return [f"a resume has the same permissions: change them in the document, sign it, then quire run {document}"]
+    if failure.kind == "denied":
+        return with_a_grant(row, progress)
+    if hook := hook_that_stopped(row, progress):
+        return what_helps(row, progress, hook)
+    if lines := by_other_means(row):
+        return lines
+    if fails_again(row):
+        return instead_of_resume(row)
+    again = ""
+    if failure.kind == "limit":
+        # Where the price is not known, no amount is enough.
+        again = " --budget none" if "--budget none" in failure.message else " --budget MORE|none"
+    return [f"to try again from there: quire resume {row.id}{again}"]
+
+
+def limit_of(kind: str) -> str:
+    """The limit of a thread that a kind of failure is about; empty for any other failure."""
+    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
+    return name if name != kind and name in DEFAULTS else ""
+
+
+def _more(progress: Progress, name: str) -> str:
+    """Twice the limit that was reached: a proposal."""
+    now = progress.limits.get(name)
+    return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
 
 
 def fails_again(row: RunRow) -> bool:
@@ -45,6 +83,9 @@ def by_other_means(row: RunRow) -> list[str]:
     kind = row.failure.kind if row.failure else ""
     if kind in _MODEL:
         return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
+    if kind == "script":
+        where = place(row.position) if row.position else "that call"
+        return [f"to go on: quire resume {row.id} --script FILE, with a reply for {where}"]
     if kind in _ANSWER:
         return [f"to go on: quire resume {row.id} --answer {one_line(row.position)}=VALUE"]
     if kind == "too_many_calls":

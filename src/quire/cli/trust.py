@@ -69,6 +69,9 @@ def ask_to_trust(settings: Settings) -> bool:
 
     The caller has shown them. An agreement is remembered.
     """
+    import asyncio
+
+    from quire.cli.trusting import yes_or_no
     from quire.workspace.requests import changes, confirm
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -77,7 +80,7 @@ def ask_to_trust(settings: Settings) -> bool:
         click.echo("since you agreed:", err=True)
         for line in changed:
             click.echo(f"  {one_line(line)}", err=True)
-    if not click.confirm("Do you trust this workspace with all of that?", default=False, err=True):
+    if not asyncio.run(yes_or_no("Do you trust this workspace with all of that? yes or no [no]: ")):
         return False
     confirm(settings)
     return True

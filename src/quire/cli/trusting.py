@@ -67,21 +67,13 @@ def _allowed(refused: Ungranted) -> bool:
 
 async def yes_or_no(prompt: str) -> bool:
     """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
-    import asyncio
-
-    from quire.cli.asking import read_line
+    from quire.cli.asking import typed_line
     from quire.engine.ask import WrongAnswer, checked_answer
     from quire.render.keys import drop_typed
 
     while True:
         drop_typed()
-        click.echo(prompt, nl=False, err=True)
-        line = None
-        try:
-            line = await read_line(asyncio.Event())
-        finally:
-            if line is None:
-                click.echo(err=True)
+        line = await typed_line(prompt, ("yes", "no"))
         if not line or not line.strip():
             return False
         try:

@@ -11,12 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quire.engine.inputs import is_number
-from quire.engine.json_objects import FoundObject, json_objects
+from quire.engine.json_objects import FoundObject, json_objects, open_object
 from quire.formats.playbook import fences
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, encode
 
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
+_FENCE_BEGUN = re.compile(r"(?:^|\n)[ \t]*(?:`{1,2}|```[A-Za-z]*[ \t]*(?:\n[ \t\n]*)?)\Z")
 _spelled = json.JSONDecoder(strict=False, parse_float=str).raw_decode
 _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
@@ -62,6 +63,21 @@ def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
         if inner is not None:
             return place, inner[0]
     return None
+
+
+def displayed_so_far(text: str, field: str) -> str:
+    """What people are shown of a reply that is still being written: not the object with the field, nor what may be the
+    beginning of it. What turns out to be text is shown then."""
+    begun = open_object(text)
+    text = _without_begun_fence(text if begun is None else text[:begun])
+    found = find_field(text, field)
+    return _without_begun_fence(_without(text, found[0])) if found else text
+
+
+def _without_begun_fence(text: str) -> str:
+    end = text[-200:]
+    begun = _FENCE_BEGUN.search(end)
+    return text[: len(text) - len(end) + begun.start()] if begun else text
 
 
 def _as_written(text: str, place: FoundObject, field: str) -> str:

@@ -70,7 +70,8 @@ def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Reques
 
 
 def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
-    yield Emit("step_started", path, step.label, {"title": step.title})
+    taken = step.capture.field if step.capture else None
+    yield Emit("step_started", path, step.label, {"title": step.title}, {"extract": taken} if taken else {})
     try:
         scope.work.used += STEP
         if scope.work.due(f"{path}{WORK}"):

@@ -24,6 +24,11 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_CUT = re.compile(
+    r"""[ \t\r\n]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*\\?|-?[0-9.]*+[eE]?[+-]?|t(?:ru?)?|f(?:al?s?)?|n(?:ul?)?)?""", re.DOTALL
+)
+"""What may be left of a token where a text is cut off."""
+
 # What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a
 # colon; a comma or the end of what is open.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
@@ -45,6 +50,19 @@ def json_objects(text: str) -> list[FoundObject]:
     return found
 
 
+def open_object(text: str) -> int | None:
+    """Where an object begins that the end of the text cuts off; None where there is none."""
+    seen: set[int] = set()
+    at = text.find("{")
+    while at >= 0:
+        if at not in seen:
+            stopped = _read(text, at, [], seen)
+            if stopped is not None and _CUT.fullmatch(text, stopped):
+                return at
+        at = text.find("{", at + 1)
+    return None
+
+
 def _spans(text: str) -> list[tuple[int, int]]:
     complete: list[tuple[int, int]] = []
     seen: set[int] = set()
@@ -60,14 +78,17 @@ def _spans(text: str) -> list[tuple[int, int]]:
     return outermost
 
 
-def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -> None:
-    """Reads one value from a brace on until it ends or breaks off, noting the objects that were complete."""
+def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -> int | None:
+    """Reads one value from a brace on until it ends or breaks off, noting the objects that were complete.
+
+    Returns where no token could be read; None where the value ended, or where a token did not fit.
+    """
     open_at: list[int] = []
     expected = _VALUE
     while True:
         token = _TOKEN.match(text, at)
         if token is None:
-            return
+            return at
         at = token.end()
         mark = token["mark"]
         if mark is None:
@@ -76,10 +97,10 @@ def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -
             elif expected in (_VALUE, _VALUE_OR_END):
                 expected = _COMMA_OR_END
             else:
-                return
+                return None
         elif mark in "{[":
             if expected not in (_VALUE, _VALUE_OR_END):
-                return
+                return None
             if mark == "{":
                 seen.add(at - 1)
             open_at.append(at - 1)
@@ -88,20 +109,20 @@ def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -
             opened = "{" if mark == "}" else "["
             fits = expected in (_COMMA_OR_END, _KEY_OR_END if mark == "}" else _VALUE_OR_END)
             if not fits or text[open_at[-1]] != opened:
-                return
+                return None
             start = open_at.pop()
             if mark == "}":
                 while complete and complete[-1][0] > start:
                     complete.pop()
                 complete.append((start, at))
             if not open_at:
-                return
+                return None
             expected = _COMMA_OR_END
         elif mark == ":":
             if expected != _COLON:
-                return
+                return None
             expected = _VALUE
         else:
             if expected != _COMMA_OR_END:
-                return
+                return None
             expected = _KEY if text[open_at[-1]] == "{" else _VALUE

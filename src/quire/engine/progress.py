@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from quire.engine.capture import displayed_so_far
 from quire.engine.records import EffectRecord, Event, Status
 from quire.engine.turns import (
     CallView,
@@ -110,6 +111,8 @@ class Progress:
     warnings: list[tuple[str, str]] = field(default_factory=list)
     streaming: str = ""
     streaming_path: str = ""
+    extracts: dict[str, str] = field(default_factory=dict)
+    """The field that a step takes out of its reply, by the path of the step, also of those of called documents."""
     threads: dict[str, ThreadView] = field(default_factory=dict)
     limits: Mapping[str, Value] = field(default_factory=dict)
     _numbers: dict[str, int] = field(default_factory=dict)
@@ -137,6 +140,8 @@ class Progress:
         step = self.step_of(event.path)
         # A document that is called tells of its own steps; they are part of the step that calls it.
         own = step is not None and step.path == event.path
+        if event.type == "step_started" and "extract" in event.live:
+            self.extracts[event.path] = str(event.live["extract"])
         match event.type:
             case "step_started" if own and step:
                 step.status, step.message, step.fan = "running", "", None
@@ -181,11 +186,18 @@ class Progress:
                 # Of several replies at once nobody could read a word.
                 if event.path != self.streaming_path:
                     self.streaming, self.streaming_path = "", event.path
-                self.streaming = (self.streaming + str(event.live.get("text", "")))[-STREAM_TAIL:]
+                # Where the object of `extract` begins must be in what is held.
+                held = STREAM_TAIL * (4 if event.path.rpartition("/")[0] in self.extracts else 1)
+                self.streaming = (self.streaming + str(event.live.get("text", "")))[-held:]
             case "effect" if step and event.record:
                 if step.status == "awaiting_input":
                     step.status = "running"
                 self.add_effect(event.record)
+
+    def shown_stream(self) -> str:
+        """The end of what the model is writing, without the object that `extract` takes out of it."""
+        taken = self.extracts.get(self.streaming_path.rpartition("/")[0])
+        return displayed_so_far(self.streaming, taken) if taken else self.streaming
 
     def add_effect(self, record: EffectRecord) -> None:
         """Adds what an effect took to the step that it belongs to."""

@@ -273,7 +273,7 @@ def _under(rows: list[Text], current: Text | None, stream: list[Text]) -> list[T
 def _stream(progress: Progress, width: int, room: int) -> list[Text]:
     """The end of what the model is writing. Only the end is looked at: a reply can be long."""
     inner = max(8, width - 5)
-    tail = progress.streaming[-inner * (room + 1) * 2 :] if room else ""
+    tail = progress.shown_stream()[-inner * (room + 1) * 2 :] if room else ""
     if not tail.strip():
         return []
     rows = [piece for line in visible(tail).expandtabs(4).splitlines() for piece in _wrapped(line, inner)]

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import signal
+import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
@@ -30,21 +35,25 @@ class Painter:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._widths: list[int] = []
+        self._lines: list[str] = []
+        self._width = 0
 
     def paint(self, lines: Sequence[Text]) -> None:
         text = self._rendered(lines).replace("\n", "\x1b[K\n")
-        self._write(self._home() + text + "\x1b[J")
-        self._widths = [line.cell_len for line in lines]
+        width = self._console.width
+        # A row that was wrapped stays joined to the next one, whatever is painted over it, until it is erased.
+        home = self._erased() if width != self._width else self._home()
+        self._write(home + text + "\x1b[J")
+        self._lines, self._width = [line.plain for line in lines], width
 
     def forget(self) -> None:
         """Leaves the last picture where it is: others have written below it."""
-        self._widths = []
+        self._lines = []
 
     def clear(self) -> None:
-        if self._widths:
-            self._write(self._home() + "\x1b[J")
-            self._widths = []
+        if self._lines:
+            self._write(self._erased())
+            self._lines = []
 
     def print(self, lines: Sequence[Text]) -> None:
         """Lines that stay."""
@@ -52,10 +61,20 @@ class Painter:
         self._write(self._rendered(lines))
 
     def _home(self) -> str:
-        """To the first row of the last picture: a terminal that got narrower has wrapped its lines."""
-        width = max(1, self._console.width)
-        rows = sum(max(1, -(-cells // width)) for cells in self._widths)
+        """To the first row of the last picture."""
+        rows = self._rows()
         return f"\r\x1b[{rows}A" if rows else "\r"
+
+    def _erased(self) -> str:
+        """The same, and nothing is left of the picture. Row by row: tmux keeps a screen that is erased at once."""
+        rows = self._rows()
+        return self._home() + ("\x1b[2K\x1b[1B" * rows + f"\x1b[J\x1b[{rows}A" if rows else "")
+
+    def _rows(self) -> int:
+        """Most terminals that get narrower wrap the lines of the picture."""
+        if self._console.width < self._width and _wraps_again(os.environ):
+            return sum(wrapped_rows(line, self._console.width) for line in self._lines)
+        return len(self._lines)
 
     def _rendered(self, lines: Sequence[Text]) -> str:
         with self._console.capture() as captured:
@@ -67,6 +86,34 @@ class Painter:
         with contextlib.suppress(OSError, ValueError):
             self._console.file.write(text)
             self._console.file.flush()
+
+
+def wrapped_rows(line: str, width: int) -> int:
+    """How many rows a terminal makes of a line. A wide letter that does not fit begins the next row."""
+    return len(chop_cells(line, max(2, width))) or 1
+
+
+def _wraps_again(environ: Mapping[str, str]) -> bool:
+    """Whether the terminal wraps its lines anew when it gets narrower. Those that do not cut them off."""
+    if "TMUX" in environ:
+        return True
+    return "XTERM_VERSION" not in environ and not environ.get("TERM", "").startswith(("linux", "screen"))
+
+
+@contextlib.contextmanager
+def _told_of_going_on(call: Callable[[], None]) -> Iterator[None]:
+    """Call this when the process goes on after Ctrl-Z: the shell has written below the picture.
+
+    Not by the event loop, which would let the next picture come first.
+    """
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGCONT, lambda number, frame: call())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGCONT, before if before is not None else signal.SIG_DFL)
 
 
 class LiveView:
@@ -82,10 +129,12 @@ class LiveView:
         self._paused_at: float | None = None
         self._note = ""
         self._keys = contextlib.ExitStack()
+        self._continued = contextlib.ExitStack()
 
     def start(self) -> None:
         self._since = time.monotonic()
         self._keys.enter_context(quiet_keys())
+        self._continued.enter_context(_told_of_going_on(self._painter.forget))
         self._ticking = asyncio.get_running_loop().create_task(self._tick())
 
     def show(self, event: Event) -> None:
@@ -123,6 +172,7 @@ class LiveView:
             return
         self._ticking.cancel()
         self._ticking = None
+        self._continued.close()
         self.resume()
         self._painter.print(summary(self._progress, self._console.width, self._moment()))
         self._keys.close()

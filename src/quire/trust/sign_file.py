@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from quire.errors import Refused, Unreadable
-from quire.source import MAX_DOCUMENT_BYTES, normalise, read_source
+from quire.source import MAX_DOCUMENT_BYTES, file_identity, normalise, read_source, replace_file
 from quire.trust.keys import SigningKey
 from quire.trust.signable import Signable, refuse_system
 from quire.trust.signature_line import digest_of
@@ -29,7 +26,7 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
     if path.is_symlink():
         raise Refused(f"{path} is a link; sign the file that it leads to, under its own name")
     source = read_source(path)
-    before, text = _identity(path), _bytes(path).decode("utf-8")
+    before, text = file_identity(path), _bytes(path).decode("utf-8")
     if normalise(text) != source.text:
         raise Unreadable(path, "was changed while it was read")
     if digest and digest_of(source.text) != digest:
@@ -44,7 +41,7 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
     verdict = item.verify(normalise(signed), TrustedKeys.of([TrustedKey(key.public)]))
     if not verdict.ok:
         return [verdict.message]
-    _replace(path, data, before)
+    replace_file(path, data, before, "signed; sign it again")
     return []
 
 
@@ -53,31 +50,3 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_mode & 0o7777
-
-
-def _replace(path: Path, data: bytes, before: tuple[int, ...]) -> None:
-    """A reader sees the old file or the new one, and an edit that came in between is not lost."""
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}")
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(before[-1])
-        if _identity(path) != before:
-            raise Unreadable(path, "was changed while it was signed; sign it again")
-        temporary.replace(path)
-    except OSError as error:
-        raise Unreadable(path, f"cannot be written: {error.strerror or error}") from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink()

@@ -18,6 +18,7 @@ from quire.formats.directive.reading import Reading
 from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.syntax import Directive, Parameter
 from quire.formats.directive.validate import missing_fields
+from quire.formats.near_names import name_fix, word_fix
 from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
 
@@ -45,7 +46,9 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
         if LIMIT_ALIASES.get(name, name) not in LIMITS:
             close = suggestions.meant(name, LIMITS)
             help = f"did you mean {close}?" if close else f"limits are {', '.join(LIMITS)}"
-            yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help)
+            written = Span(value.span.start - len(f'{name}="'), value.span.start - len('="'))
+            fix = word_fix(name, LIMITS, written) if close else ()
+            yield Diagnostic(errors.UNKNOWN_LIMIT, f"{shown(name)} is not a limit", value.span, "", help, fix)
         elif problem := limit_problem(name, value.text):
             yield Diagnostic(errors.LIMIT, f"the limit {name} {problem}", value.span)
     for message, value in conflicting_limits(directive):
@@ -114,7 +117,10 @@ def _inputs(directive: Directive) -> Iterator[Diagnostic]:
         if reference.name not in declared and not reference.optional:
             close = suggestions.meant(reference.name, declared)
             help = f"did you mean {close}?" if close else "declare it in <inputs>, or give it a default"
-            yield _finding(warnings.UNKNOWN_INPUT, f"no input is called {shown(reference.name)}", span, help)
+            written = Span(span.start + len("{input:"), span.start + len("{input:") + len(reference.name))
+            message = f"no input is called {shown(reference.name)}"
+            fix = name_fix(reference.name, declared, written) if close else ()
+            yield Diagnostic(warnings.UNKNOWN_INPUT, message, span, "", help, fix)
     words: set[str] | None = None
     for name, one in declared.items():
         if name in used:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quire.diagnostics import Code, Diagnostic
+from quire.diagnostics import Code, Diagnostic, Edit, Fix
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.xml import Element
+from quire.formats.near_names import word_fix
 from quire.source import Source, Span
 from quire.wording import nearest
 
@@ -37,8 +38,8 @@ class Found:
         self.diagnostics: list[Diagnostic] = []
         self._suggestions = Suggestions()
 
-    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
-        self.diagnostics.append(Diagnostic(code, message, span, "", help))
+    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
+        self.diagnostics.append(Diagnostic(code, message, span, "", help, fix))
 
     def meant(self, name: str, known: Collection[str]) -> str | None:
         return self._suggestions.meant(name, known)
@@ -47,7 +48,17 @@ class Found:
         """An element where it has no meaning."""
         meant = self.meant(element.tag, known)
         help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(known)}"
-        self.report(warnings.STRAY, f"<{shown(element.tag)}> has no meaning in <{parent}>", element.opening, help)
+        message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
+        self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else ())
+
+    def tag_fix(self, element: Element, known: Collection[str]) -> Fix:
+        """Edits that spell both tags of an element right."""
+        start = element.start + 1
+        fix = word_fix(element.tag, known, Span(start, start + len(element.tag)))
+        if fix and self.source.text.startswith("</", element.inner_end):
+            end = element.inner_end + 2
+            fix = (*fix, Edit(Span(end, end + len(element.tag)), element.tag, fix[0].new))
+        return fix
 
     def truth(self, element: Element, name: str) -> bool:
         """An attribute that is true or false; false where it is missing."""

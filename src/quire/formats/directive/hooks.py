@@ -10,6 +10,7 @@ from quire.formats.directive.found import Found, shown
 from quire.formats.directive.patterns import can_match
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
 from quire.formats.directive.xml import Element
+from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import (
     CONTROL,
     DECISIONS,
@@ -119,7 +120,7 @@ def _control(element: Element, action: Action, found: Found) -> None:
         meant = found.meant(given, DECISIONS)
         help = f"did you mean {meant}?" if meant else f"known: {', '.join(DECISIONS)}"
         message = f'the control action "{shown(given)}" is not known, so the hook decides nothing'
-        found.report(warnings.HOOK_WORD, message, span, help)
+        found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else ())
 
 
 def _test(element: Element, found: Found) -> list[Test]:
@@ -159,7 +160,8 @@ def _known(word: str, known: tuple[str, ...], what: str, element: Element, found
     meant = found.meant(word, known)
     help = f"did you mean {meant}?" if meant else f"known: {', '.join(known)}"
     span = element.attribute_span(found.source, what)
-    found.report(warnings.HOOK_WORD, f'the {what} "{shown(word)}" is not known, so the hook never acts', span, help)
+    message = f'the {what} "{shown(word)}" is not known, so the hook never acts'
+    found.report(warnings.HOOK_WORD, message, span, help, word_fix(word, known, span) if meant else ())
 
 
 def _value(text: str, op: str) -> Value:

@@ -6,6 +6,7 @@ from quire.formats.directive.codes import warnings
 from quire.formats.directive.found import Found, shown
 from quire.formats.directive.syntax import Attributes, Context, Cost, Parameter, Text
 from quire.formats.directive.xml import Element
+from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import CONTEXT, PARAMETER_TYPES
 
 
@@ -80,7 +81,10 @@ def _parameter(element: Element, found: Found) -> Parameter:
         meant = found.meant(type, PARAMETER_TYPES)
         help = f"did you mean {meant}?" if meant else f"types are {', '.join(PARAMETER_TYPES[:6])}"
         span = element.attribute_span(found.source, "type")
-        found.report(warnings.PARAMETER_TYPE, f'values of the type "{shown(type)}" are not checked', span, help)
+        message = f'values of the type "{shown(type)}" are not checked'
+        found.report(
+            warnings.PARAMETER_TYPE, message, span, help, word_fix(type, PARAMETER_TYPES, span) if meant else ()
+        )
     return Parameter(
         name=given.get("name", "").strip(),
         type=type,

@@ -157,7 +157,9 @@ class _RootReader:
             found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
-            found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?")
+            # Permissions are given by an author, never by a guess.
+            fix = () if meant == "permissions" else found.tag_fix(element, _METADATA)
+            found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?", fix)
         else:
             message = f"<{shown(element.tag)}> has no effect: it is kept as text"
             found.report(notes.EXTRA, message, element.opening)

@@ -9,6 +9,7 @@ from quire.diagnostics import Code
 from quire.expr import Expression, ExprSyntaxError
 from quire.expr import parse as parse_expression
 from quire.expr.codes import EXPRESSION_SYNTAX
+from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.findings import Findings
 from quire.formats.pipeline.names import RULE, is_name
@@ -44,8 +45,12 @@ class Fields(Findings):
                 found[name] = entry
             else:
                 text = entry.key.text
-                help = self.suggestion(text, known) or f"the keys are {', '.join(known)}"
-                self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help)
+                help = self.suggestion(text, known)
+                # A key that is there is not what another one was meant to be.
+                fix = word_fix(text, known, entry.key.span) if help else ()
+                fix = tuple(edit for edit in fix if node.get(edit.new) is None)
+                help = help or f"the keys are {', '.join(known)}"
+                self.report(code, f"{self.shown(text)} is not a key of {what}", entry.key.span, help, fix)
         return found
 
     def name(self, entry: Entry, what: str) -> Name | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from quire.diagnostics import Code, Diagnostic
+from quire.diagnostics import Code, Diagnostic, Fix
 from quire.formats.yaml import Entry
 from quire.source import Span
 from quire.wording import nearest
@@ -23,8 +23,8 @@ class Findings:
         self.found: list[Diagnostic] = []
         self._suggested = 0
 
-    def report(self, code: Code, message: str, span: Span, help: str = "") -> None:
-        self.found.append(Diagnostic(code, message, span, "", help))
+    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
+        self.found.append(Diagnostic(code, message, span, "", help, fix))
 
     @property
     def suggests(self) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quire.diagnostics import Code, Diagnostic, Severity
+from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity
+from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import schemas as codes
 from quire.formats.pipeline.findings import LONGEST, Findings
 from quire.formats.pipeline.names import RULE, is_name
@@ -23,6 +24,8 @@ _MEANT = {
     **dict.fromkeys(("map", "mapping", "dict", "record", "struct"), "object"),
     **dict.fromkeys(("choice", "select", "literal"), "enum"),
 }
+_SAME = ("boolean", "str", "text", "int", "integer", "float", "double", "decimal")
+"""Words that mean no more than the type that stands for them: a date is more than a text, an array has items."""
 _OWNERS = {part: type for type, part in _PARTS.items() if part}
 _MAX_CYCLES = 20
 
@@ -67,7 +70,8 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
             if ref.schema not in declared:
                 help = reader.suggestion(ref.schema, declared)
                 message = f"the schema {reader.shown(ref.schema)} is not defined in this file"
-                reader.report(codes.UNDEFINED, message, ref.span, help)
+                fix = name_fix(ref.schema, declared, ref.span) if help else ()
+                reader.report(codes.UNDEFINED, message, ref.span, help, fix)
     in_cycles = {name for names, _ in closed for name in names}
     left = {name: schema for name, schema in good.items() if name not in in_cycles}
     return SchemaReading(left, tuple(reader.found))
@@ -206,7 +210,11 @@ class _Reader(Findings):
         meant = _MEANT.get(text.lower()) if text and len(text) <= LONGEST else None
         help = f"did you mean {meant}?" if meant else self.suggestion(text or "", _PARTS)
         message = f"{what} has the type {shown}; the types are {', '.join(_PARTS)}"
-        self.report(codes.TYPE, message, self.visible(entry), help)
+        place = self.visible(entry)
+        fix: Fix = ()
+        if help and text:
+            fix = (Edit(place, text, meant),) if meant and text in _SAME else word_fix(text, _PARTS, place)
+        self.report(codes.TYPE, message, place, help, fix)
 
     def _entries(self, node: Mapping, known: tuple[str, ...], what: str) -> dict[str, Entry]:
         entries = dict(named(node, self.found))
@@ -214,13 +222,15 @@ class _Reader(Findings):
             if name in known:
                 continue
             owner = _OWNERS.get(name)
+            fix: Fix = ()
             if name == "required":
                 help = "required is for fields, not for the items of a list"
             elif owner and "type" in known:
                 help = f"{name} belongs to the type {owner}"
             else:
                 help = self.suggestion(name, known)
-            self.report(codes.KEY, f"{self.shown(name)} is not a key of {what}", entry.key.span, help)
+                fix = word_fix(name, [one for one in known if one not in entries], entry.key.span) if help else ()
+            self.report(codes.KEY, f"{self.shown(name)} is not a key of {what}", entry.key.span, help, fix)
         return entries
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.names import is_name
@@ -153,7 +154,8 @@ class StepReader:
         if named_kind in KEYS:
             help = f"the kind is the key itself: write {named_kind}: {{{_NEEDED[named_kind][0]}: …}}"
         message = f"{self._fields.shown(first.text)} is not a kind of step"
-        report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(KEYS)}")
+        fix = word_fix(first.text, KEYS, first.span) if len(node.entries) == 1 and help else ()
+        report(codes.KIND, message, first.span, help or f"the kinds are {', '.join(KEYS)}", fix)
         return None
 
     def _beside(self, kind: Entry, node: Mapping) -> None:
@@ -325,7 +327,8 @@ class StepReader:
         shown = self._fields.shown(text) if text is not None else describe(entry.value)
         message = f"on_error must be {_POLICIES}, not {shown}"
         help = "say how often: retry(2)" if text and "retry" in text else ""
-        self._fields.report(codes.ON_ERROR, message, self._fields.visible(entry), help)
+        place = self._fields.visible(entry)
+        self._fields.report(codes.ON_ERROR, message, place, help, word_fix(text or "", ("continue", "abort"), place))
         return None
 
 

@@ -22,6 +22,7 @@ from quire.formats.playbook.branches import (
 from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.content import content
 from quire.formats.playbook.directives import Ignored, elicitation, read_directive
+from quire.formats.playbook.fixes import step_fix
 from quire.formats.playbook.names import settle_conditions
 from quire.formats.playbook.scan import (
     AT,
@@ -191,9 +192,9 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
             settle_conditions(steps, sections.inputs, found)
             break
     if not steps:
-        _miss_steps(sections.step_like, found)
+        _miss_steps(sections, found)
     elif sections.near_steps:
-        _warn_of_headings(sections.near_steps, found)
+        _warn_of_headings(sections.near_steps, steps, found)
     title_line = scan.title
     if title_line is None:
         return None
@@ -297,13 +298,18 @@ def _warn_of_number(step: Step, before: list[Step], found: list[Diagnostic]) -> 
     found.append(Diagnostic(warnings.STEP_NUMBER, message, step.span))
 
 
-def _warn_of_headings(headings: list[Match[str]], found: list[Diagnostic]) -> None:
+def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list[Diagnostic]) -> None:
+    fixes = {edit.span.start: edit for edit in step_fix(headings, [step.number for step in steps])}
     for heading in headings:
         message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
         help = "a step begins with ## STEP 1: Title"
-        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), "skipped with all its text", help))
+        edit = fixes.get(heading.start(SECTION) - 1)
+        label, fix = "skipped with all its text", (edit,) if edit else ()
+        found.append(Diagnostic(warnings.STEP_HEADING, message, line_span(heading), label, help, fix))
 
 
-def _miss_steps(like: Match[str] | None, found: list[Diagnostic]) -> None:
+def _miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
+    like = sections.step_like
     span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
-    found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title"))
+    fix = step_fix(sections.near_steps, ())
+    found.append(Diagnostic(errors.NO_STEPS, NO_STEPS, span, label, "a step begins with ## STEP 1: Title", fix))

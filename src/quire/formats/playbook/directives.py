@@ -9,7 +9,9 @@ import re
 from dataclasses import dataclass
 
 from quire.diagnostics import Diagnostic
+from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import errors, warnings
+from quire.formats.playbook.fixes import directive_fix
 from quire.formats.playbook.quoted import read_escaped
 from quire.formats.playbook.syntax import Elicitation, PromptReference, ToolCall
 from quire.formats.playbook.types import DIRECTIVES, ELICIT_KINDS
@@ -25,6 +27,7 @@ class Ignored:
 _ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++),")
 _REFERENCE = re.compile(r"(?:library:[A-Za-z0-9-]++|file:\S(?:.*+)|mcp:[^/\s]++/\S++|\{\{[A-Za-z0-9_]++\}\})")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):.*+")
+_SCHEMES = ("library", "file", "mcp")
 _NAME = re.compile(r'\s*+(?:"([^"]++)"|([A-Za-z0-9_.-]++))\s*+')
 _LIKE = re.compile(r"@([A-Za-z]{4,9}+)\s*+(?:\(|[:\[{]|$|\w++$)")
 
@@ -99,6 +102,7 @@ def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
             Span(at, at + len(kind)),
             "nobody is asked here",
             f'did you mean "{known}"?' if known else "the types are input, confirm and select",
+            word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
         )
     )
     return Ignored()
@@ -128,16 +132,18 @@ def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ig
     if _REFERENCE.fullmatch(where):
         return PromptReference(where, at, at + len(text))
     scheme = _SCHEME.fullmatch(where)
-    if not scheme or scheme[1] in ("library", "file", "mcp"):
+    if not scheme or scheme[1] in _SCHEMES:
         return None
-    known = nearest_word(scheme[1].lower(), ("library", "file", "mcp"))
+    known = nearest_word(scheme[1].lower(), _SCHEMES)
+    start = at + len("@prompt(")
     found.append(
         Diagnostic(
             warnings.PROMPT_SCHEME,
             f'Unknown prompt scheme: "{scheme[1]}"',
-            Span(at + len("@prompt("), at + len(text) - 1),
+            Span(start, at + len(text) - 1),
             "this reference is ignored",
             f'did you mean "{known}:"?' if known else "the schemes are library:, file: and mcp:, or one {{variable}}",
+            word_fix(scheme[1], _SCHEMES, Span(start, start + len(scheme[1]))),
         )
     )
     return Ignored()
@@ -192,5 +198,6 @@ def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
                 Span(at, at + len(text)),
                 "sent to the model as text",
                 f"the form is {_FORMS[kind]}",
+                directive_fix(text, at),
             )
         )

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic
+from quire.diagnostics import Diagnostic, Edit
+from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
@@ -78,7 +79,7 @@ class _Lint:
         for place in step.placeholders:
             self._read.add(place.name)
             if place.default is None and place.name not in available and place.name not in own:
-                yield self._unset(place.name, place.span)
+                yield self._unset(place.name, place.span, available | own)
         yield from self._output(step)
         yield from _question(step)
         yield from _tool(step)
@@ -88,7 +89,7 @@ class _Lint:
         if not (step.content or step.prompt or step.elicitation or step.tool or step.arms):
             yield Diagnostic(lints.EMPTY_STEP, f"Step {step.label} does nothing", step.span, "no text follows")
 
-    def _unset(self, name: str, span: Span) -> Diagnostic:
+    def _unset(self, name: str, span: Span, available: set[str]) -> Diagnostic:
         if name in self._facts.outputs or name in self._facts.asked:
             label = self._facts.outputs.get(name, "")
             message = f"{{{{{name}}}}} is read before it is set"
@@ -97,7 +98,9 @@ class _Lint:
         close = self._suggestions.nearest(name, self._names)
         message = f"Nothing sets {{{{{name}}}}}"
         help = f"did you mean {{{{{close}}}}}?" if close else "declare an input, or capture it with @output before"
-        return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help)
+        inner = Span(span.start + 2, span.end - 2)
+        fix = name_fix(name, self._names, inner) if close in available else ()
+        return Diagnostic(lints.UNRESOLVED, message, span, "sent as it stands", help, fix)
 
     def _arms(self, parent: Step, available: set[str]) -> Iterator[Diagnostic]:
         for arm in parent.arms:
@@ -118,7 +121,9 @@ class _Lint:
             close = spellings.get(condition.value.lower()) or self._suggestions.nearest(condition.value, values)
             message = f'This condition {always} holds: "{name}" is never "{condition.value}"'
             help = f'did you mean "{close}"?' if close else f"it can be {options}"
-            yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help)
+            at = self._source.text.rfind(f'"{condition.value}"', condition.start, condition.end) + 1
+            fix = name_fix(condition.value, values, Span(at, at + len(condition.value))) if at and close else ()
+            yield Diagnostic(lints.IMPOSSIBLE, message, condition.span, "", help, fix)
         elif name in self._facts.untyped and name not in self._facts.inputs:
             message = f'"{name}" has no type, so the whole reply must be exactly "{condition.value}"'
             help = f'capture it as @output({name}: enum, "{condition.value}", …)'
@@ -188,14 +193,19 @@ class _Lint:
         else:
             help = f"did you mean {close}?" if close else f"the types are {', '.join(dict.fromkeys(known.values()))}"
         message = f'"{kind}" is not a type: "{named.name}" is read as a string'
-        yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help)
+        start = found.start(1) + found[1].index(kind)
+        place = Span(start, start + len(kind))
+        fix = word_fix(kind, known, place) if close else ()
+        if kind.lower() in _MEANT:
+            fix = (Edit(place, kind, _MEANT[kind.lower()]),)
+        yield Diagnostic(lints.UNKNOWN_TYPE, message, Span(*found.span(1)), "", help, fix)
 
     def _artifact(self, artifact: ArtifactDeclaration) -> Iterator[Diagnostic]:
         match = PLACEHOLDER.fullmatch(artifact.type)
         if match:
             self._read.add(match[1])
             if match[1] not in self._names and match[3] is None:
-                yield self._unset(match[1], artifact.span)
+                yield self._unset(match[1], artifact.span, self._names)
 
     def _unused_outputs(self) -> Iterator[Diagnostic]:
         """Once for each name, however many arms capture it. A model that is asked later sees every result."""

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from operator import itemgetter
 from re import Match
 
-from quire.diagnostics import Diagnostic
+from quire.diagnostics import Diagnostic, Edit
+from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
+from quire.formats.playbook.facts import gather
 from quire.formats.playbook.placeholders import PLACEHOLDER
 from quire.formats.playbook.reading import Reading
 from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
@@ -71,7 +73,10 @@ def _section(line: Match[str]) -> Iterator[Diagnostic]:
     message = f"Skipped: ## {line[SECTION].rstrip()}"
     close = nearest_word(heading.strip("#:*-. "), _SECTIONS)
     if close:
-        yield Diagnostic(lints.HEADING, message, line_span(line), "this section is not read", f"write ## {close}")
+        name = line[SECTION].rstrip()
+        start = line.start(SECTION) - 1
+        fix = word_fix(name, _SECTIONS, Span(start, start + len(name)))
+        yield Diagnostic(lints.HEADING, message, line_span(line), "this section is not read", f"write ## {close}", fix)
 
 
 def _heading(line: Match[str], in_step: bool, branching: bool) -> Iterator[Diagnostic]:
@@ -125,9 +130,11 @@ def _braces(reading: Reading) -> Iterator[Diagnostic]:
     text, playbook = reading.source.text, reading.playbook
     if "{{" not in text or not playbook:
         return
-    first = playbook.steps[0].span.start
+    first, names = playbook.steps[0].span.start, gather(playbook).names
     for match in _NEARLY.finditer(text, first):
         if match[1] or match[3] or "-" in match[2]:
             name = match[2].replace("-", "_")
             message = f"{match[0]} is not a placeholder and stays as it is"
-            yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}")
+            written = Span(match.start() + 2, match.end(3))
+            fix = (Edit(written, text[written.start : written.end], name),) if name in names else ()
+            yield Diagnostic(lints.SPACED, message, Span(*match.span()), "", f"write {{{{{name}}}}}", fix)

@@ -6,6 +6,7 @@ import re
 
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.playbook.codes import warnings
+from quire.formats.playbook.fixes import marker_fix
 from quire.source import Span
 
 _WORD = re.compile(r"(`++|~~~++)\s*+(if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b", re.IGNORECASE)
@@ -46,4 +47,5 @@ def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
             code = warnings.OPERATOR
             message = f'Unknown operator "{sign}" in a condition: {shown}'
             help = "only == and != are there, and they compare exact text"
-    return Diagnostic(code, message, Span(at, at + len(text)), "read as text, no branch here", help)
+    label, fix = "read as text, no branch here", marker_fix(text, word, at)
+    return Diagnostic(code, message, Span(at, at + len(text)), label, help, fix)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quire.diagnostics import Diagnostic
+from quire.formats.near_names import name_fix
 from quire.formats.playbook.codes import warnings
 from quire.formats.playbook.syntax import Condition, InputDeclaration, Step
 from quire.wording import Suggestions
@@ -63,5 +64,6 @@ class _Names:
                 condition.variable_span,
                 "neither an input nor captured before",
                 help,
+                name_fix(name, self._known, condition.variable_span) if close and name not in self._captured_by else (),
             )
         )

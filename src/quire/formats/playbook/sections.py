@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from re import Match
 
 from quire.diagnostics import Diagnostic
+from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import notes, warnings
 from quire.formats.playbook.inputs import read_inputs
 from quire.formats.playbook.placeholders import PLACEHOLDER
@@ -105,5 +106,6 @@ class Sections:
                 artifact.span,
                 "",
                 f'did you mean "{close}"?' if close else f"the types are {', '.join(ARTIFACT_TYPES)}",
+                word_fix(self._source.text[artifact.start : artifact.end], ARTIFACT_TYPES, artifact.span),
             )
         )

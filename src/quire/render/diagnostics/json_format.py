@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from quire.diagnostics import Diagnostic
+from quire.diagnostics import Diagnostic, Edit, edits_of
 from quire.render.diagnostics import Findings
 from quire.render.visible import escaped
 from quire.source import Source
@@ -17,7 +17,7 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
     return escaped(clean(json.dumps(objects, indent=2, ensure_ascii=False))) + "\n"
 
 
-def _object(source: Source, found: Diagnostic) -> dict[str, str | int]:
+def _object(source: Source, found: Diagnostic) -> dict[str, str | int | list[dict[str, str | int]]]:
     start, end = source.position(found.span.start), source.position(found.span.end)
     return {
         "file": source.name,
@@ -31,4 +31,10 @@ def _object(source: Source, found: Diagnostic) -> dict[str, str | int]:
         "message": found.message,
         "label": found.label,
         "help": found.help,
+        "fix": [_edit(source, edit) for edit in edits_of(source, found)],
     }
+
+
+def _edit(source: Source, edit: Edit) -> dict[str, str | int]:
+    at = source.position(edit.span.start)
+    return {"line": at.line, "column": at.column, "old": edit.old, "new": edit.new}

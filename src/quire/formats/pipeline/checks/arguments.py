@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from quire.formats.near_names import word_fix
 from quire.formats.pipeline.checks.resolver import Resolver
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.fields import Fields
@@ -42,8 +43,11 @@ def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
         known = properties.get(name.text)
         if known is None:
             if schema.get("additionalProperties") is False:
-                help = fields.suggestion(name.text, properties) or f"it takes {', '.join(properties)}"
-                fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help)
+                help = fields.suggestion(name.text, properties)
+                unset = [one for one in properties if one not in given]
+                fix = word_fix(name.text, unset, name.span) if help else ()
+                help = help or f"it takes {', '.join(properties)}"
+                fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
         elif isinstance(value, Literal) and (tool, name.text) != _COMMAND:
             problem = _problem(value.value, known)
             if problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
+from quire.formats.near_names import name_fix
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.gate import ALWAYS_THERE
@@ -25,7 +26,8 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
             if name.text not in defined and name.text not in file.unread:
                 message = f"the schema {fields.shown(name.text)} is not defined in this file"
                 help = fields.suggestion(name.text, defined)
-                fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help)
+                fix = name_fix(name.text, defined, name.span) if help else ()
+                fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
     if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
         return  # who cannot be read may be who refers to it
     for schema in file.schemas:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 
+from quire.diagnostics import Edit
 from quire.expr.slips import slips
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
@@ -54,7 +55,9 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
         is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
         help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
         message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
-        fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), help)
+        place = fields.at(prompt, part)
+        fix = (Edit(place, text, f"{{{inside}}}"),) if is_path else ()
+        fields.report(lints.NO_REFERENCE, message, place, help, fix)
     for part, path in foreign(prompt.text):
         _check_foreign(prompt, part, path, names, fields)
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from quire.diagnostics import Fix
 from quire.expr import python_text
 from quire.expr.syntax import Compare, Each, Node, Path, children
+from quire.formats.near_names import name_fix
 from quire.formats.pipeline.checks.inference import Scope, Shapes, Types, element, order_of, parts_of
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
@@ -125,13 +127,16 @@ class _Walker:
             at += 1
 
     def _no_field(self, holder: str, segment: str, inside: tuple[Field, ...] | None, span: Span) -> None:
+        fix: Fix = ()
         if inside is None:
             message, help = f"{holder} has no fields, so it has no {segment}", ""
         else:
             names = [one.name for one in inside]
             message = f"the schema of {holder} has no field {segment}"
-            help = self._fields.suggestion(segment, names) or f"it has {', '.join(names[:12])}"
-        self._fields.report(warnings.NO_FIELD, message, span, help)
+            help = self._fields.suggestion(segment, names)
+            fix = name_fix(segment, names, span) if help else ()
+            help = help or f"it has {', '.join(names[:12])}"
+        self._fields.report(warnings.NO_FIELD, message, span, help, fix)
 
     def _ordering(self, node: Compare, scope: Scope, text: Text) -> None:
         left = order_of(self._shapes.resolved(self._shapes.infer(node.left, scope)))

@@ -1,0 +1,62 @@
+"""Fixes for misspelt names: only where one letter is wrong and a single known name is near.
+
+`did you mean` may guess; a fix may not. Names that differ in a digit (`draft1`, `draft2`), or in a plural of the
+author's own words (`item`, `items`), are often two things.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+from quire.diagnostics import Edit, Fix
+from quire.source import Span
+
+_SHORTEST, _LONGEST = 3, 60
+_NEAR = 0.75
+_SEPARATORS = str.maketrans("-", "_", " ")
+
+
+def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
+    """The edit that puts the word of a format in place of a misspelt one."""
+    if not _SHORTEST <= len(written) <= _LONGEST:
+        return ()
+    meant: dict[str, list[str]] = {}
+    for one in known:
+        if len(one) <= _LONGEST:
+            meant.setdefault(_folded(one), []).append(one)
+    folded = _folded(written)
+    near = [folded] if folded in meant else difflib.get_close_matches(folded, meant, n=2, cutoff=_NEAR)
+    if len(near) != 1 or len(meant[near[0]]) != 1 or _digits(folded) != _digits(near[0]):
+        return ()
+    return (Edit(span, written, meant[near[0]][0]),) if _one_slip(folded, near[0]) else ()
+
+
+def name_fix(written: str, known: Collection[str], span: Span) -> Fix:
+    """The same for the names that an author has chosen."""
+    fix = word_fix(written, known, span)
+    is_plural = any({f"{edit.old}s", f"{edit.new}s"} & {edit.old, edit.new} for edit in fix)
+    return () if is_plural else fix
+
+
+def _folded(name: str) -> str:
+    return name.lower().translate(_SEPARATORS)
+
+
+def _digits(name: str) -> str:
+    return "".join(sign for sign in name if sign.isdigit())
+
+
+def _one_slip(written: str, meant: str) -> bool:
+    """Whether one letter is missing, added or wrong, or two neighbours are swapped."""
+    start = 0
+    while start < min(len(written), len(meant)) and written[start] == meant[start]:
+        start += 1
+    left, right = written[start:], meant[start:]
+    return (
+        left == right
+        or left[1:] == right
+        or left == right[1:]
+        or left[1:] == right[1:]
+        or (left[:2] == right[:2][::-1] and left[2:] == right[2:])
+    )

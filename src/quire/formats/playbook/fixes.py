@@ -1,0 +1,78 @@
+"""Fixes for lines that are nearly the heading of a step, a directive or a branch marker."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from re import Match
+
+from quire.diagnostics import Edit, Fix
+from quire.formats.near_names import word_fix
+from quire.formats.playbook.scan import CONDITION, ELICIT, MARKER, OUTPUT, SECTION, scan
+from quire.formats.playbook.types import DIRECTIVES
+from quire.source import Span
+
+# A dash needs space around it: `## Step 1-3: all` is not step 1.
+_STEP = re.compile(
+    r"step[^\S\n]*+([0-9]{1,18}+)(?:[^\S\n]*+:|[.)](?=\s)|[^\S\n]++[-–—](?=\s))[^\S\n]*+(?=\S)", re.IGNORECASE
+)
+_DIRECTIVE = re.compile(r"@([A-Za-z]++)[^\S\n]*+\(")
+_MARKER = re.compile(
+    r"`{3,}+\s*+(?:if|elif|else\s*+if|elseif|elsif|else|endif|end\s++if|fi)\b\s*+([^`]*+)`{3,}+", re.IGNORECASE
+)
+_CONDITION = re.compile(r"""([A-Za-z0-9_]++)\s*+(===?|=|!==?|<>)\s*+(?:"([^"]*+)"|'([^'"]*+)')\s*+""")
+_UNEQUAL = ("!=", "!==", "<>")
+
+
+def step_fix(headings: Sequence[Match[str]], taken: Collection[int]) -> Fix:
+    """Edits that make the headings steps; none for a number that two of them, or a heading and a step, have."""
+    meant = [(heading, _STEP.match(heading[SECTION])) for heading in headings]
+    numbers = [int(step[1]) for _, step in meant if step] + list(taken)
+    return tuple(
+        Edit(_span(heading, step), step[0], f"STEP {step[1]}: ")
+        for heading, step in meant
+        if step and numbers.count(int(step[1])) == 1
+    )
+
+
+def _span(heading: Match[str], part: Match[str]) -> Span:
+    """Where a part of a section's heading stands: the scan looks at the text behind a line end."""
+    start = heading.start(SECTION) - 1
+    return Span(start + part.start(), start + part.end())
+
+
+def directive_fix(text: str, at: int) -> Fix:
+    """The edit that spells the word of a directive right, where the rest of the line has its form."""
+    match = _DIRECTIVE.match(text)
+    if not match:
+        return ()
+    word = match[1].lower()
+    meant = word if word in DIRECTIVES else next((edit.new for edit in word_fix(word, DIRECTIVES, Span(0, 0))), "")
+    if not meant or match[0] == f"@{meant}(" or not _is_directive(f"@{meant}({text[match.end() :]}"):
+        return ()
+    return (Edit(Span(at, at + match.end()), match[0], f"@{meant}("),)
+
+
+def _is_directive(line: str) -> bool:
+    from quire.formats.playbook.directives import Ignored, read_directive
+
+    if scan(line).kinds[:1] in ([OUTPUT], [ELICIT]):
+        return True
+    return not isinstance(read_directive(line, 0, []), Ignored | None)
+
+
+def marker_fix(text: str, word: str, at: int) -> Fix:
+    """The edit that writes a branch marker in its one form."""
+    match = _MARKER.fullmatch(text)
+    if not match:
+        return ()
+    line = f"```{word}```" if not match[1] else ""
+    if word in ("if", "elif"):
+        condition = _CONDITION.fullmatch(match[1])
+        if not condition:
+            return ()
+        operator = "!=" if condition[2] in _UNEQUAL else "=="
+        line = f'```{word} {condition[1]} {operator} "{condition[3] or condition[4] or ""}"```'
+    if scan(line).kinds[:1] not in ([CONDITION], [MARKER]) or line == text:
+        return ()
+    return (Edit(Span(at, at + len(text)), text, line),)
