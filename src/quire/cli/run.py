@@ -11,7 +11,7 @@ import click
 
 from quire.cli.amounts import budget_of
 from quire.cli.completers import complete_document, complete_input, complete_model
-from quire.cli.detached import leave_to_itself
+from quire.cli.detached import leave_to_itself, say_warnings
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
 from quire.cli.inputs import (
@@ -206,9 +206,10 @@ async def _run(
             return await run_there(runtime, read, given, options, choice, manner, detach)
         if not manner.quiet:
             runtime.notice = lambda line: click.echo(one_line(line), err=True)
-        runtime.check_cap(read.runnable())
         run = await starting(runtime.start(read, given, options, choice))
         if detach:
+            if not manner.quiet:
+                await say_warnings(runtime, run)
             return leave_to_itself(run)
         return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:

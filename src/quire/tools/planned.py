@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from quire.diagnostics import nearest
+from quire.errors import ToolFailed
 from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
+from quire.tools.builtin.specs import SPECS
 from quire.tools.registry import ToolSpec
+from quire.trust.capabilities import canonical
 from quire.values import Value
 
 
@@ -50,6 +53,28 @@ class PlannedCall:
                     close = nearest(name, properties)
                     problems.append(f"there is no argument {name}" + (f"; did you mean {close}?" if close else ""))
         return problems
+
+
+class PlannedBuiltIns:
+    """The built-in tools as far as their descriptions go, for a gate that makes no calls."""
+
+    def tool_id(self, tool: str) -> str:
+        return canonical(tool)
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return SPECS.get(tool)
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        return SPECS
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        raise ToolFailed(f"{tool.name} is not called before the run starts")
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("built-in tools have no prompts")
+
+    async def close(self) -> None:
+        pass
 
 
 def _is_literal(value: Arguments) -> bool:
