@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from quire.cli.surroundings import ItemCheck
 
 
-_CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
-"""Matches playbooks that call another document or a built-in tool."""
+_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
+"""Matches playbooks that call another document, a built-in tool or a Python tool."""
 
 
 _PROMPT_FILE = "@prompt(file:"
@@ -42,7 +42,8 @@ _PROMPT_FILE = "@prompt(file:"
 def command(
     context: click.Context, paths: tuple[str, ...], form: FormatName, as_json: bool, strict: bool, explain: str | None
 ) -> None:
-    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
+    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere; Python tools that a document
+    names are imported, if you have agreed to the workspace.
 
     A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
     files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from quire.engine.pipeline.agent import narrowed
 from quire.engine.thread.bundle import Bundle
 from quire.errors import BadInputs, Denied, ToolFailed
+from quire.plan.limits import nesting_problems
 from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Thread
@@ -21,7 +22,7 @@ from quire.plan.uses import OWN_TOOLS
 from quire.runtime.callees import Callee, no_such
 from quire.runtime.certain import certain_failures, server_prompts
 from quire.runtime.models import Models
-from quire.runtime.preflight_limits import check_cap, nesting_problems
+from quire.runtime.preflight_limits import check_cap
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned import PlannedBuiltIns, PlannedCall
@@ -94,7 +95,7 @@ async def look_ahead(
     for at in reached:
         if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:
             found.add(missing, at, document=True)
-        for problem in nesting_problems(at, documents, settings.spawn):
+        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
             found.add(problem, at)
     if not isinstance(gate, Gate):
         return found
