@@ -17,7 +17,7 @@ from quire.runtime import RunOptions, Runtime
 from quire.runtime.launch import Envelope
 from quire.values import Value
 
-CAPPED = "pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n"
+CAPPED = "pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n- agent: {prompt: C.}\n"
 NEST = "pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- "
 INNER = "{transform: {value: pipe}}"
 ITEMS = f"for_each: {{items: [1, 2, 3], max_items: 2, on_error: abort, do: {INNER}, collect: {INNER}}}"
@@ -26,6 +26,9 @@ steps:
 - agent: {prompt: Say.}
 - for_each: {over: "[1]", on_error: continue, do: {shell: {command: ls}}, collect: {transform: {value: pipe}}}
 """
+
+
+PAGE = "# Page\n\n## INPUTS\n\n- `topic` (string): T\n\n## STEP 1: A\n\n{{topic}}\n"
 
 
 def fans(depth: int, policy: str = "abort") -> str:
@@ -40,8 +43,10 @@ def fans(depth: int, policy: str = "abort") -> str:
 def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
+    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 2\n")
     (tmp_path / "pipelines").mkdir()
+    (tmp_path / "playbooks").mkdir()
+    (tmp_path / "playbooks" / "page.playbook.md").write_text(PAGE)
 
 
 def model() -> ScriptedModel:
@@ -49,10 +54,14 @@ def model() -> ScriptedModel:
 
 
 REFUSED: dict[str, tuple[str, type[QuireError], str]] = {
-    "cap": (CAPPED, LimitReached, "at least 2 model calls"),
+    "cap": (CAPPED, LimitReached, "at least 3 model calls"),
     "depth": (NEST + fans(6), BadInputs, "fan-out depth 6 exceeds max_pipeline_fan_out_depth"),
     "items": (NEST + ITEMS, BadInputs, "3 items are more than max_items, which is 2"),
     "grant": (NEST + "shell: {command: ls}", Denied, "--allow shell"),
+    "pipeline": (NEST + "call: {pipeline: nobody}", BadInputs, "step 2: there is no pipeline nobody"),
+    "schema": (NEST + "agent: {prompt: x, schema: No}", BadInputs, "step 2: there is no schema No in this file"),
+    "identity": (NEST + "agent: {prompt: x, identity: ghost}", BadInputs, "step 2: there is no identity ghost"),
+    "inputs": (NEST + "call: {pipeline: page}", BadInputs, "the playbook page needs topic, which it is not given"),
     "arguments": (NEST + "tool: {name: file__read, args: {pth: x}}", BadInputs, "did you mean path?"),
 }
 

@@ -15,10 +15,10 @@ from quire.engine.pipeline.agent import narrowed
 from quire.engine.thread.bundle import Bundle
 from quire.errors import BadInputs, Denied, ToolFailed
 from quire.plan.limits import nesting_problems
-from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.plan.nodes import Agent, Call, Input, Invoke, Plan, Think, UseTool
 from quire.plan.reach import Reached, reach
-from quire.plan.thread import Thread
-from quire.plan.uses import OWN_TOOLS
+from quire.plan.thread import Parameter, Thread
+from quire.plan.uses import OWN, OWN_TOOLS
 from quire.runtime.callees import Callee, no_such
 from quire.runtime.certain import certain_failures, server_prompts
 from quire.runtime.models import Models
@@ -85,21 +85,25 @@ class Start:
 async def look_ahead(
     settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
 ) -> Findings:
-    """`gate` is asked where it is one of ours; a stand-in takes whatever it gets. Without `models` the run belongs to a
+    """`gate` is asked where it is one of ours. Whoever drives the engine with tools of their own is told only what is
+    wrong whatever these are: their runs make as many calls as they may. Without `models` the run belongs to a
     cluster, which has keys, servers and modules of its own: only built-in tools are looked at. `find` looks for the
     documents that directives name. Raises `LimitReached`."""
     plan, documents = start.plan, start.documents
-    check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
     found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
     reached = list(reach(plan, documents))
     for at in reached:
         if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:
             found.add(missing, at, document=True)
-        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
-            found.add(problem, at)
     if not isinstance(gate, Gate):
         return found
+    check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
     for at in reached:
+        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
+            found.add(problem, at)
+        own = documents.get(at.document, plan)
+        if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
+            found.add(f"step {at.name}: {problem}", at)
         if models is not None or _is_built_in(at):
             await _look_at_tool(settings, at, documents, gate, found)
     if models is None:
@@ -157,6 +161,37 @@ async def _look_at_tool(
                     found.warnings[f"the agent of step {at.name} goes without {name}: {problem}"] = None
                 elif problem is not None:
                     found.add(problem, at)
+
+
+def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
+    """A pipeline, a schema or an identity that a step names and that is not there."""
+    work = at.step.work
+    if isinstance(work, Call) and work.document not in documents:
+        return f"there is no pipeline {work.document}"
+    if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
+        return f"there is no schema {work.schema} in this file"
+    known = {"default", *settings.agents}
+    if isinstance(work, Agent) and work.identity and work.identity not in known:
+        return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
+    return ""
+
+
+def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
+    """Inputs that a playbook or a directive needs and that its caller does not name."""
+    match at.step.work:
+        case Call(document=name, passes=passes):
+            given = [passed for passed, _ in passes]
+        case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
+            given = list(arguments)
+        case _:
+            return ""
+    callee = documents.get(name)
+    if callee is None or callee.format == "pipeline":
+        return ""
+    work = callee.body.steps[0].work if callee.format == "directive" else None
+    wanted: Sequence[Input | Parameter] = work.inputs if isinstance(work, Thread) else callee.inputs
+    missing = [one.name for one in wanted if one.required and one.default is None and one.name not in given]
+    return f"the {callee.format} {name} needs {', '.join(missing)}, which it is not given" if missing else ""
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -145,22 +145,13 @@ class Life:
                 rows = await inner.list()
                 self.run = rows[0].id if rows else ""
             if not self.run:
-                self.run = await self._start(runtime)
+                document = load(self.settings.workspace.folder / self.scenario.document)
+                self.run = await runtime.start(document, self.scenario.inputs, RunOptions(allow=("*",)))
             present = Present(process, self.witness, self.pace, self.scenario.cast) if self.attended else None
             ended = await runtime.drive(self.run, people=present, listen=process.hear, began=begun.append)
             return str(ended.status)
         finally:
             await inner.close()
-
-    async def _start(self, runtime: Runtime) -> str:
-        """Starts it without a cap of model calls, which is set afterwards: a cap that is certain to be reached would
-        keep it from starting, and reaching one is what is simulated."""
-        document = load(self.settings.workspace.folder / self.scenario.document)
-        runtime.settings = replace(self.settings, spawn=replace(self.settings.spawn, max_pipeline_spawns=0))
-        try:
-            return await runtime.start(document, self.scenario.inputs, RunOptions(allow=("*",)))
-        finally:
-            runtime.settings = self.settings
 
     def _runtime(self, store: Store, process: Process) -> Runtime:
         model = SimulatedModel(process, self.witness, self.pace, self.world, self.scenario.cast)
