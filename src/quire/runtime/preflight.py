@@ -43,11 +43,13 @@ Find: TypeAlias = Callable[[str, str], "Callee | None"]
 
 @dataclass(slots=True)
 class Findings:
-    """`wrong` and `denied` stop the run before it starts."""
+    """`wrong` and `denied` stop the run before it starts. `notices` remind the user of what was allowed: nothing fails
+    by it."""
 
     wrong: dict[str, None] = field(default_factory=dict)
     denied: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
+    notices: dict[str, None] = field(default_factory=dict)
 
     def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
         """`document` is for what is wrong in a playbook whatever arm is taken."""
@@ -215,7 +217,7 @@ async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], gran
     """A command that may run, and could not: there is nothing on the machine to hold it."""
     calls = [at for at in reached if _is_shell(at)]
     if calls and reach_of(grants).unsandboxed:
-        found.warnings["commands run without a sandbox, with your home folder and your environment"] = None
+        found.notices["commands run without a sandbox, with your home folder and your environment"] = None
         return
     if not calls or not grants.allows("execute", "tool", SHELL):
         return

@@ -468,6 +468,8 @@ class Runtime:
                     await stack.enter_async_context(gate)
                 found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
         found.raise_if_any()
+        for notice in found.notices:
+            self.notice(f"warning: {notice}")
         return tuple(found.warnings)
 
     async def warnings(self, run: str) -> tuple[str, ...]:
