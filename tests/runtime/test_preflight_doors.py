@@ -14,7 +14,9 @@ from quire.errors import BadInputs, Denied, LimitReached, QuireError
 from quire.mcp_server.results import result_of
 from quire.models.scripted import ScriptedModel
 from quire.runtime import RunOptions, Runtime
+from quire.runtime.fork import Changes
 from quire.runtime.launch import Envelope
+from quire.runtime.repair import repair
 from quire.values import Value
 
 CAPPED = "pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n- agent: {prompt: C.}\n"
@@ -159,3 +161,21 @@ async def test_a_worker_finishes_the_look_before_anything_is_paid(tmp_path: Path
         await opened.drive(unknown)
     assert len(asked.calls) == paid
     await opened.close()
+
+
+async def test_an_edited_document_is_looked_at_like_a_new_one(tmp_path: Path) -> None:
+    """`fork --document` and `resume --document`: what is refused leaves the runs as they are."""
+    file = tmp_path / "p.yaml"
+    file.write_text("pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n")
+    runtime = Runtime.open(tmp_path, model=model())
+    run = await runtime.start(load(file), {}, RunOptions())
+    await runtime.drive(run)
+    for name, (text, error, said) in REFUSED.items():
+        file.write_text(text)
+        with pytest.raises(error, match=said):
+            await repair(runtime, run, str(file), Changes())
+        assert ([row.id for row in await runtime.store.list()], await runtime.find("last")) == ([run], run), name
+    file.write_text(MAYBE.replace("maybe", "p"))
+    made = await repair(runtime, run, str(file), Changes())
+    assert ["--allow shell" in one for one in await runtime.warnings(made.run)] == [True]
+    await runtime.close()
