@@ -10,6 +10,7 @@ from bench.rows import show
 BENCHES = (
     "parse",
     "startup",
+    "preflight",
     "engine",
     "store",
     "waiting",

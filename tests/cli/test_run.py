@@ -503,8 +503,47 @@ def test_a_missing_model_and_missing_inputs_are_said_at_once(
         raise NoModel("no model is configured")
 
     monkeypatch.setattr("quire.runtime.models.choose_model", none)
+    monkeypatch.setattr("quire.models.tiers.choose_model", none)
     Path("p.playbook.md").write_text("# P\n\n## INPUTS\n\n- `who` (string): Whom\n\n## STEP 1: A\n\nSay {{who}}.\n")
-    assert main(["run", "p.playbook.md"]) == 2
-    said = capsys.readouterr().err
-    assert "no model is configured" in said
-    assert "missing input who (string): Whom" in said
+    Path("p.yaml").write_text('pipeline: p\nsteps:\n- agent: {prompt: "{ctx.who}"}\n- transform: {value: ctx.who}\n')
+    Path(".ai/directives/team").mkdir(parents=True)
+    Path(".ai/directives/team/greet.md").write_text(GREET)
+    for file, missing in {
+        "p.playbook.md": "missing input who (string): Whom",
+        "p.yaml": "nothing is given for who",
+        ".ai/directives/team/greet.md": "missing required input who (string): Whom",
+    }.items():
+        assert main(["run", file]) == 2
+        said = capsys.readouterr().err
+        assert "no model is configured" in said
+        assert missing in said
+
+
+def test_warnings_are_counted_in_every_format(
+    workspace: Path, capsys: pytest.CaptureFixture[str], script: Callable[..., str]
+) -> None:
+    """Those of a directive, too, that only the workspace around it tells."""
+    Path(".ai/directives/team").mkdir(parents=True)
+    file = Path(".ai/directives/team/greet.md")
+    file.write_text(GREET.replace("<author>", "<context><before>team/nothing</before></context><author>"))
+    main(["run", str(file), "-i", "who=Ada", "--script", script("x")])
+    assert capsys.readouterr().err.startswith("1 warning: quire check .ai/directives/team/greet.md\n")
+
+
+GREET = """# Greet
+
+```xml
+<directive name="greet" version="1.0.0">
+  <metadata>
+    <description>Greets</description>
+    <category>team</category>
+    <author>me</author>
+    <model tier="low" />
+    <permissions><execute><tool>rye.file-system.write</tool></execute></permissions>
+  </metadata>
+  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
+</directive>
+```
+
+Greet {input:who}.
+"""

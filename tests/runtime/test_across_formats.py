@@ -211,7 +211,11 @@ async def test_a_directive_that_is_called_warns_of_its_risks(house: House) -> No
         house.write("p.yaml", CALLS), {}, [use("rye_bash", command="ls"), use("directive_return", greeting="no")]
     )
     assert output(ended) == {"greeting": "no"}
-    (warned,) = (str(event.data["message"]) for event in house.events if event.type == "warning")
+    before, warned = (str(event.data["message"]) for event in house.events if event.type == "warning")
+    assert before == (
+        "demo/greeter: it goes without rye.execute.tool.rye.bash, which this run is not allowed: "
+        "--allow rye.execute.tool.rye.bash"
+    )
     assert "rye.execute.tool.rye.bash is elevated" in warned
     assert "greeter.md:11, within what the run was allowed (--allow), do not cover" in house.told()[0]["error"]
 

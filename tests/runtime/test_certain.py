@@ -142,11 +142,10 @@ steps:
 async def test_what_only_some_path_needs_is_a_warning_that_names_the_flag(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(MAYBE)
     runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
-    told: list[str] = []
-    runtime.notice = told.append
-    await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    first = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
     arm = '```if x == "b"```\n\n### STEP 2a: S\n\n@tool(quire, shell, {"command": "ls"})\n\n```endif```'
-    await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
+    second = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
+    told = [*await runtime.warnings(first), *await runtime.warnings(second)]
     assert [("may fail" in line, "--allow shell" in line) for line in told] == [(True, True)] * 2
     await runtime.close()
 
@@ -183,7 +182,8 @@ async def test_a_cap_below_the_least_bound_is_found_first(tmp_path: Path) -> Non
     (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n")
     runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
     with pytest.raises(LimitReached, match="at least 2 model calls"):
-        runtime.check_cap(load(tmp_path / "p.yaml").runnable())
+        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    assert await runtime.store.list() == []
     await runtime.close()
 
 

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
 
 
 class OkData(TypedDict):
+    """`warnings`, here and below, are what was found before the start that may not work; left out where there are
+    none."""
+
     run_id: str
     output: Value
     named_stores: Mapping[str, Value]
+    warnings: NotRequired[list[str]]
 
 
 class ErrorData(TypedDict):
@@ -29,15 +33,18 @@ class ErrorData(TypedDict):
 
     error: str
     run_id: NotRequired[str]
+    warnings: NotRequired[list[str]]
 
 
 class CancelledData(TypedDict):
     run_id: str
     error: str
+    warnings: NotRequired[list[str]]
 
 
 class StartedData(TypedDict):
     run_id: str
+    warnings: NotRequired[list[str]]
 
 
 class LaunchOk(TypedDict):

@@ -38,6 +38,8 @@ class Result:
     """The named stores of a pipeline, its inputs included, as far as it has come; empty for other formats."""
     outputs: Mapping[str, Value] = field(default_factory=dict)
     """The declared outputs of a directive that has ended; empty for other formats."""
+    warnings: tuple[str, ...] = ()
+    """What the look before the start found that may not work, and what was said on the way."""
 
 
 async def result_of(runtime: Runtime, run: str, ended: Ended) -> Result:
@@ -59,4 +61,5 @@ async def result_of(runtime: Runtime, run: str, ended: Ended) -> Result:
         value=value,
         stores=dict(view.stores),
         outputs=dict(value) if view.row.format == "directive" and isinstance(value, Mapping) else {},
+        warnings=tuple(f"step {label}: {text}" if label else text for label, text in view.warnings),
     )

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from quire.cli.surroundings import ItemCheck
 
 
-_CALL = re.compile(r"""@tool\(\s*["']?quire\b""")
-"""Matches playbooks that call another document or a built-in tool."""
+_CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
+"""Matches playbooks that call another document, a built-in tool or a Python tool."""
 
 
 _PROMPT_FILE = "@prompt(file:"
@@ -50,7 +50,8 @@ def command(
     fix: bool,
     explain: str | None,
 ) -> None:
-    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere.
+    """Find what is wrong with documents. Nothing is run and nothing is sent anywhere; Python tools that a document
+    names are imported, if you have agreed to the workspace.
 
     A PATH is a document, a folder (searched for *.playbook.md, for .md files with a "## STEP" heading and for .yaml
     files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a

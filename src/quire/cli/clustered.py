@@ -7,6 +7,7 @@ import asyncio
 import click
 
 from quire.cli import INTERRUPTED
+from quire.cli.detached import say_warnings
 from quire.cli.driving import Manner, choose_view, conclude
 from quire.cli.ends import End
 from quire.cli.origins import permissions_of
@@ -45,6 +46,8 @@ async def run_there(
     run = await runtime.start(read, given, options, choice)
     await speak_of(runtime, await runtime.row(run), Cluster(client, where.task_queue, where.heartbeat))
     if detach:
+        if not manner.quiet:
+            await say_warnings(runtime, run)
         click.echo(run)
         click.echo(f"to see it: quire runs {run} --follow", err=True)
         return 0

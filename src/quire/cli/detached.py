@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from quire.python_process import start_module
+from quire.render.text import one_line
+
+if TYPE_CHECKING:
+    from quire.runtime import Runtime
 
 
 def start_alone(run: str, *options: str) -> None:
     """Starts a process that goes on with the run, and says nothing: a server speaks its protocol on stdout."""
     start_module("quire", "resume", run, "--quiet", *options)
+
+
+async def say_warnings(runtime: Runtime, run: str) -> None:
+    """Says what the look before the start found: a run that is left to itself tells nobody."""
+    for warning in await runtime.warnings(run):
+        click.echo(one_line(f"warning: {warning}"), err=True)
 
 
 def leave_to_itself(run: str, *options: str) -> int:

@@ -203,12 +203,10 @@ def _python_tools(settings: Settings) -> Iterator[Finding]:
     if not is_trusted(settings):
         yield Finding("python tools", "missing", "not loaded before you agree to the workspace: quire trust workspace")
         return
-    import asyncio
-
-    from quire.tools.python import PythonConnection
+    from quire.tools.python import workspace_tools
 
     try:
-        specs = asyncio.run(PythonConnection(settings.tools.modules, settings.workspace.folder).tools())
+        specs = workspace_tools(settings)
     except QuireError as error:
         yield Finding("python tools", "problem", str(error))
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from quire.cli.detached import leave_to_itself
+from quire.cli.detached import leave_to_itself, say_warnings
 from quire.cli.driving import Manner, drive
 from quire.render.text import one_line, place
 from quire.runtime import Runtime
@@ -53,6 +53,8 @@ async def repair_and_drive(
         for line in _lines(made, run):
             click.echo(line, err=True)
     if detach:
+        if not manner.quiet:
+            await say_warnings(runtime, made.run)
         return leave_to_itself(made.run)
     return await drive(runtime, made.run, manner, why=made.reason)
 

@@ -6,7 +6,9 @@ Starts nothing, asks nobody.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.cli.call_graph import CallGraph, PipelineReach, PlaybookReach
 from quire.cli.called import CalledDocuments
@@ -20,12 +22,17 @@ from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.reading import Reading
 from quire.formats.pipeline.syntax import Literal, Pipeline, ToolBody
 from quire.formats.pipeline.walk import walk
+from quire.plan.nodes import Arguments, Plan, UseTool
 from quire.source import Source, real_path
 from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import Workspace, find_workspace
+from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registered, in_folder, load_registry
 from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.cli.python_tools import PythonTools
 
 
 class WorkspaceResolver:
@@ -76,6 +83,25 @@ class WorkspaceResolver:
         name = NAMES.get(canonical(tool))
         return SPECS[name].schema if name else None
 
+    def plans(self) -> Mapping[str, Plan]:
+        return {name: one.plan for name, one in self._registered.items()}
+
+    def caps(self) -> tuple[int, int]:
+        spawn = self._settings.spawn
+        return spawn.max_pipeline_spawns, spawn.max_pipeline_fan_out_depth
+
+    def python_problem(self, tool: str) -> str:
+        if not self._settings.tools.modules or self.parameters(tool) is not None:
+            return ""
+        head = next((mark for mark in ("python__", "python/") if tool.startswith(mark)), "")
+        return self.python_tools.problem(tool.removeprefix(head))
+
+    @cached_property
+    def python_tools(self) -> PythonTools:
+        from quire.cli.python_tools import PythonTools
+
+        return PythonTools(self._settings)
+
     def identities(self) -> Collection[str]:
         return {"default", *self._settings.agents}
 
@@ -112,6 +138,18 @@ class PlaybookResolver:
 
     def document(self, name: str) -> Called | None:
         return self._workspace.registered(name) or self._workspace.document(name)
+
+    def tool_problems(self, connection: str, tool: str, given: Arguments) -> list[str]:
+        from quire.tools.planned import PlannedCall
+
+        call = PlannedCall.of_tool(UseTool(connection, tool, given))
+        if connection != BUILT_IN:
+            return self._workspace.python_tools.problems(call)
+        from quire.tools.builtin.specs import NAMES, SPECS
+        from quire.trust.capabilities import canonical
+
+        spec = SPECS.get(NAMES.get(canonical(tool), ""))
+        return [*call.wrong_names(spec), *call.wrong_values(spec)] if spec else []
 
 
 class DocumentCheck:

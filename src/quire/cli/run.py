@@ -11,7 +11,7 @@ import click
 
 from quire.cli.amounts import budget_of
 from quire.cli.completers import complete_document, complete_input, complete_model
-from quire.cli.detached import leave_to_itself
+from quire.cli.detached import leave_to_itself, say_warnings
 from quire.cli.driving import Manner, drive, driving_options
 from quire.cli.filled import filled
 from quire.cli.inputs import (
@@ -144,11 +144,20 @@ def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) ->
 
 def _missing(read: Document, given: dict[str, Value]) -> list[str]:
     """What is missing besides a model, so that all of it is said at once."""
+    plan = read.runnable()
+    if plan.format == "pipeline":
+        from quire.formats.pipeline.inputs import inferred_inputs
+
+        return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), given)] if warning]
+    if plan.format == "directive":
+        from quire.engine.thread.inputs import missing_parameters
+        from quire.plan.thread import Thread
+
+        threads = [step.work for _, step in plan.steps() if isinstance(step.work, Thread)]
+        return [problem for thread in threads for problem in missing_parameters(thread.inputs, given)]
     from quire.engine.inputs import describe, missing_inputs
 
-    plan = read.runnable()
-    wanted = missing_inputs(plan, given) if plan.format == "playbook" else []
-    return [f"missing input {describe(one)}" for one in wanted]
+    return [f"missing input {describe(one)}" for one in missing_inputs(plan, given)]
 
 
 def _asks_a_model(runtime: Runtime, read: Document) -> bool:
@@ -206,9 +215,10 @@ async def _run(
             return await run_there(runtime, read, given, options, choice, manner, detach)
         if not manner.quiet:
             runtime.notice = lambda line: click.echo(one_line(line), err=True)
-        runtime.check_cap(read.runnable())
         run = await starting(runtime.start(read, given, options, choice))
         if detach:
+            if not manner.quiet:
+                await say_warnings(runtime, run)
             return leave_to_itself(run)
         return await drive(runtime, run, manner, why=choice.reason if choice else "")
     finally:
@@ -227,13 +237,17 @@ def _show_findings(read: Document, quiet: bool) -> None:
 
 
 def _findings(read: Document) -> tuple[Diagnostic, ...]:
-    """Those of `quire check`. Of a pipeline most are found with the workspace around it."""
-    if read.format != "pipeline":
-        return read.diagnostics
-    from quire.cli.resolving import DocumentCheck
-
+    """Those of `quire check`. Most of a pipeline, and some of a directive, are found with the workspace around it."""
     try:
-        return DocumentCheck().pipeline(read.source)
+        if read.format == "directive":
+            from quire.cli.surroundings import ItemCheck
+
+            return ItemCheck().directive(read.source)
+        if read.format == "pipeline":
+            from quire.cli.resolving import DocumentCheck
+
+            return DocumentCheck().pipeline(read.source)
+        return read.diagnostics
     except QuireError:
         return read.diagnostics
 

@@ -35,6 +35,7 @@ class Drive:
     """Owns the run while it lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
 
     `answers` are those that were given while nobody drove the run; `report` writes to whoever waits for its end.
+    `warnings` are told at the start.
     The lease is the caller's to release.
     """
 
@@ -47,6 +48,7 @@ class Drive:
         listen: Listener = lambda event: None,
         answers: Iterable[Answer] = (),
         report: Callable[[Ended], tuple[Letter, ...]] = lambda ended: (),
+        warnings: Iterable[str] = (),
     ) -> None:
         self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
         self._walker = Walker(self._ledger, ports, terms, {answer.path: answer for answer in answers})
@@ -55,6 +57,7 @@ class Drive:
         self._root = Branch()
         self._still = asyncio.Event()
         self._report = report
+        self._warnings = tuple(warnings)
 
     def stop(self) -> None:
         """Parks the run as soon as what is under way has been recorded."""
@@ -64,6 +67,8 @@ class Drive:
         """Drives until nothing moves. `opening` is the first write of the drive."""
         self._root.on_rest = self._walker.children.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
+        for warning in self._warnings:
+            self._ledger.feed.say("warning", data={"message": warning})
         await self._ledger.open(opening)
         if self._walker.stopping and not self._ledger.journal:
             # Before the first step: it must not even begin, nor those after it that have no effects.

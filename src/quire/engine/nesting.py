@@ -7,9 +7,7 @@ the same place in every process that replays the run, however much of the stack 
 from __future__ import annotations
 
 from quire.errors import StepFailed
-
-MAX_LEVELS = 200
-"""Parts of a path: a call takes two of them, an iteration of a fold one."""
+from quire.plan.limits import MAX_LEVELS
 
 
 def check_nesting(prefix: str, path: str) -> None:

@@ -285,7 +285,7 @@ class Calls:
         open_questions = [question for question in questions if question.path not in declined]
         if caller.modern and caller.elicits and open_questions:
             return input_required(run, open_questions, declined)
-        return result_of(waiting(run, questions))
+        return result_of(await self._launching.warned(run, waiting(run, questions)))
 
 
 def _no_values(arguments: Mapping[str, Value]) -> str:

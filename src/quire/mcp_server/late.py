@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 
 from quire.engine.drive import Ended
 from quire.engine.records import RunRow, Status
@@ -35,7 +36,12 @@ class Late:
         return row
 
     async def envelope(self, run: str) -> Envelope:
-        """A run as it is now."""
+        """A run as it is now, with what was found before its start."""
+        envelope = await self._envelope(run)
+        warnings = await self._runtime.warnings(run)
+        return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
+
+    async def _envelope(self, run: str) -> Envelope:
         row = await self.row(run)
         match row.status:
             case Status.COMPLETED:

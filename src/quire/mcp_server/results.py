@@ -17,7 +17,8 @@ ENVELOPE: dict[str, Value] = {
         "status": {"type": "string", "enum": ["ok", "error", "cancelled", "started"]},
         "data": {
             "type": "object",
-            "description": "run_id; output and named_stores when it is ok; error; questions while people are asked.",
+            "description": "run_id; output and named_stores when it is ok; error; questions while people are asked; "
+            "warnings, what was found before the start that may not work.",
         },
     },
     "required": ["status", "data"],
@@ -26,7 +27,7 @@ ENVELOPE: dict[str, Value] = {
 
 def result_of(envelope: Envelope) -> types.CallToolResult:
     return types.CallToolResult(
-        content=[types.TextContent(text=_text(envelope))],
+        content=[types.TextContent(text=text) for text in (_text(envelope), *_warnings(envelope))],
         structured_content={"status": envelope.status, "data": copy(dict(envelope.data))},
         is_error=envelope.status == "error",
     )
@@ -49,6 +50,12 @@ def waiting(run: str, questions: Sequence[Question]) -> Envelope:
         ]
         data["answer"] = f"quire answer {run} {'STEP ' if several else ''}VALUE"
     return Envelope("started", data)
+
+
+def _warnings(envelope: Envelope) -> list[str]:
+    """A block of its own: the first one is the output alone."""
+    warnings = envelope.data.get("warnings")
+    return ["\n".join(f"warning: {one}" for one in warnings)] if isinstance(warnings, list) and warnings else []
 
 
 def _text(envelope: Envelope) -> str:

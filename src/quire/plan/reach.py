@@ -3,74 +3,100 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
 from quire.plan.uses import OWN
 
-MAX_CALLS = 100
+MAX_CALLS = 110
+"""Calls within calls that are followed: a few more than a run may make, so that one too many is seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reached:
     """`certain` is whether every run that completes performs the step, and fails with it. `name` is for people: a step
-    of a callee has the callee's name before its label."""
+    of a callee has the callee's name before its label. `fans` counts the fan-outs around the step, `levels` the parts
+    of its path before the last; both are the most of all ways to it that were followed."""
 
     step: Step
     name: str
     certain: bool
     format: str
+    document: str = ""
+    """The name of the callee that has the step; empty for a step of the document itself."""
+    fans: int = 0
+    levels: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a sequence of steps stands."""
+
+    plan: Plan
+    name: str = ""
+    fans: int = 0
+    levels: int = 0
+    certain: bool = True
+
+    def below(self, levels: int, *, fans: int = 0, certain: bool) -> _Place:
+        return replace(self, fans=self.fans + fans, levels=self.levels + levels, certain=certain)
 
 
 def reach(plan: Plan, documents: Mapping[str, Plan]) -> Iterator[Reached]:
-    """Every step once for each way to it, but for callees: each of those once as certain and once as not."""
-    return _Walk(documents).sequence(plan.body, plan, "", certain=True)
+    """Every step once for each way to it, but for callees: those again only where the way is deeper than before."""
+    return _Walk(documents).sequence(plan.body, _Place(plan))
 
 
-@dataclass(slots=True)
 class _Walk:
-    documents: Mapping[str, Plan]
-    seen: set[tuple[str, bool]]
-
     def __init__(self, documents: Mapping[str, Plan]) -> None:
-        self.documents = documents
-        self.seen = set()
+        self._documents = documents
+        self._seen: dict[tuple[str, bool], tuple[int, int]] = {}
+        self._way: list[str] = []
 
-    def sequence(self, body: Sequence, plan: Plan, prefix: str, *, certain: bool) -> Iterator[Reached]:
+    def sequence(self, body: Sequence, at: _Place) -> Iterator[Reached]:
         for step in body.steps:
-            yield from self._step(step, plan, prefix, certain=certain)
+            yield from self._step(step, at)
 
-    def _step(self, step: Step, plan: Plan, prefix: str, *, certain: bool) -> Iterator[Reached]:
+    def _step(self, step: Step, at: _Place) -> Iterator[Reached]:
         match = step.match
-        own = certain and not (match is not None and match.decide_first and all(case.test for case in match.cases))
-        yield Reached(step, f"{prefix}{step.label}", own, plan.format)
+        own = at.certain and not (match is not None and match.decide_first and all(case.test for case in match.cases))
+        prefix = f"{at.name} › " if at.name else ""
+        yield Reached(step, f"{prefix}{step.label}", own, at.plan.format, at.name, at.fans, at.levels)
         for case in match.cases if match else ():
-            yield from self.sequence(case.body, plan, prefix, certain=False)
+            yield from self.sequence(case.body, at.below(2, certain=False))
         match step.work:
             case Fold(source=source, do=do):
-                yield from self._step(do, plan, prefix, certain=own and _has_items(source))
+                yield from self._step(do, at.below(1, certain=own and _has_items(source)))
             case ForEach(source=source, do=do, collect=collect, on_error=on_error):
                 each = own and _has_items(source) and on_error.policy != "continue"
-                yield from self._step(do, plan, prefix, certain=each)
-                yield from self._step(collect, plan, prefix, certain=own)
+                yield from self._step(do, at.below(1 + (on_error.policy == "retry"), fans=1, certain=each))
+                yield from self._step(collect, at.below(2, fans=1, certain=own))
             case Parallel(branches=branches, collect=collect, on_error=on_error):
+                each, deeper = own and on_error.policy != "continue", 1 + (on_error.policy == "retry")
                 for _, branch in branches:
-                    yield from self._step(branch, plan, prefix, certain=own and on_error.policy != "continue")
-                yield from self._step(collect, plan, prefix, certain=own)
+                    yield from self._step(branch, at.below(deeper, fans=1, certain=each))
+                yield from self._step(collect, at.below(2, fans=1, certain=own))
             case Call(document=document):
-                yield from self._callee(document, certain=own)
+                yield from self._callee(document, at.below(2, certain=own))
             case UseTool(connection=place, tool=tool) if place == OWN:
-                yield from self._callee(tool, certain=own)
+                yield from self._callee(tool, at.below(2, certain=own))
             case Select(cases=cases, default=default):
                 for call in (*(call for _, call in cases), *((default,) if default else ())):
-                    yield from self._callee(call.document, certain=False)
+                    yield from self._callee(call.document, at.below(2, certain=False))
 
-    def _callee(self, name: str, *, certain: bool) -> Iterator[Reached]:
-        plan = self.documents.get(name)
-        if plan is None or (name, certain) in self.seen:
+    def _callee(self, name: str, at: _Place) -> Iterator[Reached]:
+        plan = self._documents.get(name)
+        if plan is None or name in self._way or len(self._way) == MAX_CALLS:
             return
-        self.seen.add((name, certain))
-        yield from self.sequence(plan.body, plan, f"{name} › ", certain=certain)
+        # Only a pipeline that a pipeline calls counts the fans around the call.
+        fans = at.fans if at.plan.format == plan.format == "pipeline" else 0
+        before = self._seen.get((name, at.certain))
+        if before is not None and fans <= before[0] and at.levels <= before[1]:
+            return
+        self._seen[name, at.certain] = max(fans, before[0] if before else 0), max(at.levels, before[1] if before else 0)
+        self._way.append(name)
+        yield from self.sequence(plan.body, _Place(plan, name, fans, at.levels, at.certain))
+        self._way.pop()
 
 
 def _has_items(source: Literal | Formula | None) -> bool:

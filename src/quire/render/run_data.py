@@ -46,7 +46,7 @@ def view_data(view: RunView) -> dict[str, Value]:
         "steps": [_step(step) for step in progress.steps.values()],
         "set": [{"after": step.label, "path": step.path, "values": dict(values)} for step, values in view.changes],
         "named": dict(view.named),
-        "warnings": [{"step": label, "message": message} for label, message in progress.warnings],
+        "warnings": [{"step": label, "message": message} for label, message in view.warnings],
         "questions": [question_data(question) for question in view.questions],
         "effects": effects_data(view.effects),
         "output": view.value if view.replay.finished else None,

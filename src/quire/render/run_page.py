@@ -49,9 +49,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     own = {name: value for name, value in view.named.items() if not name.startswith("__")}
     if own:
         yield from paragraph("named outputs", _values(own))
-    warnings = [
-        f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.replay.progress.warnings
-    ]
+    warnings = [f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.warnings]
     if warnings:
         yield from paragraph("warnings", warnings)
     if view.row.format == "pipeline" and view.effects:

@@ -37,6 +37,7 @@ class Started:
     """`source` is the text of the bundle, as it is pinned; `keys` signed what is in it."""
 
     setup: Setup
+    bundle: Bundle
     source: Source
     grants: Grants
     keys: tuple[str, ...]
@@ -114,7 +115,7 @@ class Directives:
             require_granted(setup.id, asked, granted, project, reasons)
         bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
         grants = Grants(frozenset(setup.grants) | reaching(granted))
-        return Started(setup, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
+        return Started(setup, bundle, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 
     def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
         """For those who only look: raises as `start` does, and takes no risk into account."""

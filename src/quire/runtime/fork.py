@@ -18,6 +18,7 @@ from quire.runtime.options import checked_budget
 from quire.runtime.overrides import checked_overrides, unknown
 from quire.runtime.pins import Pins
 from quire.runtime.places import Place, find_place
+from quire.runtime.preflight_limits import check_prices
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
 from quire.store.keeping import History, restore
@@ -71,6 +72,8 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     if changes.sets and not place.first:
         changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
     pins, reason = _pins(runtime, view, place, changes)
+    if not runtime.queue and (changes.budget is not None or changes.model):
+        check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     kept = [record for record in view.effects if place.keeps(record.path)]
     if place.first and changes.sets:
         kept = []  # what a thread did before its first turn, it did with the inputs
@@ -104,6 +107,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         out=changes.out,
         budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
         limits={**pins.limits, **changes.limits},
+        warnings=(),
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
     check_labels(view.document.runnable(), (), changes.answers)

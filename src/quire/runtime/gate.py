@@ -39,19 +39,18 @@ def open_gate(
     long."""
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.items.connection import ItemsConnection
-    from quire.tools.mcp import McpConnection
     from quire.tools.python import PythonConnection
 
     code = require_trusted(settings)
     environ = os.environ if environ is None else environ
     folder = settings.workspace.folder
     redactor = redactor_of(settings, environ, reach_of(grants).variables)
-    connections: dict[str, Connection] = {
-        name: McpConnection(
-            server, folder, environ, notice, code.servers[name].files if server.command else None, redactor.text
-        )
-        for name, server in settings.servers.items()
-    }
+    connections: dict[str, Connection] = {}
+    for name, server in settings.servers.items():
+        from quire.tools.mcp import McpConnection  # takes longer than all else here
+
+        files = code.servers[name].files if server.command else None
+        connections[name] = McpConnection(server, folder, environ, notice, files, redactor.text)
     connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
     closed = sorted(loaded_files(settings, code))
 

@@ -130,7 +130,8 @@ class Launching:
                 run = await self._runtime.start(document, given, options, run_id=run)
             elif row.status in FINAL:
                 # Who did not wait was told that it has started, and learns of its end by the letter.
-                return await self._ended(run) if wait else Envelope("started", {"run_id": run})
+                ended = await self._ended(run) if wait else Envelope("started", {"run_id": run})
+                return await self.warned(run, ended)
         except QuireError as error:
             return Envelope("error", {"error": str(error)})
         if not wait:
@@ -138,9 +139,14 @@ class Launching:
                 self._leave(run, people, began)
             else:
                 await self._runtime.hand_over(run)
-            return Envelope("started", {"run_id": run})
-        ended = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
-        return envelope_of(run, ended)
+            return await self.warned(run, Envelope("started", {"run_id": run}))
+        rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
+        return await self.warned(run, envelope_of(run, rested))
+
+    async def warned(self, run: str, envelope: Envelope) -> Envelope:
+        """With what the look before the start found that may not work; without the key where that is nothing."""
+        warnings = await self._runtime.warnings(run)
+        return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
 
     async def _ended(self, run: str) -> Envelope:
         """The same envelope again, of a run that has ended long ago."""

@@ -79,6 +79,7 @@ SHAPES: Mapping[str, Shape] = {
     "instead": _is_text,
     "queue": _is_text,
     "out": _is_text,
+    "warnings": _are_texts,
     "semantics_version": _is_count,
 }
 """Pins of names that are not here are not looked at."""

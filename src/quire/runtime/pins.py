@@ -26,7 +26,8 @@ class Pins:
     says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
     a model that is asked in place of every other: requests go on naming those that they named. `queue` is
     the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it. `out` is
-    where its output was to be written when it was started.
+    where its output was to be written when it was started. `warnings` are what the look before the start found that may
+    not work.
     """
 
     document: str
@@ -57,6 +58,7 @@ class Pins:
     instead: str = ""
     queue: str = ""
     out: str = ""
+    warnings: tuple[str, ...] = ()
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:
@@ -69,6 +71,6 @@ class Pins:
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
         known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
         known.setdefault("semantics_version", KNOWN_VERSIONS[0])
-        for name in ("breakpoints", "allow", "grants", "keys"):
+        for name in ("breakpoints", "allow", "grants", "keys", "warnings"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
         return cls(**known)  # type: ignore[arg-type]  # written by `as_json`

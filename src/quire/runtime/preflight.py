@@ -6,40 +6,50 @@ that is not there, or cannot be called so, is refused in an arm as well: the doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from quire.engine.pipeline.agent import narrowed
-from quire.engine.ports import ModelCall, Priced
-from quire.errors import BadInputs, CannotStart, Denied, LimitReached, ToolFailed
-from quire.models.settings import price_key
-from quire.plan.bounds import bounds
-from quire.plan.nodes import Agent, Invoke, Plan, Think, UseTool
+from quire.engine.thread.bundle import Bundle
+from quire.errors import BadInputs, Denied, ToolFailed
+from quire.plan.limits import nesting_problems
+from quire.plan.nodes import Agent, Call, Input, Invoke, Plan, Think, UseTool
 from quire.plan.reach import Reached, reach
-from quire.plan.uses import OWN_TOOLS
+from quire.plan.thread import Parameter, Thread
+from quire.plan.uses import OWN, OWN_TOOLS
 from quire.runtime.callees import Callee, no_such
 from quire.runtime.certain import certain_failures, server_prompts
 from quire.runtime.models import Models
-from quire.tools.builtin.specs import SPECS
+from quire.runtime.preflight_limits import check_cap
+from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.gate import Gate
-from quire.tools.planned import PlannedCall
+from quire.tools.planned import PlannedBuiltIns, PlannedCall
+from quire.tools.redact import Redactor
+from quire.tools.registry import Registry
 from quire.trust.capabilities import SHELL, Grants, canonical
+from quire.values import Value
 from quire.workspace.called import is_built_in
-from quire.workspace.grants import reach_of
+from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.prompts import leads_out
 from quire.workspace.settings import AgentSettings, Settings
 from quire.workspace.spaces import Spaces
 
+Find: TypeAlias = Callable[[str, str], "Callee | None"]
+"""Looks for a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
+
 
 @dataclass(slots=True)
 class Findings:
-    """`wrong` and `denied` stop the run before it starts."""
+    """`wrong` and `denied` stop the run before it starts. `notices` remind the user of what was allowed: nothing fails
+    by it."""
 
     wrong: dict[str, None] = field(default_factory=dict)
     denied: dict[str, None] = field(default_factory=dict)
     warnings: dict[str, None] = field(default_factory=dict)
+    notices: dict[str, None] = field(default_factory=dict)
 
     def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
         """`document` is for what is wrong in a playbook whatever arm is taken."""
@@ -59,38 +69,81 @@ class Findings:
             raise Denied("\n".join(self.denied))
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is about to run. `bundles` has those of the directives among the documents, under "" that of the document
+    itself; `overrides` are the limits that the user gives that one. `folder` is that of the document, `model` that of
+    the run."""
+
+    plan: Plan
+    documents: Mapping[str, Plan]
+    bundles: Mapping[str, Bundle]
+    grants: Grants
+    folder: Path | None
+    model: str = ""
+    overrides: Mapping[str, Value] = field(default_factory=dict)
+
+
 async def look_ahead(
-    settings: Settings,
-    plan: Plan,
-    callees: Mapping[str, Callee],
-    gate: object,
-    grants: Grants,
-    folder: Path | None,
+    settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
 ) -> Findings:
-    """`gate` is asked where it is one of ours; a stand-in takes whatever it gets. `folder` is that of the document."""
+    """`gate` is asked where it is one of ours. Whoever drives the engine with tools of their own is told only what is
+    wrong whatever these are: their runs make as many calls as they may. Without `models` the run belongs to a
+    cluster, which has keys, servers and modules of its own: only built-in tools are looked at. `find` looks for the
+    documents that directives name. Raises `LimitReached`."""
+    plan, documents = start.plan, start.documents
     found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
-    reached = list(reach(plan, {name: callee.plan for name, callee in callees.items()}))
+    reached = list(reach(plan, documents))
     for at in reached:
-        if (missing := _missing_prompt(at, folder)) and missing not in found.wrong:
+        if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:
             found.add(missing, at, document=True)
     if not isinstance(gate, Gate):
         return found
-    async with gate:
+    check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
+    for at in reached:
+        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
+            found.add(problem, at)
+        own = documents.get(at.document, plan)
+        if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
+            found.add(f"step {at.name}: {problem}", at)
+        if models is not None or _is_built_in(at):
+            await _look_at_tool(settings, at, documents, gate, found)
+    if models is None:
+        return found
+    for label, failed in await gate.missing_prompts(server_prompts(plan)):
+        owner = next((at for at in reached if at.name == label), None)
+        if owner is not None:
+            found.add(failed, owner, document=True)
+    await _look_for_sandbox(settings, reached, start.grants, found)
+    if start.bundles:
+        from quire.runtime.preflight_threads import ThreadLook
+
+        look = ThreadLook(settings, start, gate, models, find, found)
         for at in reached:
-            await _look_at_tool(settings, at, callees, gate, found)
-        for label, problem in await gate.missing_prompts(server_prompts(plan)):
-            owner = next((at for at in reached if at.name == label), None)
-            if owner is not None:
-                found.add(problem, owner, document=True)
-    await _look_for_sandbox(settings, reached, grants, found)
+            if isinstance(at.step.work, Thread):
+                await look.at(at)
     return found
 
 
+def built_in_gate(settings: Settings, grants: Grants) -> Gate:
+    """A gate that knows the built-in tools alone, to look at calls that another machine will make."""
+    return Gate(Registry({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
+
+
+def _is_built_in(at: Reached) -> bool:
+    match at.step.work:
+        case UseTool(connection=place):
+            return place == BUILT_IN
+        case Invoke(tool=tool):
+            return canonical(tool) in NAMES
+    return False
+
+
 async def _look_at_tool(
-    settings: Settings, at: Reached, callees: Mapping[str, Callee], gate: Gate, found: Findings
+    settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
 ) -> None:
     match at.step.work:
-        case UseTool(connection=place, tool=tool, problem="") as work if tool not in callees:
+        case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
                 found.add(no_such(tool, Spaces(settings)), at, document=True)
             elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
@@ -110,6 +163,37 @@ async def _look_at_tool(
                     found.warnings[f"the agent of step {at.name} goes without {name}: {problem}"] = None
                 elif problem is not None:
                     found.add(problem, at)
+
+
+def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
+    """A pipeline, a schema or an identity that a step names and that is not there."""
+    work = at.step.work
+    if isinstance(work, Call) and work.document not in documents:
+        return f"there is no pipeline {work.document}"
+    if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
+        return f"there is no schema {work.schema} in this file"
+    known = {"default", *settings.agents}
+    if isinstance(work, Agent) and work.identity and work.identity not in known:
+        return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
+    return ""
+
+
+def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
+    """Inputs that a playbook or a directive needs and that its caller does not name."""
+    match at.step.work:
+        case Call(document=name, passes=passes):
+            given = [passed for passed, _ in passes]
+        case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
+            given = list(arguments)
+        case _:
+            return ""
+    callee = documents.get(name)
+    if callee is None or callee.format == "pipeline":
+        return ""
+    work = callee.body.steps[0].work if callee.format == "directive" else None
+    wanted: Sequence[Input | Parameter] = work.inputs if isinstance(work, Thread) else callee.inputs
+    missing = [one.name for one in wanted if one.required and one.default is None and one.name not in given]
+    return f"the {callee.format} {name} needs {', '.join(missing)}, which it is not given" if missing else ""
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
@@ -133,7 +217,7 @@ async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], gran
     """A command that may run, and could not: there is nothing on the machine to hold it."""
     calls = [at for at in reached if _is_shell(at)]
     if calls and reach_of(grants).unsandboxed:
-        found.warnings["commands run without a sandbox, with your home folder and your environment"] = None
+        found.notices["commands run without a sandbox, with your home folder and your environment"] = None
         return
     if not calls or not grants.allows("execute", "tool", SHELL):
         return
@@ -154,30 +238,3 @@ def _is_shell(at: Reached) -> bool:
         case Invoke(tool=tool):
             return canonical(tool) == SHELL
     return False
-
-
-def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
-    """Raises `CannotStart` for a budget that could not be kept: nobody knows what a call costs."""
-    if budget is None:
-        return
-    for spec in dict.fromkeys(filter(None, specs)):
-        model = models.open(spec)
-        if isinstance(model, Priced) and model.estimate(ModelCall("", ())) is None:
-            key = price_key(spec, models.settings.models)
-            raise CannotStart(
-                f"the price of {key} is not known, so a budget cannot be kept; two ways on:\n"
-                f"--budget none, or its prices in the quire.toml of your space:\n"
-                f'[models.prices."{key}"] with input and output, in dollars per million tokens'
-            )
-
-
-def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:
-    """Raises `LimitReached` where the fewest model calls of a run are more than it may make. 0 is no limit."""
-    if plan.format != "pipeline" or not most:
-        return
-    least = bounds(plan, documents).model_calls.least
-    if least > most:
-        raise LimitReached(
-            f"{plan.title} makes at least {least:,} model calls, and a run may make {most:,}: raise "
-            "max_pipeline_spawns under [safety.spawn] in quire.toml"
-        )

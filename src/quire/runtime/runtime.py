@@ -24,9 +24,9 @@ from quire.errors import BadInputs, BrokenSeal, LimitReached, NoSuchRun, RunStat
 from quire.models.choose import Choice
 from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
-from quire.plan.uses import LAUNCHES, has_threads, prompt_schemes, tool_calls
+from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
 from quire.runtime.agreed import Given, agreed, record_of, with_given
-from quire.runtime.callees import Callee, Callees
+from quire.runtime.callees import Callees
 from quire.runtime.clock import WallClock
 from quire.runtime.gate import open_gate, redactor_of
 from quire.runtime.ids import new_run_id
@@ -40,20 +40,22 @@ from quire.runtime.people import GivenAnswers, Nobody, Unattended
 from quire.runtime.pinned import Pinned, Texts, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
-from quire.runtime.starting import prepare
+from quire.runtime.starting import asked_models, prepare
 from quire.runtime.view import RunView
 from quire.store import DEFAULT_PATH, open_store
 from quire.store.shared import share_store
+from quire.tools.builtin.specs import NAMES
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
-from quire.trust.capabilities import Grants
+from quire.trust.capabilities import Grants, canonical
 from quire.trust.seal import seal_source, user_seal
 from quire.values import Value, clean
 from quire.wording import nearest
 from quire.workspace.configuration import load_settings
 from quire.workspace.find import current_folder, find_workspace
 from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.pipelines import Registry as Pipelines
 from quire.workspace.pipelines import load_registry
 from quire.workspace.playbooks import load_playbooks
@@ -63,6 +65,7 @@ from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
     from quire.runtime.directives import Directives
+    from quire.runtime.preflight import Start
 
 NOTHING_GIVEN = Given()
 _LOOKED_AT = 200
@@ -193,6 +196,7 @@ class Runtime:
             if isinstance(gate, Gate):
                 await stack.enter_async_context(gate)
             loader = self._loader(run, pins, gate)
+            warnings = await self._look_here(row, held, gate) if row.status is Status.PENDING else ()
             lease = await self.store.acquire(run, after=after)
             stack.push_async_callback(self.store.release, lease)
             row, records = self._taken(lease, row), list(lease.records)
@@ -214,9 +218,27 @@ class Runtime:
                 listen,
                 await self.store.answers(run),
                 lambda ended: () if attached else self._letters(row, pins, ended),
+                warnings,
             )
             began(drive)
             return await drive.until_rest(held.walk(journal.work), first)
+
+    async def _look_here(self, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
+        """The warnings of a run that begins. For one that was handed to a cluster, the look is finished here: its
+        keys, servers and modules are those of the worker."""
+        pins = held.pins
+        if not pins.queue:
+            return pins.warnings
+        from quire.runtime.preflight import Start, look_ahead
+        from quire.runtime.preflight_limits import check_prices
+
+        folder = Path(pins.folder) if pins.folder else None
+        documents, bundles = held.setting.documents, held.setting.bundles
+        start = Start(held.plan, documents, bundles, self._grants(held.plan, pins), folder, pins.model, pins.limits)
+        found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
+        found.raise_if_any()
+        check_prices(self.models, asked_models(self, pins.model, held.plans, bundles), pins.budget)
+        return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
 
     def _ports(self, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
         somebody: People = Unattended() if pins.unattended else people or Nobody()
@@ -413,6 +435,14 @@ class Runtime:
         open_here = partial(open_gate, self.settings, grants, self._environ, run=run, notice=self.notice)
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
+    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
+        """Whether more than built-in tools may be called, or nothing: what knows the others takes long to load."""
+        calls = tool_calls(plans)
+        if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
+            return True
+        require_trusted(self.settings)  # as opening the gate does
+        return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
+
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
         """The launch tools of a run's threads."""
         from quire.runtime.known_tools import KnownTools
@@ -423,20 +453,26 @@ class Runtime:
         launching = Launching(self, known, shell=known.shell)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
-    def check_cap(self, plan: Plan) -> None:
-        """Raises `LimitReached` where a run makes more model calls than it may, whatever happens. The doors ask: a run
-        that is started all the same makes as many as it may."""
-        from quire.runtime.preflight import check_cap
+    async def preflight(self, start: Start) -> tuple[str, ...]:
+        """The warnings about what may not work. Raises `BadInputs`, `Denied` and `LimitReached` for what is certain not
+        to. Every door starts its runs by `prepare`, which asks this."""
+        from quire.runtime.preflight import built_in_gate, look_ahead
 
-        documents = {name: one.plan for name, one in self.callees().reachable(plan).items()}
-        check_cap(plan, documents, self.settings.spawn.max_pipeline_spawns)
-
-    async def preflight(self, plan: Plan, grants: Grants, callees: Mapping[str, Callee], folder: Path | None) -> None:
-        """Raises `BadInputs` and `Denied` for what is certain not to work; says what may not."""
-        from quire.runtime.preflight import look_ahead
-
-        plans = [plan, *(callee.plan for callee in callees.values())]
-        found = await look_ahead(self.settings, plan, callees, self._gate(plans, grants), grants, folder)
+        plans = (start.plan, *start.documents.values())
+        if self.queue:
+            found = await look_ahead(self.settings, start, built_in_gate(self.settings, start.grants), None)
+        else:
+            gate = self._gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
+            gate = gate or built_in_gate(self.settings, start.grants)
+            async with contextlib.AsyncExitStack() as stack:
+                if isinstance(gate, Gate):
+                    await stack.enter_async_context(gate)
+                found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
         found.raise_if_any()
-        for warning in found.warnings:
-            self.notice(f"warning: {warning}")
+        for notice in found.notices:
+            self.notice(f"warning: {notice}")
+        return tuple(found.warnings)
+
+    async def warnings(self, run: str) -> tuple[str, ...]:
+        """What the look before the start of a run found that may not work."""
+        return Pins.of((await self.row(run)).pins).warnings

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.documents import Document
 from quire.engine.inputs import complete_inputs
+from quire.engine.thread.bundle import Bundle
 from quire.errors import BadInputs
 from quire.models.choose import Choice
 from quire.plan.nodes import Agent, Plan
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runtime.callees import pinned
-from quire.runtime.certain import certain_failures
 from quire.runtime.labels import check_labels
 from quire.runtime.options import RunOptions
 from quire.runtime.pinned import pinned_profiles
 from quire.runtime.pins import Pins
-from quire.runtime.preflight import check_prices
+from quire.runtime.preflight import Start
+from quire.runtime.preflight_limits import check_prices
 from quire.runtime.signed import require_signed
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
@@ -28,6 +29,8 @@ from quire.workspace.requests import require_trusted
 if TYPE_CHECKING:
     from quire.runtime.directives import Started
     from quire.runtime.runtime import Runtime
+
+NO_BUNDLES: Mapping[str, Bundle] = {}
 
 
 async def prepare(
@@ -56,17 +59,20 @@ async def prepare(
     model = ""
     if choice is not None or asks_a_model(plans):
         model = (choice or runtime.choose_model(options.model, plan)).spec
+    bundles = {name: one.bundle for name, one in callees.items() if one.bundle is not None}
+    if started is not None:
+        bundles[""] = started.bundle
     if not runtime.queue:
         runtime.models.open(model)
-        check_prices(runtime.models, _asked_models(runtime, model, plans), options.budget)
-        folder = _folder_of(document)
-        await runtime.preflight(plan, granted, callees, Path(folder) if folder else None)
-    elif problems := certain_failures(plan):
-        raise BadInputs(problems)
+        check_prices(runtime.models, asked_models(runtime, model, plans, bundles), options.budget)
+    folder, documents = _folder_of(document), {name: one.plan for name, one in callees.items()}
+    warnings = await runtime.preflight(
+        Start(plan, documents, bundles, granted, Path(folder) if folder else None, model, options.limits)
+    )
     context_budget = runtime.models.context_budget(model)
     pins = Pins(
         document=document.sha256,
-        folder=_folder_of(document),
+        folder=folder,
         model=model,
         inputs=values,
         breakpoints=options.breakpoints,
@@ -89,6 +95,7 @@ async def prepare(
         limits=dict(options.limits),
         queue=runtime.queue,
         out=options.out,
+        warnings=warnings,
     )
     try:
         encode(values)
@@ -99,12 +106,15 @@ async def prepare(
     return pins, texts
 
 
-def _asked_models(runtime: Runtime, model: str, plans: tuple[Plan, ...]) -> list[str]:
-    """The model of the run, and those of the identities that its agents have."""
+def asked_models(
+    runtime: Runtime, model: str, plans: Sequence[Plan], bundles: Mapping[str, Bundle] = NO_BUNDLES
+) -> list[str]:
+    """The model of the run, those of the identities that its agents have, and those of its directives."""
     profiles = runtime.agents()
     agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
     named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
-    return [model, *(profile.model for profile in named if profile is not None and profile.model)]
+    of_agents = (profile.model for profile in named if profile is not None and profile.model)
+    return [model, *of_agents, *(one.model for one in bundles.values())]
 
 
 def _require_json(inputs: Mapping[str, Value]) -> None:

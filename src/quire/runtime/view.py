@@ -65,6 +65,11 @@ class RunView:
         return str(self.ended.get("closing_message") or "")
 
     @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """The label of a step, or nothing, and what was said: before the start, and on the way."""
+        return [*(("", one) for one in self.pins.warnings), *self.replay.progress.warnings]
+
+    @property
     def artifact_type(self) -> str:
         return str(self._result().get("artifact_type", ""))
 

@@ -132,8 +132,10 @@ class Gate:
             return error
         try:
             wrong = call.wrong_names(spec)
-            if not wrong and call.literal is not None:
+            if not wrong and call.complete:
                 wrong = self._arguments.problems(spec, call.literal)
+            elif not wrong and spec.id in NAMES:
+                wrong = call.wrong_values(spec)
         except Unusable as error:
             wrong = [str(error)]
         if not wrong:

@@ -27,9 +27,12 @@ from quire.tools.signature import EFFECT_ID, Unsupported, input_schema
 from quire.tools.threads import OutOfTime, in_thread, within
 from quire.trust.capabilities import python_tool
 from quire.values import Value
+from quire.workspace.requests import require_trusted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from quire.workspace.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -170,6 +173,13 @@ class PythonConnection:
         with _confirmed(self._folder, files, self._modules):
             for module in self._modules:
                 _import(module, self._folder)
+
+
+def workspace_tools(settings: Settings) -> Mapping[str, ToolSpec]:
+    """The tools of the modules of a workspace, for those who only look. Raises `Untrusted` before anything is imported
+    that the user has not agreed to, and `ToolFailed` for a module that cannot be loaded."""
+    files = require_trusted(settings).module_files
+    return PythonConnection(settings.tools.modules, settings.workspace.folder, files=files)._load()
 
 
 def _spec(declared: PythonTool) -> ToolSpec:

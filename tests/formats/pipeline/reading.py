@@ -8,8 +8,10 @@ from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
 from quire.formats.circles import Reach
 from quire.formats.pipeline.check import check_reading
+from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.values import Value
 
@@ -54,8 +56,15 @@ class Workspace:
         parameters: Mapping[str, Mapping[str, Value]] | None = None,
         identities: Collection[str] | None = None,
         documents: Collection[Called] = (),
+        caps: tuple[int, int] = (0, 0),
+        python: Mapping[str, str] | None = None,
     ) -> None:
-        found = [pipeline for text in texts for pipeline in file_of(text).pipelines]
+        """`python` are problems of Python tools by name."""
+        files = [file_of(text) for text in texts]
+        found = [pipeline for file in files for pipeline in file.pipelines]
+        self._plans = {one.name.text: lower(file, one) for file in files for one in file.pipelines}
+        self._caps = caps
+        self._python = python or {}
         self._pipelines = {pipeline.name.text: pipeline for pipeline in found}
         self._tools = tools
         self._parameters = parameters or {}
@@ -73,6 +82,15 @@ class Workspace:
 
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
         return self._parameters.get(tool)
+
+    def plans(self) -> Mapping[str, Plan]:
+        return self._plans
+
+    def caps(self) -> tuple[int, int]:
+        return self._caps
+
+    def python_problem(self, tool: str) -> str:
+        return self._python.get(tool, "")
 
     def identities(self) -> Collection[str] | None:
         return self._identities

@@ -234,10 +234,39 @@ def test_long_chains_of_calls_and_wide_ones_take_no_time() -> None:
         f"pipeline: c{n}\nsteps:\n- call: {{pipeline: c{n + 1}}}\n- call: {{pipeline: c{n + 1}}}\n"
         for n in range(1_500)
     ]
-    assert (
-        checked(steps("call: {pipeline: c0}"), Workspace(*chain, "pipeline: c1500\nsteps: [{transform: {value: '1'}}]"))
-        == []
+    assert checked(
+        steps("call: {pipeline: c0}"), Workspace(*chain, "pipeline: c1500\nsteps: [{transform: {value: '1'}}]")
+    ) == [("PL117", "p")]
+
+
+FAN = "{{parallel: {{branches: {{a: {0}}}, on_error: abort, collect: {{transform: {{value: pipe}}}}}}}}"
+LEAF = "{transform: {value: pipe}}"
+LIST = "for_each: {items: [1, 2], max_items: %s, on_error: abort, do: {agent: {prompt: x}}, collect: " + LEAF + "}"
+
+
+@pytest.mark.parametrize(
+    ("step", "found"),
+    [
+        (LIST % 2, []),
+        (LIST % 1, ["PL118"]),
+        ("call: {pipeline: two}", ["PL116"]),
+        (FAN.format(FAN.format(LEAF))[1:-1], []),
+        (FAN.format(FAN.format(FAN.format(LEAF)))[1:-1], ["PL117"]),
+        (FAN.format(FAN.format("{call: {pipeline: fan}}"))[1:-1], ["PL117"]),
+        ("tool: {name: plot, args: {}}", ["PL119"]),
+        ("tool: {name: other, args: {}}", []),
+    ],
+)
+def test_limits_and_python_tools_of_the_workspace(step: str, found: list[str]) -> None:
+    """G4, G11: what a run would be refused for, or fail with, is said by `check`."""
+    two = steps("agent: {prompt: a}", "agent: {prompt: b}", "agent: {prompt: c}")
+    workspace = Workspace(
+        two.replace("pipeline: p", "pipeline: two"),
+        steps(FAN.format(LEAF)[1:-1]).replace("pipeline: p", "pipeline: fan"),
+        caps=(2, 2),
+        python={"plot": "the type Figure of figure cannot be given as JSON"},
     )
+    assert [code for code, _ in checked(steps(step), workspace)] == found
 
 
 BROKEN = "transform: {value: 1}"

@@ -72,6 +72,8 @@ def test_examples_of_pages_are_true(code: Code) -> None:
         parameters={"file__read": {"properties": {"path": {}}, "required": ["path"], "additionalProperties": False}},
         identities=["default", "reviewer"],
         documents=[Called("directive", "greet_guest", ("guest",), ("guest",))],
+        caps=(3, 2),
+        python={"python__plot": "plot: the type Figure of figure cannot be given as JSON"},
     )
 
     def found(example: str) -> set[str]:

@@ -9,6 +9,7 @@ import pytest
 from quire.formats.called import Called
 from quire.formats.circles import Circle, Wanted
 from quire.formats.playbook.document import check
+from quire.plan.nodes import Arguments
 from quire.source import Source
 from quire.values import Value
 
@@ -20,6 +21,11 @@ def _wrong(name: str, value: Value) -> str:
 class Workspace:
     def is_built_in(self, name: str) -> bool:
         return name == "file__read"
+
+    def tool_problems(self, connection: str, tool: str, given: Arguments) -> list[str]:
+        wrong = {"file__read": "path is missing", "plot": "the type Figure of figure cannot be given as JSON"}
+        right = isinstance(given, dict) and given.keys() <= {"path"}
+        return [] if right or tool not in wrong else [wrong[tool]]
 
     def document(self, name: str) -> Called | None:
         known = {
@@ -38,7 +44,12 @@ class Workspace:
         ("@tool(quire, room_price, {{n}})", []),
         ("@tool(quire, say)", []),
         ('@tool(quire, say, {"anything": [1, {"a": "b"}]})', []),
-        ('@tool(quire, file__read, {"nights": 2})', []),
+        ('@tool(quire, file__read, {"path": "a"})', []),
+        ('@tool(quire, file__read, {"nights": 2})', [("PB232", "file__read: path is missing", "")]),
+        (
+            '@tool(python, plot, {"figure": 2})',
+            [("PB233", "plot: the type Figure of figure cannot be given as JSON", "")],
+        ),
         ('@tool(other, room_pric, {"nights": 2})', []),
         (
             '@tool(quire, room_pric, {"nights": 2})',

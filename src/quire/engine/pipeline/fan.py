@@ -6,10 +6,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from quire.engine.pipeline.frame import Frame
-from quire.engine.pipeline.setting import MAX_ITEMS
 from quire.engine.pipeline.steps import Steps, run_step
 from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
+from quire.plan.limits import MAX_ITEMS
 from quire.plan.nodes import ForEach, OnError, Parallel, Step
 from quire.values import Value
 

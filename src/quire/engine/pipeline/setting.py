@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from quire.engine.thread.bundle import Bundle
     from quire.engine.thread.start import Above
 
-MAX_ITEMS = 10_000
 MAX_TURNS = 25
 
 

@@ -39,7 +39,7 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
             value, whose = parameter.default, "its default "
         if value is None:
             if parameter.required:
-                problems.append(f"missing required input {_described(parameter)}")
+                problems.append(_missing(parameter))
             continue
         try:
             values[name] = converted(parameter.type, value)
@@ -48,6 +48,16 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
     if problems:
         raise BadInputs(problems)
     return values
+
+
+def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
+    """A line for each input that is required and that nobody has given."""
+    owed = (one for one in parameters if one.required and one.default is None and given.get(one.name) is None)
+    return [_missing(one) for one in owed]
+
+
+def _missing(parameter: Parameter) -> str:
+    return f"missing required input {_described(parameter)}"
 
 
 def converted(type: str, value: Value) -> Value:

@@ -12,7 +12,7 @@ from quire.diagnostics import Code, Diagnostic
 from quire.formats.directive.codes import errors, lints, warnings
 from quire.formats.directive.found import Suggestions, shown
 from quire.formats.directive.interpolate import InputReference, references
-from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
+from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.practice import practice
 from quire.formats.directive.reading import Reading
 from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
@@ -30,7 +30,7 @@ def check_reading(reading: Reading, around: Surroundings | None = None) -> tuple
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
-    found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *practice(directive)]
+    found = [*reading.diagnostics, *fatal(directive), *_warnings(directive), *_no_room(directive), *practice(directive)]
     found += check_signing(directive, around.place if around else None)
     if around is not None:
         found += check_surroundings(directive, around)
@@ -58,6 +58,16 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
             yield Diagnostic(errors.LIMIT, f"the cost for {name} {problem}", value.span)
     yield from _names("input", directive.inputs)
     yield from _names("output", directive.outputs)
+
+
+def _no_room(directive: Directive) -> Iterator[Diagnostic]:
+    """Limits that are reached before the first turn, where no hook could raise them."""
+    if any(hook.event == "limit" for hook in directive.hooks):
+        return
+    declared = dict(cost_values(directive.cost)) if directive.cost else {}
+    for name, value in {**declared, **dict(directive.limits or ())}.items():
+        if leaves_no_room(name, value.text):
+            yield Diagnostic(warnings.NO_ROOM, f"{name} is 0, so there is no room for a first turn", value.span)
 
 
 def errors_of(reading: Reading) -> tuple[Diagnostic, ...]:

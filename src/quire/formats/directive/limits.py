@@ -26,6 +26,11 @@ def limit_problem(name: str, text: str) -> str | None:
     return f"must not be below 0, and is {shown(text)}" if value < 0 else None
 
 
+def leaves_no_room(name: str, text: str) -> bool:
+    """Whether a limit is reached before the first turn."""
+    return LIMIT_ALIASES.get(name, name) in ("turns", "tokens", "spend", "duration_seconds") and number(text) == 0
+
+
 def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
     """A sentence for each limit that `<limits>` sets twice, to different numbers, and the second of the two values."""
     given = dict(directive.limits or ())

@@ -12,8 +12,14 @@ from quire.diagnostics import Diagnostic
 from quire.formats.circles import Reach
 from quire.formats.pipeline.checks.arguments import check_arguments
 from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
-from quire.formats.pipeline.checks.names import check_identities, check_schema_names, check_tool_names
-from quire.formats.pipeline.checks.resolver import Document, Find, Resolver, finder
+from quire.formats.pipeline.checks.limits import check_limits
+from quire.formats.pipeline.checks.names import (
+    check_identities,
+    check_python_tools,
+    check_schema_names,
+    check_tool_names,
+)
+from quire.formats.pipeline.checks.resolver import Document, Find, Resolver, Settled, finder
 from quire.formats.pipeline.checks.stores import check_stores
 from quire.formats.pipeline.checks.texts import check_texts
 from quire.formats.pipeline.checks.types import check_types
@@ -47,6 +53,10 @@ def check_reading(
     if resolver is not None:
         check_identities(file, resolver.identities(), fields)
         check_arguments(file, resolver, fields)
+        if isinstance(resolver, Settled):
+            check_python_tools(file, resolver, fields)
+    if reading.file is not None:
+        check_limits(reading.file, resolver, fields)
     for pipeline in file.pipelines:
         calls.check(pipeline)
         check_stores(pipeline, fields)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from typing import Protocol, runtime_checkable
 
 from quire.diagnostics import Diagnostic
 from quire.formats.called import Called
@@ -16,6 +16,9 @@ from quire.plan.nodes import Arguments, Hole, Template
 from quire.plan.uses import OWN
 from quire.values import Value
 
+PYTHON = "python"
+"""The connection of the Python tools of a workspace."""
+
 
 class Resolver(Protocol):
     """What checking the calls of a playbook needs to know from elsewhere."""
@@ -27,9 +30,21 @@ class Resolver(Protocol):
         ...
 
 
+@runtime_checkable
+class ToolResolver(Protocol):
+    """One that knows the built-in tools, and the Python tools of the workspace."""
+
+    def tool_problems(self, connection: str, tool: str, given: Arguments) -> Sequence[str]:
+        """What is wrong with a call of a built-in tool, or of a Python tool of the workspace; nothing for others."""
+        ...
+
+
 def check_calls(playbook: Playbook, resolver: Resolver, reach: Reach | None = None) -> Iterator[Diagnostic]:
     """With `reach`, also whether they lead back."""
-    tools = (step.tool for parent in playbook.steps for step in family(parent) if step.tool)
+    tools = [step.tool for parent in playbook.steps for step in family(parent) if step.tool]
+    if isinstance(resolver, ToolResolver):
+        for tool in tools:
+            yield from _tool(tool, resolver)
     calls = [one for one in tools if one.connection == OWN and not resolver.is_built_in(one.tool)]
     for call in calls:
         yield from _call(call, resolver)
@@ -41,6 +56,18 @@ def check_calls(playbook: Playbook, resolver: Resolver, reach: Reach | None = No
         label = "" if circle.decided else "the run is refused"
         help = "the call that closes it would fail; leave one of them out" if circle.decided else _BREAK
         yield Diagnostic(code, str(circle), first[circle.call.name].span, label, help)
+
+
+def _tool(call: ToolCall, resolver: ToolResolver) -> Iterator[Diagnostic]:
+    if call.connection not in (OWN, PYTHON):
+        return
+    try:
+        given = arguments(call.arguments)
+    except ValueError:
+        return  # a finding of its own
+    code = lints.BUILTIN_ARGUMENTS if call.connection == OWN else lints.PYTHON_TOOL
+    for problem in resolver.tool_problems(call.connection, call.tool, given):
+        yield Diagnostic(code, f"{call.tool}: {problem}", call.span, "the run could not start")
 
 
 def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:

@@ -156,3 +156,12 @@ UNACKNOWLEDGED = _warning(
     "<permissions>*</permissions>",
     '<permissions>*<acknowledge risk="unrestricted">Sets up new machines.</acknowledge></permissions>',
 )
+NO_ROOM = _warning(
+    "DR118",
+    "no-room-for-a-turn",
+    "A limit of 0 leaves no room for the first turn.",
+    "`turns`, `tokens`, `spend` and `duration_seconds` are looked at before each turn, so the directive does not\n"
+    "start, unless a hook for `limit` raises it. `spawns` and `depth` may be 0: then it starts no other threads.",
+    '<limits turns="0" />',
+    '<limits turns="6" />',
+)

@@ -14,10 +14,9 @@ from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.syntax import Literal, PipelineFile, ToolBody
 from quire.formats.pipeline.walk import walk
+from quire.schema.plain import plainly_fits
 from quire.values import Value
 
-_KINDS: Mapping[str, type] = {"string": str, "boolean": bool, "object": dict, "array": list}
-_SILENT = frozenset({"type", "description"})
 _COMMAND = ("shell", "command")
 """What PL111 looks at."""
 
@@ -57,7 +56,7 @@ def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
 
 def _problem(value: Value, schema: Mapping[str, Value]) -> str:
     """The first thing that is wrong with a value. Most values are plainly right, and then no library is loaded."""
-    if schema.keys() <= _SILENT and isinstance(value, _KINDS.get(str(schema.get("type")), ())):
+    if plainly_fits(schema, value):
         return ""
     import jsonschema_rs
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from fnmatch import fnmatchcase
 
 from quire.formats.near_names import name_fix
+from quire.formats.pipeline.checks.resolver import Settled
 from quire.formats.pipeline.codes import lints, warnings
 from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.gate import ALWAYS_THERE
@@ -46,6 +47,14 @@ def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields)
                     message = f"there is no tool {fields.shown(name.text)} in this workspace"
                     help = fields.suggestion(name.text, there)
                     fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
+
+
+def check_python_tools(file: PipelineFile, resolver: Settled, fields: Fields) -> None:
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
+                message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
+                fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
 
 
 def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:

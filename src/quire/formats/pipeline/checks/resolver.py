@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from quire.formats.called import Called
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
+from quire.plan.nodes import Plan
 from quire.values import Value
 
 
@@ -31,6 +32,23 @@ class Resolver(Protocol):
 
     def identities(self) -> Collection[str] | None:
         """All names that an agent can run under; None where nobody knows."""
+        ...
+
+
+@runtime_checkable
+class Settled(Protocol):
+    """A resolver that knows the settings of the workspace and the plans of its pipelines, too."""
+
+    def plans(self) -> Mapping[str, Plan]:
+        """The registered pipelines by name."""
+        ...
+
+    def caps(self) -> tuple[int, int]:
+        """How many model calls a run may make, and how deep fans may be nested; 0 where there is no limit."""
+        ...
+
+    def python_problem(self, tool: str) -> str:
+        """Why a name means a Python tool of the workspace that cannot be used; empty for every other name."""
         ...
 
 

@@ -135,3 +135,47 @@ DECIDED_CIRCLE = _warning(
     "- call: {pipeline: lead_back}",
     "- call: {pipeline: report, pass: [review]}",
 )
+MODEL_CALLS = _warning(
+    "PL116",
+    "too-many-model-calls",
+    "Every run of the pipeline makes more model calls than a run may make.",
+    "The run could not start. `max_pipeline_spawns` under `[safety.spawn]` in `quire.toml` says how many there may\n"
+    "be. Lists that stand in the document, branches and called pipelines are counted, and the least of all cases.",
+    "pipeline: p\nsteps:\n  - for_each:\n      items: [a, b, c, d]\n      on_error: abort\n"
+    '      do: {agent: {prompt: "{item}"}}\n      collect: {transform: {value: pipe}}',
+    "pipeline: p\nsteps:\n  - for_each:\n      items: [a, b]\n      on_error: abort\n"
+    '      do: {agent: {prompt: "{item}"}}\n      collect: {transform: {value: pipe}}',
+)
+TOO_DEEP = _warning(
+    "PL117",
+    "nested-too-deep",
+    "A `for_each` or a `parallel` stands in more of them than a run may nest, or calls are nested too deep.",
+    "The step fails when it is reached. `max_pipeline_fan_out_depth` under `[safety.spawn]` in `quire.toml` says how\n"
+    "deep fans may be; those around a `call` count in what is called.",
+    "- parallel:\n    branches: {a: {parallel: {branches: {b: {parallel: {branches: {c: {transform: {value: pipe}}},\n"
+    "      on_error: abort, collect: {transform: {value: pipe}}}}}, on_error: abort,\n"
+    "      collect: {transform: {value: pipe}}}}}\n    on_error: abort\n    collect: {transform: {value: pipe}}",
+    "- parallel:\n    branches: {a: {parallel: {branches: {b: {transform: {value: pipe}}}, on_error: abort,\n"
+    "      collect: {transform: {value: pipe}}}}}\n    on_error: abort\n    collect: {transform: {value: pipe}}",
+)
+TOO_MANY_ITEMS = _warning(
+    "PL118",
+    "more-than-max-items",
+    "A `for_each` goes through a list in the document that is longer than it allows.",
+    "The step fails when it is reached: a `for_each` does all of its items or none. `max_items` says how many there\n"
+    "may be; without it 10,000.",
+    "- for_each: {items: [a, b], max_items: 1, on_error: abort, do: {transform: {value: item}},\n"
+    "    collect: {transform: {value: pipe}}}",
+    "- for_each: {items: [a, b], max_items: 2, on_error: abort, do: {transform: {value: item}},\n"
+    "    collect: {transform: {value: pipe}}}",
+)
+PYTHON_TOOL = _warning(
+    "PL119",
+    "unusable-python-tool",
+    "A step names a Python tool of the workspace that cannot be used.",
+    "Its module cannot be loaded, or it has a parameter that cannot be given as JSON. The step fails when it is\n"
+    "reached. Modules under `[tools] modules` are loaded for this only in a workspace that you have agreed to\n"
+    "(`quire trust workspace`), and only for a document that names one of their tools.",
+    "- tool: {name: python__plot, args: {}}",
+    "- tool: {name: python__draw, args: {}}",
+)

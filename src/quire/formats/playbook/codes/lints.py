@@ -272,3 +272,22 @@ TRAILING_DIRECTIVE = _lint(
     "Write a draft. @output(draft)",
     "Write a draft.\n\n@output(draft)",
 )
+BUILTIN_ARGUMENTS = _lint(
+    "PB232",
+    "wrong-tool-arguments",
+    "A built-in tool is given what it does not take, or not given what it needs.",
+    "The run could not start. What stands in braces is known only when the step runs: only the name of such an\n"
+    "argument is looked at.",
+    '@tool(quire, file__read, {"file": "notes.txt"})',
+    '@tool(quire, file__read, {"path": "notes.txt"})',
+)
+PYTHON_TOOL = _lint(
+    "PB233",
+    "python-tool",
+    "A Python tool of the workspace cannot be used, or not so.",
+    "Its module cannot be loaded, it has a parameter that cannot be given as JSON, or it does not take these\n"
+    "arguments. The run could not start. Modules under `[tools] modules` are loaded for this only in a workspace that\n"
+    "you have agreed to (`quire trust workspace`), and only for a document that names one of their tools.",
+    '@tool(python, plot, {"figure": 1})',
+    '@tool(python, draw, {"width": 3})',
+)
