@@ -15,6 +15,7 @@ from quire.cli.scripts import with_script
 from quire.cli.trusting import with_trust
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy, RunState
+from quire.plan.ways import first_label
 from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
 
@@ -64,9 +65,9 @@ def command(
             to = target_again(out, row) if out or not (there or detach or hold) else None
             if not stored:
                 if row.status is Status.EXPIRED:
+                    place = first_label(row.position) or "STEP"
                     raise RunState(
-                        f"run {found} has expired: `quire fork {found} --from {row.position or 'STEP'}` asks again, "
-                        "in a new run"
+                        f"run {found} has expired: `quire fork {found} --from {place}` asks again, in a new run"
                     )
                 if not there and not hold and row.status is not Status.RUNNING:
                     await _check_drivable(runtime, found, script)
@@ -119,7 +120,7 @@ async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> Non
 
 async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
     for question in await runtime.store.questions(run):
-        if step in (None, question.label, question.path):
+        if step is None or question.is_named(step):
             value = option_by_number(question.kind, question.options, value)
     await runtime.answer(run, step, value)
 

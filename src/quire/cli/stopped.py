@@ -8,6 +8,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import RunRow
 from quire.engine.thread.setup import CONTROL
 from quire.engine.turns import HookView
+from quire.plan.ways import first_label, shell_way
 from quire.render.text import one_line
 from quire.trust.capabilities import canonical
 
@@ -35,7 +36,7 @@ def instead_of_resume(row: RunRow) -> list[str]:
     """Lines for people: commands that can succeed."""
     lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
     if row.format == "playbook":
-        step = one_line(row.position)
+        step = one_line(first_label(row.position))
         lines.append(f"  or go on with another value: quire fork {row.id} --from {step} --set NAME=VALUE")
     return lines
 
@@ -46,7 +47,7 @@ def by_other_means(row: RunRow) -> list[str]:
     if kind in _MODEL:
         return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
     if kind in _ANSWER:
-        return [f"to go on: quire resume {row.id} --answer {one_line(row.position)}=VALUE"]
+        return [f"to go on: quire resume {row.id} --answer {shell_way(one_line(row.position))}=VALUE"]
     if kind == "too_many_calls":
         return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then quire resume {row.id}"]
     return []
@@ -67,7 +68,7 @@ def _top(row: RunRow, progress: Progress, path: str) -> str:
     if row.format == "pipeline":
         step = progress.steps.get(path.partition("/")[0])
         return one_line(step.label) if step else ""
-    return one_line(row.position)
+    return one_line(first_label(row.position))
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:

@@ -23,7 +23,7 @@ CANCEL_POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a drive ended. `position` is the label of the step where it stands, `result` the walk's own."""
+    """How a drive ended. `position` is the way to the step where it stands, `result` the walk's own."""
 
     status: Status
     position: str = ""

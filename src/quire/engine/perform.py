@@ -141,7 +141,7 @@ class Performer:
         return Question(
             run=self._run,
             path=request.path,
-            label=request.label,
+            way=request.label,
             title=request.title,
             kind=request.kind,
             prompt=request.prompt,
@@ -180,7 +180,7 @@ class Performer:
 
     def _say_dropped(self, question: Question, given: str, problem: str, instead: str) -> None:
         message = f'the answer "{clean(given)}" does not fit, {instead} ({problem})'
-        self._feed.say("warning", path=question.path, label=question.label, data={"message": message})
+        self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
     def somebody_thinks(self, question: Question) -> bool:
         """Whether there is somebody here who may take their time over a question."""

@@ -87,6 +87,16 @@ class Priced(Protocol):
         ...
 
 
+@runtime_checkable
+class Scripted(Protocol):
+    """A model whose replies are written for certain steps."""
+
+    @property
+    def ways(self) -> Sequence[str]:
+        """The ways to steps of callees that some are for."""
+        ...
+
+
 class Tools(Protocol):
     """The one gate: checks what it dispatches, dispatches what it checked, redacts what comes back."""
 

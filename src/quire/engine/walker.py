@@ -212,7 +212,7 @@ class Walker:
         return record.value
 
     async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
-        if self.stopping or boundary.label in self._terms.breakpoints:
+        if (self.stopping and not boundary.inner) or boundary.stops_at(self._terms.breakpoints):
             self._ledger.position = boundary.label
             self.stopped_at, self.stopped_label = boundary.path, boundary.label
             await self._rest_for_good(boundary.path, branch)
@@ -305,7 +305,7 @@ class Walker:
         self._ledger.feed.say(
             "question",
             path=question.path,
-            label=question.label,
+            label=question.way,
             data={
                 "kind": question.kind,
                 "prompt": question.prompt,

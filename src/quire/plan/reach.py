@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
 from quire.plan.uses import OWN
+from quire.plan.ways import JOINT
 
 MAX_CALLS = 100
 
@@ -14,7 +15,7 @@ MAX_CALLS = 100
 @dataclass(frozen=True, slots=True)
 class Reached:
     """`certain` is whether every run that completes performs the step, and fails with it. `name` is for people: a step
-    of a callee has the callee's name before its label."""
+    of a callee has the way to it before its label."""
 
     step: Step
     name: str
@@ -58,19 +59,19 @@ class _Walk:
                     yield from self._step(branch, plan, prefix, certain=own and on_error.policy != "continue")
                 yield from self._step(collect, plan, prefix, certain=own)
             case Call(document=document):
-                yield from self._callee(document, certain=own)
+                yield from self._callee(document, f"{prefix}{step.label}", certain=own)
             case UseTool(connection=place, tool=tool) if place == OWN:
-                yield from self._callee(tool, certain=own)
+                yield from self._callee(tool, f"{prefix}{step.label}", certain=own)
             case Select(cases=cases, default=default):
                 for call in (*(call for _, call in cases), *((default,) if default else ())):
-                    yield from self._callee(call.document, certain=False)
+                    yield from self._callee(call.document, f"{prefix}{step.label}", certain=False)
 
-    def _callee(self, name: str, *, certain: bool) -> Iterator[Reached]:
+    def _callee(self, name: str, way: str, *, certain: bool) -> Iterator[Reached]:
         plan = self.documents.get(name)
         if plan is None or (name, certain) in self.seen:
             return
         self.seen.add((name, certain))
-        yield from self.sequence(plan.body, plan, f"{name} › ", certain=certain)
+        yield from self.sequence(plan.body, plan, f"{way}{JOINT}", certain=certain)
 
 
 def _has_items(source: Literal | Formula | None) -> bool:

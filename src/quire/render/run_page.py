@@ -9,6 +9,7 @@ import click
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
+from quire.plan.ways import JOINT
 from quire.render.tables import Style, age, paragraph, short, status_colour, table, tokens
 from quire.render.text import duration, fan_words, money, one_line, place, prompt_lines, visible
 from quire.render.turns import call_lines, effect_words, hook_words, turn_title, used_of
@@ -33,7 +34,7 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     if view.changes:
         told = [
-            (f"after {place(step.label)}", name, short(value, 80))
+            (f"after {place(step.way)}", name, short(value, 80))
             for step, values in view.changes
             for name, value in as_texts(values).items()
         ]
@@ -118,7 +119,7 @@ def question_lines(question: Question, now: float) -> list[str]:
     """A question, what may be answered, and until when."""
     at = f" at {one_line(question.path)}" if _is_nested(question) else ""
     first, *more = prompt_lines(question.prompt)
-    lines = [f"{place(question.label)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
+    lines = [f"{place(question.way)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
     if question.options:
         lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
     if question.default is not None:
@@ -132,7 +133,7 @@ def question_lines(question: Question, now: float) -> list[str]:
 def event_line(event: Event) -> str:
     """One stored event for those who read along; empty for what only machines want."""
     data = event.data
-    step = place(event.label) if event.label else ""
+    step = place(event.way) if event.way else ""
     title = one_line(str(data.get("title", "")))
     match event.type:
         case "effect":
@@ -187,9 +188,10 @@ def _origin(row: RunRow) -> list[tuple[str, str]]:
 
 
 def position_of(row: RunRow) -> str:
-    """The step of a run. What fails in a pipeline need not be what was last begun there."""
+    """The way to the step of a run. What fails in a pipeline need not be what was last begun there."""
     if row.format == "pipeline" and row.failure and row.ended_by:
-        return row.ended_by[0].partition("/")[0]
+        top = row.ended_by[0].partition("/")[0]
+        return row.position if JOINT in row.position and row.position.startswith(top) else top
     return row.position
 
 
@@ -239,7 +241,7 @@ def _steps(steps: Sequence[StepView]) -> list[str]:
 
 def _step(step: StepView) -> tuple[str, ...]:
     return (
-        "  " * step.depth + step.label,
+        "  " * step.depth + step.way,
         said(step.status),
         short(turn_title(step) if step.thread else step.title, _TITLE)
         + (f"  {fan_words(step.fan)}" if step.fan else ""),

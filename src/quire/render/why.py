@@ -25,7 +25,7 @@ _COLOURS = {"changed": "yellow", "only in A": "red", "only in B": "green"}
 def why_page(found: Why) -> Iterator[str]:
     """Paragraphs: the step, what it read, then each effect with what was asked and what came back."""
     title = f": {one_line(found.title)}" if found.title else ""
-    yield click.style(f"{place(found.label)}{title}" if found.label else one_line(found.path), bold=True)
+    yield click.style(f"{place(found.way)}{title}" if found.way else one_line(found.path), bold=True)
     yield f"{'run':9} {found.run}"
     yield f"{'path':9} {one_line(found.path)}"
     yield f"{'status':9} {one_line(found.status.replace('_', ' '))}" + (
@@ -108,6 +108,7 @@ def why_data(found: Why) -> dict[str, Value]:
         "run": found.run,
         "path": found.path,
         "step": found.label,
+        "way": found.way,
         "title": found.title,
         "status": found.status,
         "message": found.message,

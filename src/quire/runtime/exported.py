@@ -181,6 +181,11 @@ def _text(entry: Entry, name: str) -> str:
     return value
 
 
+def _way(entry: Entry, label: str) -> str:
+    """The way to a step; exports of 0.1.0 have its label only."""
+    return _text(entry, "way" if "way" in entry else label)
+
+
 _MOST = 253_402_300_799
 """The last second of the year 9999: no time, no amount and no count of an export is beyond."""
 
@@ -218,7 +223,7 @@ def _row(entry: Entry) -> RunRow:
         format=run["format"],
         document=_text(run, "document"),
         status=Status(run["status"]),
-        position=_text(run, "position"),
+        position=_way(run, "position"),
         created_at=_number(run["created_at"]),
         updated_at=_number(run["updated_at"]),
         expires_at=_cost(run["expires_at"]),
@@ -263,7 +268,7 @@ def _event(run: str, entry: Entry) -> Event:
         _number(entry["at"]),
         entry["seq"],
         _text(entry, "path"),
-        _text(entry, "label"),
+        _way(entry, "label"),
         entry["data"],
     )
 
@@ -275,7 +280,7 @@ def _question(run: str, entry: Entry) -> Question:
     return Question(
         run,
         _text(entry, "path"),
-        _text(entry, "label"),
+        _way(entry, "label"),
         _text(entry, "title"),
         entry["kind"],
         _text(entry, "prompt"),

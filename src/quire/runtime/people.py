@@ -8,6 +8,7 @@ from quire.engine.ask import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import People, Present
 from quire.engine.records import Question
 from quire.errors import StepFailed
+from quire.plan.ways import shell_way, typed_way
 
 
 class Nobody:
@@ -27,7 +28,7 @@ class Unattended:
         if question.explicit and question.kind == "confirm" and question.default is None and not problem:
             raise StepFailed(
                 "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
-                f"(--answer {question.label}=yes)",
+                f"(--answer {shell_way(question.way)}=yes)",
                 kind="unattended",
                 path=question.path,
             )
@@ -42,11 +43,12 @@ class Unattended:
 class GivenAnswers:
     """Answers that were given with the run; then somebody else is asked.
 
-    One by the label of a step is for every item of it, one by a path for that question. What an agent or a thread asks
-    in its turns differs each time, so there each is used once, and so is one that turns out not to fit."""
+    One by the label of a step, or by the way to it, is for every item of it, one by a path for that question. What an
+    agent or a thread asks in its turns differs each time, so there each is used once, and so is one that turns out not
+    to fit."""
 
     def __init__(self, answers: Mapping[str, str], others: People) -> None:
-        self._answers = dict(answers)
+        self._answers = {typed_way(name): answer for name, answer in answers.items()}
         self._others = others
         self._refused: set[str] = set()
 
@@ -73,7 +75,7 @@ class GivenAnswers:
     def _name(self, question: Question) -> str | None:
         if question.path in self._refused:
             return None
-        return next((name for name in (question.path, question.label) if name in self._answers), None)
+        return next((name for name in (question.path, question.way, question.label) if name in self._answers), None)
 
 
 async def _ask(people: People, question: Question, problem: str) -> str | None:

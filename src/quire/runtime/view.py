@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quire.documents import Document
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow, Status
 from quire.engine.replay import Replay
+from quire.plan.nodes import Plan
+from quire.plan.ways import last_label
 from quire.runtime.pins import Pins
 from quire.values import Value
 
@@ -31,6 +33,8 @@ class RunView:
     questions: Sequence[Question]
     thread: Setup | None = None
     bundle: Bundle | None = None
+    documents: Mapping[str, Plan] = field(default_factory=dict)
+    """All that the document can call, by name."""
 
     @property
     def output(self) -> str:
@@ -96,7 +100,7 @@ class RunView:
 
     def state(self) -> dict[str, Value]:
         """The state of an execution in the form of the playbook specification."""
-        label = self.row.position
+        label = last_label(self.row.position)
         stopped = self.row.status in (Status.PAUSED, Status.AWAITING_INPUT) and label
         return {
             "execution_id": self.row.id,

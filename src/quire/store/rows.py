@@ -240,9 +240,9 @@ def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
 def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
     """Of the event that tells of the effect in the same row only the number and the label: the row has the rest."""
     heads = [
-        (event.seq, event.label)
+        (event.seq, event.way)
         if event.record is beside and beside is not None
-        else (event.seq, event.type, event.at, event.path, event.label, event.data)
+        else (event.seq, event.type, event.at, event.path, event.way, event.data)
         for event in kept
     ]
     try:
@@ -259,7 +259,7 @@ def _question_cells(run: str, question: Question, seal: Seal) -> Cells:
     return (
         run,
         question.path,
-        clean(question.label),
+        clean(question.way),
         clean(question.title),
         question.kind,
         clean(question.prompt),
@@ -394,11 +394,11 @@ QUESTION_COLUMNS = """
 
 @columns.whole
 def question(row: Row) -> Question:
-    run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    columns.texts(run, path, label, title, kind, prompt, hash, default or "")
+    run, path, way, title, kind, prompt, options, default, hash, asked_at, expires_at = row
+    columns.texts(run, path, way, title, kind, prompt, hash, default or "")
     columns.numbers(asked_at, expires_at)
     choices = _texts(options)
-    return Question(readable_id(run), path, label, title, kind, prompt, choices, default, hash, asked_at, expires_at)
+    return Question(readable_id(run), path, way, title, kind, prompt, choices, default, hash, asked_at, expires_at)
 
 
 @columns.whole

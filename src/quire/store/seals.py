@@ -113,7 +113,7 @@ def seal_question(seal: Seal, question: Question) -> str:
         "question",
         question.run,
         question.path,
-        clean(question.label),
+        clean(question.way),
         clean(question.title),
         question.kind,
         clean(question.prompt),
