@@ -18,6 +18,7 @@ from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
 from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
+from quire.workspace.owner import account_name
 
 
 @click.command("answer")
@@ -122,7 +123,7 @@ async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> No
     for question in await runtime.store.questions(run):
         if step is None or question.is_named(step):
             value = option_by_number(question.kind, question.options, value)
-    await runtime.answer(run, step, value)
+    await runtime.answer(run, step, value, by=account_name())
 
 
 def _from_stdin() -> str:

@@ -23,6 +23,7 @@ from quire.render.keys import STDIN, drop_typed
 from quire.render.text import one_line, place, prompt_lines, wrapped
 from quire.render.view import View
 from quire.runtime.people import option_by_number
+from quire.workspace.owner import account_name
 
 CONTEXT_LINES = 24
 """How much of the step before is shown above a question: it is often what the question is about."""
@@ -39,6 +40,7 @@ class Terminal:
         self._left = asyncio.Event()
         self._shown: set[str] = set()
         self._asking = False
+        self.by = account_name()
 
     async def ask(self, question: Question, problem: str) -> str | None:
         async with self._one_at_a_time:

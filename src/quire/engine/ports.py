@@ -137,6 +137,15 @@ class People(Protocol):
 
 
 @runtime_checkable
+class Attributed(Protocol):
+    """People who say which of them has answered."""
+
+    def answered_by(self, question: Question) -> str:
+        """Who has given the last answer to this question."""
+        ...
+
+
+@runtime_checkable
 class Present(Protocol):
     """People who think before they answer. Meanwhile their question stands in the inbox as well: the first answer from
     anywhere counts, and `ask` is cancelled when it was not theirs."""
@@ -189,8 +198,8 @@ class Store(Protocol):
         """Given and not yet taken by a driver."""
         ...
 
-    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
-        """Raises `RunState` when that question is not open any more or was worded differently."""
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
+        """`by` is who gives it. Raises `RunState` when that question is not open any more or was worded differently."""
         ...
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:

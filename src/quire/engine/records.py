@@ -64,6 +64,8 @@ class EffectRecord:
     usage: Usage | None = None
     elapsed: float = 0.0
     delays: tuple[float, ...] = ()
+    by: str = ""
+    """Who gave the answer that this is the record of; empty for all else, and where 0.1.0 recorded it."""
 
     @property
     def ended_at(self) -> float:
@@ -78,6 +80,8 @@ class EffectRecord:
             data["cost"] = self.usage.cost
         if self.failure:
             data["message"] = self.failure.message
+        if self.by:
+            data["by"] = self.by
         return data
 
 
@@ -150,9 +154,13 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """`by` is who gave it: the user's account, `mcp:CLIENT`, `python`, `--answer` or `unattended`; empty for one that
+    0.1.0 stored."""
+
     path: str
     hash: str
     value: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ def view_data(view: RunView) -> dict[str, Value]:
         "named": dict(view.named),
         "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in progress.warnings],
         "questions": [question_data(question) for question in view.questions],
+        "answers": [_answer(way, record) for way, record in view.answers],
         "effects": effects_data(view.effects),
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
@@ -94,6 +95,17 @@ def question_data(question: Question, title: str | None = None) -> dict[str, Val
         "default": question.default,
         "asked_at": question.asked_at,
         "expires_at": question.expires_at,
+    }
+
+
+def _answer(way: str, record: EffectRecord) -> Value:
+    return {
+        "step": last_label(way),
+        "way": way,
+        "path": record.path,
+        "answer": record.value,
+        "by": record.by or None,
+        "at": record.at,
     }
 
 
@@ -145,4 +157,5 @@ def _effect(record: EffectRecord) -> Value:
         else None,
         "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
         **({"set": record.value} if record.kind == "break" else {}),
+        **({"by": record.by or None} if record.kind == "ask" else {}),
     }

@@ -39,6 +39,8 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
             for name, value in as_texts(values).items()
         ]
         yield from paragraph("set by hand", table(told))
+    if view.answers:
+        yield from paragraph("answers", _answers(view.answers))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
     if hooks:
         yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
@@ -108,11 +110,21 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 
 
 def _note(record: EffectRecord) -> str:
-    """Why it failed, or what was set where the run stood."""
+    """Why it failed, who answered, or what was set where the run stood."""
     if record.failure:
         return record.failure.message
+    if record.by:
+        return f"by {record.by}"
     names = record.value if record.kind == "break" and isinstance(record.value, Mapping) else ()
     return f"set {', '.join(names)}" if names else ""
+
+
+def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
+    """The last ones; whose nobody knows who gave them say no name."""
+    shown = answers[-EFFECT_LINES:]
+    rows = [(place(way), short(str(one.value), 60), f"by {one.by}" if one.by else "") for way, one in shown]
+    rest = len(answers) - len(shown)
+    return [*([f"… {rest} before these: quire runs RUN --json"] if rest else []), *table(rows)]
 
 
 def question_lines(question: Question, now: float) -> list[str]:
@@ -140,6 +152,7 @@ def event_line(event: Event) -> str:
             took = duration(float(str(data.get("elapsed", 0))))
             used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
             what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
+            what += ["by", str(data["by"])] if data.get("by") else []
             what.append(effect_words(event))
         case "thread_started":
             what = ["thread", str(data.get("thread", "")), "started"]

@@ -52,6 +52,7 @@ def _effect(one: Performed) -> Iterator[str]:
         if record.usage:
             used = record.usage
             facts += [f"{used.input_tokens:,} in, {used.output_tokens:,} out", money(used.cost)]
+        facts += [f"by {one_line(record.by)}"] if record.by else []
         if record.delays:
             waits = ", ".join(duration(delay) for delay in record.delays)
             facts.append(f"asked again after {waits}")
@@ -135,6 +136,7 @@ def _performed(one: Performed) -> Value:
         "state": record.state if record else None,
         "kind": record.kind if record else None,
         "answer": record.value if record else None,
+        **({"by": record.by or None} if record and record.kind == "ask" else {}),
         "error": {"kind": record.failure.kind, "message": record.failure.message}
         if record and record.failure
         else None,

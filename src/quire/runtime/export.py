@@ -135,6 +135,7 @@ def _effect(record: EffectRecord) -> dict[str, Value]:
         "usage": [usage.input_tokens, usage.output_tokens, usage.cost] if usage else None,
         "elapsed": record.elapsed,
         "delays": list(record.delays),
+        **({"by": record.by} if record.by else {}),
     }
 
 

@@ -17,6 +17,7 @@ from quire.engine.records import EffectRecord, Event, Question, RunRow, Status, 
 from quire.engine.requests import Failure
 from quire.errors import CannotStart
 from quire.runtime.export import VERSION, digest_of
+from quire.runtime.people import one_name
 from quire.values import InvalidValue, Value, decode, encode
 
 # What a line holds is checked where it is used; until then it is any JSON.
@@ -256,6 +257,7 @@ def _effect(entry: Entry) -> EffectRecord:
         usage,
         _number(entry["elapsed"]),
         tuple(_number(delay) for delay in entry["delays"]),
+        one_name(_text(entry, "by")) if "by" in entry else "",
     )
 
 

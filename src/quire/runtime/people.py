@@ -9,6 +9,22 @@ from quire.engine.ports import People, Present
 from quire.engine.records import Question
 from quire.errors import StepFailed
 from quire.plan.ways import shell_way, typed_way
+from quire.values import clean
+
+BEFOREHAND = "--answer"
+PROGRAM = "python"
+_LONGEST_NAME = 80
+
+
+def name_of(people: People) -> str:
+    """Who the answers of these people are by: what they say themselves, in an attribute `by`, or a program."""
+    by = getattr(people, "by", None)
+    return one_name(by) if isinstance(by, str) and by else PROGRAM
+
+
+def one_name(name: str) -> str:
+    """A name as it is recorded: printable, and not long."""
+    return "".join(part for part in clean(name) if part.isprintable()).strip()[:_LONGEST_NAME]
 
 
 class Nobody:
@@ -23,6 +39,8 @@ class Unattended:
     default: its step fails.
 
     Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
+
+    by = "unattended"
 
     async def ask(self, question: Question, problem: str) -> str | None:
         if question.explicit and question.kind == "confirm" and question.default is None and not problem:
@@ -51,6 +69,7 @@ class GivenAnswers:
         self._answers = {typed_way(name): answer for name, answer in answers.items()}
         self._others = others
         self._refused: set[str] = set()
+        self._by: dict[str, str] = {}
 
     async def ask(self, question: Question, problem: str) -> str | None:
         if problem:
@@ -59,8 +78,13 @@ class GivenAnswers:
         if name is not None:
             once = name == question.path or "/turn[" in question.path
             answer = self._answers.pop(name) if once else self._answers[name]
+            self._by[question.path] = BEFOREHAND
             return option_by_number(question.kind, question.options, answer)
+        self._by[question.path] = name_of(self._others)
         return await _ask(self._others, question, problem)
+
+    def answered_by(self, question: Question) -> str:
+        return self._by.get(question.path, "")
 
     def is_here(self, question: Question) -> bool:
         name = self._name(question)

@@ -37,7 +37,7 @@ from quire.runtime.loading import ItemLoader
 from quire.runtime.models import Models
 from quire.runtime.opening import opening
 from quire.runtime.options import RunOptions
-from quire.runtime.people import GivenAnswers, Nobody, Unattended
+from quire.runtime.people import PROGRAM, GivenAnswers, Nobody, Unattended, one_name
 from quire.runtime.pinned import Pinned, Texts, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
@@ -244,8 +244,9 @@ class Runtime:
             return False
         return True
 
-    async def answer(self, run: str, label: str | None, value: str) -> Question:
-        """Checks and stores an answer to the open question of a run (of that step, where there are several).
+    async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
+        """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
+        who gives it.
 
         Items of one step that ask side by side have the same label: then the path of the question says which.
         """
@@ -267,7 +268,7 @@ class Runtime:
             kept = checked_answer(question.kind, question.options, value)
         except WrongAnswer as wrong:
             raise BadInputs([f"step {question.way}: {wrong}"]) from None
-        await self.store.answer(run, question.path, question.hash, kept)
+        await self.store.answer(run, question.path, question.hash, kept, one_name(by))
         return question
 
     async def find(self, prefix: str) -> str:

@@ -86,6 +86,17 @@ class RunView:
                 found.append((step, record.value))
         return found
 
+    @property
+    def answers(self) -> list[tuple[str, EffectRecord]]:
+        """What people, or what stood for them, answered: the way to each step that asked, and the record."""
+        answered = [record for record in self.effects if record.kind == "ask" and record.state == "ok"]
+        return [(self._way(record.path), record) for record in answered]
+
+    def _way(self, path: str) -> str:
+        request = self.replay.asked.get(path)
+        step = self.replay.progress.step_of(path)
+        return request.label if request else step.way if step else path
+
     def step_outputs(self) -> dict[str, str]:
         """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
         outputs: dict[str, str] = {}

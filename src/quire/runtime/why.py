@@ -162,7 +162,8 @@ def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
 
 def _find(view: RunView, named: str) -> str:
     steps = view.replay.progress.steps
-    labelled = [path for path, step in steps.items() if step.label.lower() == named.lower()]
+    wanted = typed_way(named).lower()
+    labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
     if not labelled and named.isdecimal():
         labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
     is_thread = view.row.format == "directive"  # whose plan has one step, which nobody calls by a name
