@@ -89,8 +89,10 @@ class Drive:
     async def _settle(self, main: asyncio.Task[Value]) -> Ended:
         while True:
             still = asyncio.create_task(self._still.wait())
-            await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
-            still.cancel()
+            try:
+                await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                still.cancel()
             if main.done():
                 return await self._end(main)
             if self._walker.children.broken is not None:
