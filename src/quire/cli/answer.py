@@ -44,7 +44,8 @@ def command(
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
     VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
-    ask; where several items of one step do, it is the path that `quire inbox` shows. A run that another process drives
+    ask ('3>1' for step 1 of what step 3 calls); where several items of one step do, it is the path that `quire inbox`
+    shows. A run that another process drives
     takes the answer there, and one of a cluster goes on there.
     """
     if len(words) > 2:

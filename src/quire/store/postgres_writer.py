@@ -28,7 +28,6 @@ FIRST_PLACE = 0
 """The place before that of the first row of a run's journal."""
 
 
-
 @dataclass(slots=True, eq=False)
 class Held:
     """A run that this store drives: its number, and where its journal ends.
