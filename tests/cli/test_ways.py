@@ -138,3 +138,23 @@ def test_a_script_for_a_step_that_is_not_there(files: Path, capsys: pytest.Captu
     Path("outer.json").write_text(json.dumps([{"step": "2>8", "reply": "x"}, {"default": "else"}]))
     assert start() == 2
     assert "script, step 2 › 8: there is no step 2 › 8" in capsys.readouterr().err
+
+
+def test_values_are_set_where_a_callee_stands(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In a callee the names are its own; in a called playbook every value is a text."""
+    Path("pipelines/count.yaml").write_text(
+        'pipeline: count\nsteps:\n- transform: {value: "1", output: n}\n- transform: {value: "n + 1"}\n'
+    )
+    Path("say.playbook.md").write_text(
+        "# Say\n\n## STEP 1: Think\n\nThink.\n\n@output(word)\n\n## STEP 2: Say\n\n"
+        '@tool(quire, count)\n\n## STEP 3: Tell\n\n@elicit(input, "{{word}}?", default:"{{word}}")\n'
+    )
+    Path("p.yaml").write_text("pipeline: p\nsteps:\n- call: {pipeline: count}\n- call: {pipeline: say}\n")
+    Path("p.json").write_text('[{"default": "else"}]')
+    assert start("--break", "1>1", "--break", "2>1", "--unattended", "-q", document="p.yaml") == 4
+    assert main(["resume", "last", "--set", "n=41", "-q"]) == 4
+    assert main(["resume", "last", "--set", "word=5", "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["output"] == "5"
+    assert main(["runs", "last", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [step["output"] for step in found["steps"] if step["path"] == "1"] == ["42"]

@@ -35,9 +35,9 @@ OUTER = plan(
 )
 
 
-def problems(breakpoints: tuple[str, ...] = (), **answers: str) -> list[str]:
+def problems(breakpoints: tuple[str, ...] = (), answers: dict[str, str] | None = None) -> list[str]:
     try:
-        check_labels(OUTER, breakpoints, {name.replace("_", ">"): one for name, one in answers.items()}, DOCUMENTS)
+        check_labels(OUTER, breakpoints, answers or {}, DOCUMENTS)
     except BadInputs as error:
         return str(error).splitlines()
     return []
@@ -64,14 +64,14 @@ def test_ways_that_lead_nowhere(way: str, problem: str) -> None:
 
 
 def test_answers_are_held_to_the_question_at_the_end_of_the_way() -> None:
-    assert problems(**{"1_1": "yes", "1_2.do_5": "no"}) == []
-    assert problems(**{"1_1": "maybe"}) == ["answer 1>1: answer yes or no"]
-    assert problems(**{"1_2.do_6": "x"}) == ["answer 1>2.do>6: step 1 › 2.do › 6 asks nothing"]
+    assert problems(answers={"1>1": "yes", "1>2.do>5": "no"}) == []
+    assert problems(answers={"1>1": "maybe"}) == ["answer 1>1: answer yes or no"]
+    assert problems(answers={"1>2.do>6": "x"}) == ["answer 1>2.do>6: step 1 › 2.do › 6 asks nothing"]
 
 
 def test_a_label_alone_may_be_that_of_a_callee() -> None:
-    assert problems(**{"5": "yes"}) == []
-    assert problems(**{"8": "yes"}) == ["answer 8: there is no step 8: the steps are 1, 2, 3"]
+    assert problems(answers={"5": "yes"}) == []
+    assert problems(answers={"8": "yes"}) == ["answer 8: there is no step 8: the steps are 1, 2, 3"]
 
 
 def test_what_a_thread_calls_only_its_run_can_tell() -> None:
