@@ -13,6 +13,7 @@ import pytest
 import quire
 from quire.engine.records import Question
 from quire.errors import CannotStart
+from quire.runtime import Runtime
 
 ASKS = '# Ask\n\n## STEP 1: Ask\n\n@elicit({kind}, "Go on?")\n'
 SIDE_BY_SIDE = """pipeline: ask
@@ -104,3 +105,91 @@ def test_an_ask_that_raises_leaves_no_task_behind(caplog: pytest.LogCaptureFixtu
         loop.close()
         gc.collect()
     assert not caplog.records
+
+
+class Thinking:
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return None
+
+
+@pytest.mark.parametrize("document", [ASKS.format(kind="input"), SIDE_BY_SIDE])
+def test_a_run_that_is_stopped_while_it_asks_leaves_no_task_behind(
+    document: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        people = Thinking()
+        running = asyncio.ensure_future(waited_for(quire.run(document, people=people)))
+        await people.asked.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        loop.run_until_complete(run())
+        loop.close()
+        gc.collect()
+    assert not caplog.records
+
+
+def test_a_run_that_breaks_as_its_caller_goes_away_is_not_complained_of(caplog: pytest.LogCaptureFixture) -> None:
+    loop = asyncio.new_event_loop()
+
+    async def run() -> None:
+        running = quire.run(SIDE_BY_SIDE, people=Raising())
+        waiting = asyncio.ensure_future(waited_for(running))
+        await asyncio.sleep(0)
+        assert running._task is not None
+        running._task.add_done_callback(lambda done: waiting.cancel())
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    with caplog.at_level(logging.ERROR, "asyncio"):
+        loop.run_until_complete(run())
+        loop.close()
+        gc.collect()
+    assert not caplog.records
+
+
+async def waited_for(running: quire.Running) -> quire.Result:
+    return await running
+
+
+class Ann(Returning):
+    by = "ann\x1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("people", "by"), [(Returning("x"), "python"), (Ann("x"), "ann[2J")], ids=["a program", "somebody it names"]
+)
+async def test_answers_are_recorded_as_those_of_the_program(people: Any, by: str) -> None:
+    result = await quire.run(ASKS.format(kind="input"), people=people)
+    runtime = Runtime.open()
+    try:
+        assert [record.by for record in await runtime.store.effects(result.run)] == [by]
+    finally:
+        await runtime.close()
+
+
+async def test_a_question_of_a_callee_says_the_way(workspace: Path) -> None:
+    (workspace / "pipelines").mkdir()
+    (workspace / "pipelines/ask.yaml").write_text(SIDE_BY_SIDE)
+    seen: list[tuple[str, str]] = []
+
+    class Looking:
+        async def ask(self, question: Question, problem: str) -> str | None:
+            seen.append((question.label, question.way))
+            return "yes"
+
+    result = await quire.run("pipeline: p\nsteps:\n- call: {pipeline: ask}\n", people=Looking())
+    assert result.status is quire.Status.COMPLETED
+    assert seen == [("1.do", "1 › 1.do")] * 3
+    given = await quire.run("pipeline: p\nsteps:\n- call: {pipeline: ask}\n", answers={"1>1.do": "no"})
+    assert given.value == ["no", "no", "no"]

@@ -95,7 +95,7 @@ def test_hooks_of_a_child_are_indented_with_it(said: Said, project: Path) -> Non
     )
     assert run("far") == 3, "the hook of the parent, after the turn that started the child"
     lines = [line.partition(" (")[0] for line in said()[1].splitlines()]
-    inner = lines.index("  [project/hooked turn 1]")
+    inner = lines.index("  [turn 1 › project/hooked turn 1]")
     assert lines[inner - 1] == '  hook begun on thread_started: rye/file-system/write path="begun.txt" content="b"'
     assert lines[inner + 2] == '  hook done on after_complete: rye/file-system/write path="done.txt" content="d"'
     assert any(line.startswith("  hook far on after_step: ") for line in lines)

@@ -290,7 +290,7 @@ def test_a_directive_that_a_playbook_calls(said: Said, project: Path) -> None:
     assert main(["runs", "last", "--state"]) == 0
     assert list(json.loads(said()[0])["step_outputs"]) == ["1", "2"]
     assert main(["runs", "last"]) == 0
-    assert "    turn 1  completed\n        rye/file-system/write path=" in said()[0]
+    assert "    1 › turn 1  completed\n        rye/file-system/write path=" in said()[0]
     assert main(["runs", "last", "--transcript", "json"]) == 0
     (thread,) = json.loads(said()[0])["threads"]
     assert (thread["thread"], len(thread["turns"])) == ("project/notes/take_note", 2)
@@ -304,7 +304,7 @@ def test_the_page_of_a_run(said: Said) -> None:
     assert "  turns   3 of 6" in lines and "  tokens  120 of 20,000" in lines and "  spend   $0.0100 of $1" in lines
     assert any(line.startswith("  turn 1 ") and "Writing the report." in line for line in lines)
     assert any(line.startswith("      rye/web/fetch url=") and "→ denied: " in line for line in lines)
-    assert any(line.startswith("    project/notes/take_note turn 1") for line in lines)
+    assert any(line.startswith("    turn 2 › project/notes/take_note turn 1") for line in lines)
     assert "  Deployed to eu." in lines
 
 
@@ -324,8 +324,11 @@ def test_the_prompt_of_a_turn(said: Said) -> None:
     said()
     assert main(["runs", "last", "--prompt", "2"]) == 0
     assert '[calls rye_web_fetch {"url":"https://example.com"}]' in said()[0]
-    assert main(["runs", "last", "--prompt", "project/notes/take_note turn 1"]) == 0
-    assert "Write abc into notes.txt." in said()[0]
+    for named in ("project/notes/take_note turn 1", "turn 2 > project/notes/take_note turn 1"):
+        assert main(["runs", "last", "--prompt", named]) == 0
+        assert "Write abc into notes.txt." in said()[0]
+        assert main(["runs", "why", "last", named]) == 0
+        assert said()[0].startswith("turn 2 › project/notes/take_note turn 1")
     assert main(["runs", "last", "--prompt", "9"]) == 2
     assert "there is no turn 9" in said()[1]
 

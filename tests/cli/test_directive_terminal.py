@@ -39,7 +39,7 @@ def test_inputs_are_asked_for_and_turns_are_shown(quire: Quire, workspace: Path)
     for line in (
         "✓ turn 1 Writing the report.",
         "✗ rye/web/fetch",
-        "  ✓ project/notes/take_note turn 1",
+        "  ✓ turn 2 › project/notes/take_note turn 1",
         '✓ directive_return path="report.txt"',
         "turns 3 of 6",
         "Deployed to eu.",

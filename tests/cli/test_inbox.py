@@ -45,6 +45,7 @@ def test_questions_of_several_runs_oldest_first(invoke: Invoke, make_run: MakeRu
         "run": runs[0],
         "title": "Pick",
         "step": "1",
+        "way": "1",
         "step_title": "Choose",
         "path": "1/ask",
         "kind": "select",

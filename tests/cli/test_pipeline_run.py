@@ -205,6 +205,7 @@ def test_a_failed_item_ends_the_run_and_resume_goes_on_from_there(workspace: Pat
         "kind": "file",
         "message": "gone.txt: no such file or directory",
         "step": "1",
+        "way": "1",
         "path": "1/for_each[1]/tool",
     }
     assert result["stores"] == {"files": ["a.txt", "gone.txt", "b.txt"]}

@@ -289,7 +289,7 @@ def test_a_failure_in_json(document: Path, script: Write, capsys: pytest.Capture
     assert main(["run", document.name, *INPUTS, "--json", "--script", script({"error": "overloaded"})]) == 3
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (result["status"], result["output"]) == ("failed", None)
-    assert result["error"] == {"kind": "model", "message": "overloaded", "step": "1"}
+    assert result["error"] == {"kind": "model", "message": "overloaded", "step": "1", "way": "1"}
     assert result["steps"] == {"1": "failed", "2": "pending", "2a": "pending", "2b": "pending", "3": "pending"}
 
 

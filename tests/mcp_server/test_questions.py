@@ -82,6 +82,8 @@ async def test_the_person_at_the_client_is_asked(serve: Serve, mode: str) -> Non
     assert text(result) == "no b"
     (row,) = await serving.runtime.store.list()
     assert row.status is Status.COMPLETED
+    answered = [record.by for record in await serving.runtime.store.effects(row.id) if record.kind == "ask"]
+    assert len(answered) == 2 and all(by.startswith("mcp:") and len(by) > 4 for by in answered)
     assert await serving.runtime.store.letters() == []
 
 

@@ -280,15 +280,15 @@ def in_terminal(me: Person, *arguments: str, answer: str) -> tuple[int, str]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Person:
-    """A person with a store of Quire 0.1.0: its tables had no seals."""
+    """A person with a store of Quire 0.1.0: its tables had no seals, and no names with answers."""
     me = person(tmp_path, "me")
     assert me.quire("run", "deploy.md", "--allow", "shell=unsandboxed", "--quiet").returncode == 4
     connection = sqlite3.connect(me.folder / ".quire" / "quire.db")
     for table, columns in {
         "runs": ("anchor", "seal"),
         "pins": ("seal",),
-        "journal": ("seal",),
-        "questions": ("seal", "answer_seal"),
+        "journal": ("seal", "answered_by"),
+        "questions": ("seal", "answer_seal", "answered_by"),
         "letters": ("seal",),
     }.items():
         for column in columns:

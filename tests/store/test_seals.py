@@ -17,8 +17,8 @@ from quire.engine.records import Batch, EffectRecord, Letter, Question, RunUpdat
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, StoreError
 from quire.store import open_store
-from quire.store.seals import LOOSE_ROWS
-from quire.trust.seal import Seal
+from quire.store.seals import LOOSE_ROWS, seal_answer, seal_row
+from quire.trust.seal import PUBLIC_SEAL, Seal
 
 LARGE = "x" * 100_000
 QUESTION = Question("r1", "9/ask", "9", "Approve", "confirm", "Delete it all?", (), None, "c" * 64, 1_000.0)
@@ -105,6 +105,10 @@ CHANGES: dict[str, tuple[tuple[str, ...], str]] = {
     "it is to begin again": (
         ("UPDATE {t}runs SET ended_by = '[\"1/tool\"]' WHERE id = 'r1'",),
         "its status was changed",
+    ),
+    "who answered": (
+        ("UPDATE {t}journal SET answered_by = 'eve' WHERE path = '3/tool' AND value LIKE '%r1%'",),
+        "the record at 3/tool was changed",
     ),
     "a status": (("UPDATE {t}runs SET status = 'failed' WHERE id = 'r1'",), "its status was changed"),
     "a longer life": (("UPDATE {t}runs SET expires_at = 9e9 WHERE id = 'r1'",), "its status was changed"),
@@ -215,6 +219,25 @@ async def test_an_answer_that_the_user_did_not_give_counts_for_nothing(shelf: Sh
     for attempt in (store.answers("r1"), store.check_seal("r1")):
         with pytest.raises(BrokenSeal, match="the answer at 9/ask was not given by you"):
             await attempt
+
+
+@pytest.mark.parametrize("name", ["'eve'", "NULL"])
+async def test_an_answer_under_another_name_counts_for_nothing(shelf: Shelf, name: str) -> None:
+    store = shelf.open()
+    await lived(store)
+    await store.answer("r1", "9/ask", "c" * 64, "yes", "ann")
+    await store.close()
+    tampered(shelf, f"UPDATE {{t}}questions SET answered_by = {name} WHERE run = 'r1'")
+    with pytest.raises(BrokenSeal, match="the answer at 9/ask was not given by you"):
+        await shelf.open().answers("r1")
+
+
+def test_seals_from_before_answers_had_a_name_still_fit() -> None:
+    """Both were made by the version before: a run under way goes on, and its answer is taken."""
+    effect = ("2/ask", "ask", "ok", "a" * 64, 999.5, '"yes"', None, None, None, None, None, None, 0.0, None)
+    row = (7, 1000.5, "2 › 1", 3, 4, 0.25, *effect, None, '[[1,"2"]]', None)
+    assert seal_row(PUBLIC_SEAL, "before", row) == "9a92ff4833b3aa9ff9b3490d4c478e16"
+    assert seal_answer(PUBLIC_SEAL, "r1", "2/ask", "h1", "yes", "") == "8f4c5a059da1b924c79bf8f75388fe5c"
 
 
 async def test_an_answer_of_another_question_counts_for_nothing(shelf: Shelf) -> None:

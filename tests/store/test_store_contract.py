@@ -337,7 +337,7 @@ class TestJournal:
         failed = replace(effect(), state="failed", value=odd, failure=Failure("tool", odd))
         letter = Letter("me", "r1", odd, 1.0)
         update = RunUpdate(Status.RUNNING, odd)
-        batch = Batch(effects=(failed,), events=(replace(event(1), label=odd, live={}),), questions=(asked,))
+        batch = Batch(effects=(failed,), events=(replace(event(1), way=odd, live={}),), questions=(asked,))
         await store.write(lease, replace(batch, letters=(letter,), update=update))
         assert await store.text(digest) == text
         row = await store.get("r1")
@@ -520,6 +520,20 @@ class TestInbox:
         assert await store.park(lease, parked) is True
         assert await status_of(store) is Status.AWAITING_INPUT
         assert [asked.path for asked in await store.questions()] == ["1/ask"]
+
+    async def test_an_answer_says_who_gave_it(self, shelf: Shelf, store: Store) -> None:
+        lease = await owned(store)
+        await store.write(lease, Batch(questions=(question(),), update=RunUpdate(Status.RUNNING)))
+        await store.answer("r1", "2/ask", "h1", "yes", "ann")
+        assert list(await store.answers("r1")) == [Answer("2/ask", "h1", "yes", "ann")]
+        record = EffectRecord("2/ask", "ask", "ok", "h1", 1.0, "yes", by="ann")
+        told = Event("effect", "r1", 1.0, 1, "2/ask", "2", record.told(), {}, False, record)
+        await store.write(lease, Batch(effects=(record,), events=(told,), consume=("2/ask",)))
+        await store.release(lease)
+        again = shelf.open()
+        assert [one.by for one in await again.effects("r1")] == ["ann"]
+        assert [one.data["by"] for one in await again.events("r1")] == ["ann"]
+        assert [one.by for one in (await again.acquire("r1")).records] == ["ann"]
 
     async def test_a_park_may_take_the_question_back_that_was_answered(self, store: Store) -> None:
         lease = await owned(store)

@@ -136,8 +136,10 @@ class Running:
             yield
         finally:
             self._attached -= 1
-            if not self._attached and not task.done():
-                task.cancel()
+            if not self._attached:
+                if not task.done():
+                    task.cancel()
+                # One that has failed in this very moment as well: nobody else will ask how it ended.
                 await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self, listen: Listener) -> Result:

@@ -15,8 +15,10 @@ from quire.cli.scripts import with_script
 from quire.cli.trusting import with_trust
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy, RunState
+from quire.plan.ways import first_label
 from quire.runtime import Pins, Runtime
 from quire.runtime.people import option_by_number
+from quire.workspace.owner import account_name
 
 
 @click.command("answer")
@@ -42,7 +44,8 @@ def command(
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
     VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
-    ask; where several items of one step do, it is the path that `quire inbox` shows. A run that another process drives
+    ask ('3>1' for step 1 of what step 3 calls); where several items of one step do, it is the path that `quire inbox`
+    shows. A run that another process drives
     takes the answer there, and one of a cluster goes on there.
     """
     if len(words) > 2:
@@ -64,9 +67,9 @@ def command(
             to = target_again(out, row) if out or not (there or detach or hold) else None
             if not stored:
                 if row.status is Status.EXPIRED:
+                    place = first_label(row.position) or "STEP"
                     raise RunState(
-                        f"run {found} has expired: `quire fork {found} --from {row.position or 'STEP'}` asks again, "
-                        "in a new run"
+                        f"run {found} has expired: `quire fork {found} --from {place}` asks again, in a new run"
                     )
                 if not there and not hold and row.status is not Status.RUNNING:
                     await _check_drivable(runtime, found, script)
@@ -119,9 +122,9 @@ async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> Non
 
 async def _store(runtime: Runtime, run: str, step: str | None, value: str) -> None:
     for question in await runtime.store.questions(run):
-        if step in (None, question.label, question.path):
+        if step is None or question.is_named(step):
             value = option_by_number(question.kind, question.options, value)
-    await runtime.answer(run, step, value)
+    await runtime.answer(run, step, value, by=account_name())
 
 
 def _from_stdin() -> str:

@@ -23,6 +23,7 @@ from quire.render.keys import STDIN, drop_typed
 from quire.render.text import one_line, place, prompt_lines, wrapped
 from quire.render.view import View
 from quire.runtime.people import option_by_number
+from quire.workspace.owner import account_name
 
 CONTEXT_LINES = 24
 """How much of the step before is shown above a question: it is often what the question is about."""
@@ -39,6 +40,7 @@ class Terminal:
         self._left = asyncio.Event()
         self._shown: set[str] = set()
         self._asking = False
+        self.by = account_name()
 
     async def ask(self, question: Question, problem: str) -> str | None:
         async with self._one_at_a_time:
@@ -65,7 +67,7 @@ class Terminal:
         """Below the prompt that nobody has to answer any more, where it was there already."""
         if question.path in self._shown:
             self._view.pause()
-            click.echo(f"{place(question.label)} was answered elsewhere: {one_line(value)}", err=True)
+            click.echo(f"{place(question.way)} was answered elsewhere: {one_line(value)}", err=True)
             self._view.resume()
 
     def leave(self) -> bool:
@@ -101,7 +103,7 @@ class Terminal:
         before = [step for step in self._progress.steps.values() if step.status == "completed" and step.displayed]
         if before and before[-1].path not in self._shown:
             self._shown.add(before[-1].path)
-            heading = f"{place(before[-1].label)}: {one_line(before[-1].title)}"
+            heading = f"{place(before[-1].way)}: {one_line(before[-1].title)}"
             click.echo(f"\n{heading}\n{_beginning(before[-1].displayed)}", err=True)
         click.echo("\n" + question_text(question, by_path=bool(_ITEM.search(question.path))), err=True)
 
@@ -109,7 +111,7 @@ class Terminal:
 def question_text(question: Question, *, by_path: bool = False) -> str:
     """The question as people read it, without what it is answered with. The path tells items of one step apart."""
     title = question.path if by_path else one_line(question.title)
-    head = place(question.label) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
+    head = place(question.way) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
     lines = [wrapped(f"{head} " + "\n".join(prompt_lines(question.prompt)))]
     lines += [f"  {number}. {one_line(option)}" for number, option in enumerate(question.options, 1)]
     return "\n".join(lines)

@@ -18,9 +18,11 @@ from quire.cli.looking import as_utf8
 from quire.cli.out import Target, write
 from quire.cli.stopped import after_failure, limit_of
 from quire.engine.drive import Ended
-from quire.engine.progress import Progress
+from quire.engine.progress import Progress, StepView
 from quire.engine.records import Question, RunRow, Status
+from quire.engine.requests import Failure
 from quire.engine.thread.interpret import PATH
+from quire.plan.ways import JOINT, last_label
 from quire.render.tables import short
 from quire.render.text import one_line, output_text, place, visible
 from quire.render.turns import denied_capability, element_for, error_text
@@ -53,10 +55,22 @@ class End:
 
     @property
     def position(self) -> str:
-        """The step where the run stands; a failure may come before the first write of its step."""
-        failed = self.progress.step_of(self.failed_at) if self.is_pipeline and self.failed_at else None
-        if failed:
-            return failed.label
+        """The label of the step where the run stands; of a pipeline that failed, the one at the top."""
+        failed = self._failed
+        return failed.label if failed else last_label(self._stands)
+
+    @property
+    def way(self) -> str:
+        """The same for people. A failure may come before the first write of its step."""
+        failed = self._failed
+        return failed.way if failed and JOINT not in self._stands else self._stands
+
+    @property
+    def _failed(self) -> StepView | None:
+        return self.progress.step_of(self.failed_at) if self.is_pipeline and self.failed_at else None
+
+    @property
+    def _stands(self) -> str:
         return (self.ended.position if self.ended else "") or self.row.position
 
     @property
@@ -137,15 +151,14 @@ def result_line(end: End) -> dict[str, Value]:
         "cost": end.row.cost,
         "input_tokens": end.row.input_tokens,
         "output_tokens": end.row.output_tokens,
-        "error": {"kind": failure.kind, "message": failure.message, "step": end.position} if failure else None,
+        "error": _error(end, failure) if failure else None,
     }
     if end.is_pipeline:
         inputs = end.row.pins.get("inputs")
         known = {**(inputs if isinstance(inputs, Mapping) else {}), **end.progress.stores}
         result["stores"] = end.result.get("stores", known)
         if failure:
-            error: dict[str, Value] = {"kind": failure.kind, "message": failure.message, "step": end.position}
-            result["error"] = {**error, "path": end.failed_at}
+            result["error"] = {**_error(end, failure), "path": end.failed_at}
     if end.is_directive:
         thread = end.thread
         result |= {
@@ -158,9 +171,13 @@ def result_line(end: End) -> dict[str, Value]:
     return result
 
 
+def _error(end: End, failure: Failure) -> dict[str, Value]:
+    return {"kind": failure.kind, "message": failure.message, "step": end.position, "way": end.way}
+
+
 def tell(end: End) -> None:
     """Says on stderr what a person needs to know next. A completed run speaks for itself."""
-    run, position = end.row.id, end.position
+    run, position = end.row.id, end.way
     where = place(position) if position else "its start"
     _tell_of_thread(end)
     match end.status:
@@ -180,14 +197,14 @@ def tell(end: End) -> None:
             _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
         case Status.AWAITING_INPUT:
             # Who was just asked has the question before their eyes.
-            labels = [question.label for question in end.questions]
+            ways = [question.way for question in end.questions]
             for question in () if end.interrupted else end.questions:
-                _say(question_text(question, by_path=labels.count(question.label) > 1))
-            by_path = "STEP|PATH " if len(set(labels)) < len(labels) else "STEP "
-            step = by_path if len(labels) > 1 else ""
+                _say(question_text(question, by_path=ways.count(question.way) > 1))
+            by_path = "STEP|PATH " if len(set(ways)) < len(ways) else "STEP "
+            step = by_path if len(ways) > 1 else ""
             _say(f"waiting for an answer: quire answer {run} {step}VALUE")
             for question in () if end.interrupted else end.questions:
-                of = f" of {place(question.label)}" if len(labels) > 1 else ""
+                of = f" of {place(question.way)}" if len(ways) > 1 else ""
                 _say(f"  VALUE{of} is {answer_text(question)}")
             if end.interrupted:
                 _say(f"to be asked here again: quire resume {run}")

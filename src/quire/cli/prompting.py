@@ -87,11 +87,13 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
     from quire.engine.requests import ModelRequest
     from quire.engine.turns import turn_of
     from quire.errors import CannotStart
+    from quire.plan.ways import last_label, typed_way
 
     asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
     wanted = named.strip().removeprefix("turn ")
     for path, request in reversed(asked.items()):
-        if named in (path, request.label, turn_of(path)) or turn_of(path) == f"thread/turn[{wanted}]":
+        names = (path, request.label, last_label(request.label), turn_of(path))
+        if typed_way(named) in names or turn_of(path) == f"thread/turn[{wanted}]":
             return Preview(request)
     turns = ", ".join(dict.fromkeys(request.label for request in asked.values())) or "none"
     raise CannotStart(f"there is no turn {named} in this run: it has {turns}")
@@ -106,10 +108,12 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     from quire.engine.preview import Preview, find_step
     from quire.engine.progress import place_in_plan
     from quire.engine.requests import ModelRequest
+    from quire.plan.ways import JOINT, typed_way
     from quire.runtime.pinned import read_profiles
 
     asked = {path: one for path, one in view.replay.asked.items() if isinstance(one, ModelRequest)}
-    exact = asked.get(named) or asked.get(f"{named}/model")
+    below = next((one for one in asked.values() if JOINT in one.label and one.label == typed_way(named)), None)
+    exact = asked.get(named) or asked.get(f"{named}/model") or below
     if exact is not None:
         return Preview(exact)
     plan = view.document.runnable()

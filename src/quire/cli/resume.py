@@ -174,7 +174,7 @@ async def _resume(
         if values:
             from quire.runtime.overrides import checked_overrides
 
-            values = checked_overrides((await runtime.view(run)).document, values)
+            values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
         if detached is not None:
             return leave_to_itself(run, *detached)
         return await drive(runtime, run, manner, overrides=values, script=script)

@@ -9,6 +9,7 @@ from quire.engine.records import RunRow
 from quire.engine.thread.limits import DEFAULTS
 from quire.engine.turns import HookView
 from quire.plan.vocabulary import CONTROL
+from quire.plan.ways import first_label, shell_way
 from quire.render.text import one_line, place
 from quire.trust.capabilities import canonical
 
@@ -73,7 +74,7 @@ def instead_of_resume(row: RunRow) -> list[str]:
     """Lines for people: commands that can succeed."""
     lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
     if row.format == "playbook":
-        step = one_line(row.position)
+        step = one_line(first_label(row.position))
         lines.append(f"  or go on with another value: quire fork {row.id} --from {step} --set NAME=VALUE")
     return lines
 
@@ -87,7 +88,7 @@ def by_other_means(row: RunRow) -> list[str]:
         where = place(row.position) if row.position else "that call"
         return [f"to go on: quire resume {row.id} --script FILE, with a reply for {where}"]
     if kind in _ANSWER:
-        return [f"to go on: quire resume {row.id} --answer {one_line(row.position)}=VALUE"]
+        return [f"to go on: quire resume {row.id} --answer {shell_way(one_line(row.position))}=VALUE"]
     if kind == "too_many_calls":
         return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then quire resume {row.id}"]
     return []
@@ -108,7 +109,7 @@ def _top(row: RunRow, progress: Progress, path: str) -> str:
     if row.format == "pipeline":
         step = progress.steps.get(path.partition("/")[0])
         return one_line(step.label) if step else ""
-    return one_line(row.position)
+    return one_line(first_label(row.position))
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:

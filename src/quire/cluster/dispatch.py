@@ -14,6 +14,7 @@ from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runtime import Runtime
 from quire.runtime.agreed import Given
+from quire.runtime.people import name_of
 from quire.runtime.runtime import NOTHING_GIVEN
 from quire.values import Value
 from quire.workspace.settings import Settings
@@ -148,7 +149,7 @@ class ClusterRuntime(Runtime):
             problem = ""
             while (given := await people.ask(question, problem)) is not None:
                 try:
-                    await self.answer(run, question.path, given)
+                    await self.answer(run, question.path, given, by=name_of(people))
                 except BadInputs as wrong:
                     problem = str(wrong)
                     continue

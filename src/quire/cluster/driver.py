@@ -17,6 +17,7 @@ from quire.engine.drive import Drive, Ended
 from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
+from quire.plan.ways import is_named, typed_way
 from quire.runtime import Pins, Runtime
 from quire.runtime.letters import letter_text
 
@@ -237,7 +238,7 @@ class Driver:
             reply_to = Pins.of(row.pins).reply_to
             letter = Letter(reply_to, run, letter_text(row, Ended(Status.FAILED, failure=failure)), now)
             failed = Event(
-                "run_failed", run, now, lease.last_seq + 1, label=row.position, data={"kind": kind, "message": message}
+                "run_failed", run, now, lease.last_seq + 1, way=row.position, data={"kind": kind, "message": message}
             )
             await store.write(
                 lease,
@@ -256,4 +257,5 @@ class Driver:
 
 def at_breakpoint(row: RunRow) -> bool:
     """Whether it is paused because its user wanted it so."""
-    return row.status is Status.PAUSED and row.position in Pins.of(row.pins).breakpoints
+    breakpoints = [typed_way(one) for one in Pins.of(row.pins).breakpoints]
+    return row.status is Status.PAUSED and is_named(row.position, breakpoints)

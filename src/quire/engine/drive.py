@@ -23,7 +23,7 @@ CANCEL_POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a drive ended. `position` is the label of the step where it stands, `result` the walk's own."""
+    """How a drive ended. `position` is the way to the step where it stands, `result` the walk's own."""
 
     status: Status
     position: str = ""
@@ -94,8 +94,10 @@ class Drive:
     async def _settle(self, main: asyncio.Task[Value]) -> Ended:
         while True:
             still = asyncio.create_task(self._still.wait())
-            await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
-            still.cancel()
+            try:
+                await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                still.cancel()
             if main.done():
                 return await self._end(main)
             if self._walker.children.broken is not None:

@@ -21,7 +21,7 @@ from quire.engine.use_tool import use_tool
 from quire.errors import StepFailed
 from quire.formats.playbook.types import ARTIFACT_TYPES
 from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Step, Think, UseTool
-from quire.values import Value
+from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.pipeline.setting import Setting
@@ -82,9 +82,10 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
         error.path = error.path or path
         yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
         raise
-    overrides: Mapping[str, str] = yield Boundary.after(path, step.label)
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, value in overrides.items():
-        told = scope.override(path, step.label, name, value)
+        # Set in the run of a pipeline that calls this playbook, it may be any value.
+        told = scope.override(path, step.label, name, value if isinstance(value, str) else encode(value))
         if told:
             yield told
     return output

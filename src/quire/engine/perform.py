@@ -8,8 +8,17 @@ import hashlib
 from quire.engine.ask import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.events import Feed
 from quire.engine.journal import REFUSED
-from quire.engine.ports import MAX_PROMPT_CHARACTERS, MAX_REPLY_CHARACTERS, Model, ModelCall, Ports, Present, Priced
-from quire.engine.records import EffectRecord, Question, Usage
+from quire.engine.ports import (
+    MAX_PROMPT_CHARACTERS,
+    MAX_REPLY_CHARACTERS,
+    Attributed,
+    Model,
+    ModelCall,
+    Ports,
+    Present,
+    Priced,
+)
+from quire.engine.records import Answer, EffectRecord, Question, Usage
 from quire.engine.requests import (
     KINDS,
     Boundary,
@@ -141,7 +150,7 @@ class Performer:
         return Question(
             run=self._run,
             path=request.path,
-            label=request.label,
+            way=request.label,
             title=request.title,
             kind=request.kind,
             prompt=request.prompt,
@@ -180,32 +189,39 @@ class Performer:
 
     def _say_dropped(self, question: Question, given: str, problem: str, instead: str) -> None:
         message = f'the answer "{clean(given)}" does not fit, {instead} ({problem})'
-        self._feed.say("warning", path=question.path, label=question.label, data={"message": message})
+        self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
     def somebody_thinks(self, question: Question) -> bool:
         """Whether there is somebody here who may take their time over a question."""
         people = self._ports.people
         return isinstance(people, Present) and people.is_here(question)
 
-    async def first_answer(self, question: Question, value: str) -> str:
+    def answer_of(self, question: Question, value: str) -> Answer:
+        """An answer from somebody who is here."""
+        people = self._ports.people
+        by = people.answered_by(question) if isinstance(people, Attributed) else ""
+        return Answer(question.path, question.hash, value, by)
+
+    async def first_answer(self, question: Question, value: str) -> Answer:
         """What counts once somebody here has answered. Like all answers it goes by the store, which takes one."""
+        mine = self.answer_of(question, value)
         try:
-            await self._ports.store.answer(self._run, question.path, question.hash, value)
+            await self._ports.store.answer(self._run, question.path, question.hash, value, mine.by)
         except RunState:
             for other in await self._ports.store.answers(self._run):
                 if (other.path, other.hash) == (question.path, question.hash):
                     self.overtaken(question, other.value)
-                    return other.value
-        return value
+                    return other
+        return mine
 
     def overtaken(self, question: Question, value: str) -> None:
         if isinstance(self._ports.people, Present):
             self._ports.people.overtaken(question, value)
 
-    def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value) -> EffectRecord:
+    def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value, by: str = "") -> EffectRecord:
         """The record of what a person or a child decided. Waiting for them takes no time that counts here."""
         return EffectRecord(
-            request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value
+            request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value, by=by
         )
 
     def aborted(self, path: str, number: int) -> EffectRecord:

@@ -87,6 +87,16 @@ class Priced(Protocol):
         ...
 
 
+@runtime_checkable
+class Scripted(Protocol):
+    """A model whose replies are written for certain steps."""
+
+    @property
+    def ways(self) -> Sequence[str]:
+        """The ways to steps of callees that some are for."""
+        ...
+
+
 class Tools(Protocol):
     """The one gate: checks what it dispatches, dispatches what it checked, redacts what comes back."""
 
@@ -123,6 +133,15 @@ class People(Protocol):
 
         `problem` says what was wrong with the answer before, or is empty.
         """
+        ...
+
+
+@runtime_checkable
+class Attributed(Protocol):
+    """People who say which of them has answered."""
+
+    def answered_by(self, question: Question) -> str:
+        """Who has given the last answer to this question."""
         ...
 
 
@@ -179,8 +198,8 @@ class Store(Protocol):
         """Given and not yet taken by a driver."""
         ...
 
-    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
-        """Raises `RunState` when that question is not open any more or was worded differently."""
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
+        """`by` is who gives it. Raises `RunState` when that question is not open any more or was worded differently."""
         ...
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:

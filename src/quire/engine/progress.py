@@ -22,6 +22,7 @@ from quire.engine.turns import (
     wanted_in,
 )
 from quire.plan.nodes import Call, Invoke, Plan, Step
+from quire.plan.ways import JOINT
 from quire.values import Value, encode
 
 MOST_CALLS = 6
@@ -68,6 +69,7 @@ class StepView:
     """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out.
 
     `thread` is the path of the thread that it is a turn of; `calls` are the tools that its model called, by number.
+    `way` is its label for people, with the step before it that it is called by.
     """
 
     path: str
@@ -88,6 +90,10 @@ class StepView:
     fan: FanView | None = None
     thread: str = ""
     calls: dict[int, CallView] = field(default_factory=dict)
+    way: str = ""
+
+    def __post_init__(self) -> None:
+        self.way = self.way or self.label
 
     def skip_the_rest(self) -> None:
         """The arms that were not taken."""
@@ -148,7 +154,8 @@ class Progress:
                 step.started_at = event.at or None
                 self.streaming = ""
                 if step.thread:
-                    step.label, step.title = event.label, str(event.data.get("title", ""))
+                    step.label, step.way = event.label, event.way
+                    step.title = str(event.data.get("title", ""))
             case "step_completed" if own and step:
                 step.status = "completed"
                 step.output = _as_text(event.live.get("output", step.output or ""))
@@ -177,7 +184,7 @@ class Progress:
             case "store":
                 self.stores[str(event.live["name"])] = event.live["value"]
             case "warning":
-                self.warnings.append((event.label, str(event.data.get("message", ""))))
+                self.warnings.append((event.way, str(event.data.get("message", ""))))
             case "thread_started" | "thread_ended" | "tools_offered" | "hook_action" | "tool_called" | "tool_told":
                 self._thread(event)
             case "agent_called" | "agent_told" if step:
@@ -236,7 +243,9 @@ class Progress:
         depth = self.depth_of(turn)
         if depth is None:
             return
-        self.steps[turn] = StepView(turn, f"turn {turn_number(turn)}", "", depth, thread=turn.rpartition("/")[0])
+        label, above = f"turn {turn_number(turn)}", self._planned(turn)
+        way = f"{above.way}{JOINT}{label}" if above else label
+        self.steps[turn] = StepView(turn, label, "", depth, thread=turn.rpartition("/")[0], way=way)
         if depth:
             self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
 

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Literal
 
 from quire.engine.requests import Failure
+from quire.plan.ways import last_label, typed_way
 from quire.values import Value
 
 
@@ -63,6 +64,8 @@ class EffectRecord:
     usage: Usage | None = None
     elapsed: float = 0.0
     delays: tuple[float, ...] = ()
+    by: str = ""
+    """Who gave the answer that this is the record of; empty for all else, and where 0.1.0 recorded it."""
 
     @property
     def ended_at(self) -> float:
@@ -77,12 +80,15 @@ class EffectRecord:
             data["cost"] = self.usage.cost
         if self.failure:
             data["message"] = self.failure.message
+        if self.by:
+            data["by"] = self.by
         return data
 
 
 @dataclass(slots=True)
 class Event:
-    """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps).
+    """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps). `way` says which step it is
+    about: its label, and in a callee the labels of the steps that lead to it before that.
 
     `live` and `record` (the effect that an `effect` event tells of) are for those who watch, never kept here. One that
     has a `record` says `record.told()` at `record.ended_at`: a store that has the record makes the event from that."""
@@ -92,11 +98,16 @@ class Event:
     at: float
     seq: int = 0
     path: str = ""
-    label: str = ""
+    way: str = ""
     data: Mapping[str, Value] = field(default_factory=dict)
     live: Mapping[str, Value] = field(default_factory=dict)
     replayed: bool = False
     record: EffectRecord | None = None
+
+    @property
+    def label(self) -> str:
+        """That of the step in its own document."""
+        return last_label(self.way)
 
     def as_json(self) -> dict[str, Value]:
         head: dict[str, Value] = {"type": self.type, "run": self.run, "at": round(self.at, 3)}
@@ -104,20 +115,23 @@ class Event:
             head["seq"] = self.seq
         if self.path:
             head["path"] = self.path
-        if self.label:
+        if self.way:
             head["step"] = self.label
+            if self.way != self.label:
+                head["way"] = self.way
         return {**head, **self.data, **self.live}
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only.
+    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only. `way` is
+    as in `Event`.
 
     `explicit` is that of the request. It is not stored: only the process that drives the run needs it."""
 
     run: str
     path: str
-    label: str
+    way: str
     title: str
     kind: Literal["input", "confirm", "select"]
     prompt: str
@@ -128,12 +142,25 @@ class Question:
     expires_at: float | None = None
     explicit: bool = False
 
+    @property
+    def label(self) -> str:
+        """That of the step in its own document."""
+        return last_label(self.way)
+
+    def is_named(self, name: str) -> bool:
+        """Whether a person who types that means this question: by its path, the way to its step, or its label."""
+        return name == self.path or typed_way(name) in (self.way, self.label)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """`by` is who gave it: the user's account, `mcp:CLIENT`, `python`, `--answer` or `unattended`; empty for one that
+    0.1.0 stored."""
+
     path: str
     hash: str
     value: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +178,8 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
+    """`position` is the way to the step where the run stands."""
+
     id: str
     title: str
     format: str

@@ -8,13 +8,14 @@ else is noticed. (Those that a pure step makes are not frozen only because that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from quire.engine.earlier import SystemText
 from quire.engine.pure_work import PureWork
 from quire.errors import Refused, StepFailed
+from quire.plan.ways import last_label
 from quire.values import Value, canonical_of_checked, clean
 
 if TYPE_CHECKING:
@@ -282,18 +283,24 @@ class Boundary:
     """The end of a step: where a run may stop for a breakpoint or an interrupt.
 
     The answer is the map of values that the person overrode there. Nothing is recorded unless the run stopped.
+    `inner` is for a step of a called pipeline: a run stops there only where a breakpoint names the whole way to it.
     """
 
     path: str
     label: str
+    inner: bool = False
 
     @classmethod
-    def after(cls, path: str, label: str) -> Boundary:
+    def after(cls, path: str, label: str, *, inner: bool = False) -> Boundary:
         """That of the step at a path."""
-        return cls(f"{path}{BREAK}", label)
+        return cls(f"{path}{BREAK}", label, inner)
+
+    def stops_at(self, breakpoints: Collection[str]) -> bool:
+        """Whether one of these names the step; all of them are as `typed_way` gives them."""
+        return self.label in breakpoints or (not self.inner and last_label(self.label) in breakpoints)
 
     def content(self) -> Value:
-        return {"boundary": self.label}
+        return {"boundary": last_label(self.label)}
 
 
 @dataclass(slots=True)

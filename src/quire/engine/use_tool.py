@@ -7,6 +7,7 @@ from typing import Any
 
 from quire.engine.requests import Request, ToolRequest
 from quire.engine.scope import Scope
+from quire.engine.ways import below
 from quire.errors import StepFailed
 from quire.plan.nodes import Arguments, Hole, Step, Template, UseTool
 from quire.plan.uses import OWN, problem_of
@@ -31,7 +32,8 @@ def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Re
     if work.connection == OWN and scope.setting is not None and work.tool in scope.setting.documents:
         from quire.engine.call_document import call_document
 
-        result = yield from call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
+        called = call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
+        result = yield from below(step.label, called)
     else:
         result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, form="text")
     return result if isinstance(result, str) else encode(result), _written(work, arguments)

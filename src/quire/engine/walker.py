@@ -40,6 +40,8 @@ from quire.errors import LimitReached, StepFailed
 from quire.values import Value
 
 CANCEL_GRACE_SECONDS = 10.0
+STOP_SECONDS = 1.0
+"""How long a tool that was stopped is waited for, so that its task ends before the loop does."""
 WORKED = "pure_work"
 """The kind of the failure of a step before which the run has used up its pure work."""
 
@@ -212,7 +214,7 @@ class Walker:
         return record.value
 
     async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
-        if self.stopping or boundary.label in self._terms.breakpoints:
+        if (self.stopping and not boundary.inner) or boundary.stops_at(self._terms.breakpoints):
             self._ledger.position = boundary.label
             self.stopped_at, self.stopped_label = boundary.path, boundary.label
             await self._rest_for_good(boundary.path, branch)
@@ -228,6 +230,8 @@ class Walker:
                 done, _ = await asyncio.wait({task}, timeout=self.grace)
             finally:
                 task.cancel()
+            if not done:
+                await asyncio.wait({task}, timeout=STOP_SECONDS)
             if done and not task.cancelled():
                 await self._settle_late(task.result())
             raise
@@ -266,24 +270,26 @@ class Walker:
     async def _ask(self, request: HumanRequest, branch: Branch) -> str:
         question = self._performer.question(request, self._terms.expiry)
         given = self._answers.get(request.path)
-        answer = given.value if given is not None and given.hash == question.hash else None
+        answer = given if given is not None and given.hash == question.hash else None
         try:
             if answer is None and self._performer.somebody_thinks(question):
                 answer = await self._ask_both(question, branch)
             elif answer is None:
-                answer = await self._performer.ask_here(question)
-                if answer is None:
+                here = await self._performer.ask_here(question)
+                if here is None:
                     await self._put(question)
+                else:
+                    answer = self._performer.answer_of(question, here)
         except StepFailed as error:
             # Recorded like every failure: a policy or a model may go on from it, and so must every replay.
             await self._finish(self._performer.refused(request, error.message, error.kind))
             raise
         if answer is None:
-            answer = (await self.resting.until_answered(question.path, question, branch)).value
-        await self._write(self._performer.settled(request, answer), consume=(request.path,))
-        return answer
+            answer = await self.resting.until_answered(question.path, question, branch)
+        await self._write(self._performer.settled(request, answer.value, answer.by), consume=(request.path,))
+        return answer.value
 
-    async def _ask_both(self, question: Question, branch: Branch) -> str | None:
+    async def _ask_both(self, question: Question, branch: Branch) -> Answer | None:
         """Whoever is here, and by the inbox everybody else. None when nobody is here any more: the inbox has it."""
         with self.resting.expecting(question, branch) as elsewhere:
             await self._put(question)
@@ -298,14 +304,14 @@ class Walker:
                 here.cancel()
                 await asyncio.gather(here, return_exceptions=True)
             self._performer.overtaken(question, elsewhere.result().value)
-            return elsewhere.result().value
+            return elsewhere.result()
 
     async def _put(self, question: Question) -> None:
         """Into the inbox."""
         self._ledger.feed.say(
             "question",
             path=question.path,
-            label=question.label,
+            label=question.way,
             data={
                 "kind": question.kind,
                 "prompt": question.prompt,

@@ -147,7 +147,7 @@ class Calls:
             questions = await self._runtime.store.questions(asked.run)
             answers = read_answers(asked, questions, responses)
             for path, value in answers.given.items():
-                await self._runtime.answer(asked.run, path, value)
+                await self._runtime.answer(asked.run, path, value, by=caller.recipient)
         except QuireError as error:
             return result_of(Envelope("error", {"run_id": asked.run, "error": str(error)}))
         if answers.problems:
@@ -173,7 +173,7 @@ class Calls:
         """Stores an answer and goes on with the run, unless somebody drives it: then that one takes the answer."""
         try:
             await self._late.row(run)
-            await self._runtime.answer(run, step, value)
+            await self._runtime.answer(run, step, value, by=caller.recipient)
         except QuireError as error:
             return result_of(Envelope("error", {"run_id": run, "error": str(error)}))
         return await self.resume(caller, run)
@@ -253,7 +253,7 @@ class Calls:
         """Drives a run in a task of its own while the client waits; a client that stops waiting stops the run."""
         attached = Attached()
         asks = caller.elicits and not caller.modern
-        people = Elicited(caller.session, caller.request, attached.left) if asks else None
+        people = Elicited(caller.session, caller.request, attached.left, caller.recipient) if asks else None
 
         async def whole() -> Envelope:
             try:

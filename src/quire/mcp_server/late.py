@@ -15,6 +15,7 @@ from quire.errors import NoSuchRun
 from quire.mcp_server.callers import RECIPIENT
 from quire.mcp_server.launch_tools import MOST_LETTERS
 from quire.mcp_server.results import waiting
+from quire.plan.ways import last_label
 from quire.runtime import Runtime
 from quire.runtime.launch import Envelope, envelope_of
 from quire.values import Value
@@ -89,7 +90,8 @@ class Late:
             "run_id": run,
             "title": row.title,
             "state": str(row.status),
-            "step": row.position,
+            "step": last_label(row.position),
+            "way": row.position,
             **(await self.envelope(run)).as_json(),
         }
         return json.dumps(page, indent=2, ensure_ascii=False)

@@ -56,7 +56,10 @@ def answer_of(question: Question, result: types.ElicitResult) -> str | None:
 class Elicited:
     """The `People` of a call in the older generation. Once the client has left, questions wait in the inbox."""
 
-    def __init__(self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event) -> None:
+    def __init__(
+        self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event, by: str = ""
+    ) -> None:
+        self.by = by
         self._session = session
         self._request = request
         self._left = left

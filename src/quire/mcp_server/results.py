@@ -41,6 +41,7 @@ def waiting(run: str, questions: Sequence[Question]) -> Envelope:
         data["questions"] = [
             {
                 "step": question.label,
+                "way": question.way,
                 "path": question.path,
                 "kind": question.kind,
                 "prompt": question.prompt,

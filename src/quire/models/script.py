@@ -9,6 +9,7 @@ from pathlib import Path
 
 from quire.engine.records import Usage
 from quire.errors import CannotStart
+from quire.plan.ways import typed_way
 from quire.source import read_bytes
 from quire.values import InvalidValue, Value, encode
 
@@ -35,10 +36,9 @@ class Entry:
     def in_order(self) -> bool:
         return self.step is None and self.contains is None and not self.is_default
 
-    def fits(self, label: str, prompt: str) -> bool:
-        if self.step is not None and self.step != label:
-            return False
-        return self.contains is None or self.contains in prompt
+    def fits(self, step: str | None, prompt: str) -> bool:
+        """`step` is a label, or the way to a step; None for an entry that names none."""
+        return self.step == step and (self.contains is None or self.contains in prompt)
 
     def same_rule(self, other: Entry) -> bool:
         return (self.step, self.contains) == (other.step, other.contains)
@@ -82,7 +82,7 @@ def entry_of(value: Value) -> Entry:
         raise EntryError("is a default, so it cannot have step or contains")
     step, contains = (str(value[key]) if key in value else None for key in ("step", "contains"))
     return Entry(
-        step=step,
+        step=None if step is None else typed_way(step),
         contains=contains,
         reply=_text(next((value[key] for key in ("reply", "default", "text") if key in value), "")),
         calls=_calls(value["tool_calls"]) if "tool_calls" in value else (),

@@ -2,10 +2,10 @@
 
 An entry is a text, or a mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and `input`, and
 beside them the `text` that the model says with them). A `finish_reason` of `length` makes it a reply that was cut off.
-For each call the first of these answers:
-an entry whose `step` is the call's label; one whose `contains` stands in the prompt; the next entry in order
-that has neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the
-last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
+For each call the first of these answers: an entry whose `step` is the way to the call's step (`3 › 1`, or `3>1`, in a
+callee); one whose `step` is its label; one whose `contains` stands in the prompt; the next entry in order that has
+neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the last of them
+stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
 
 A script stands for the whole run: when a run is resumed, the entries that its calls took, failed ones too, are passed
 over (`pass_over`), and the next call gets the entry that it would have got without the interruption.
@@ -24,6 +24,7 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed
 from quire.models.script import Entry, entries_of, read_script
+from quire.plan.ways import JOINT, last_label
 from quire.values import Value
 
 NO_REPLY = "the script has no reply for"
@@ -62,6 +63,11 @@ class ScriptedModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def ways(self) -> list[str]:
+        """Steps of callees that entries are for."""
+        return [entry.step for entry in self._matching if entry.step is not None and JOINT in entry.step]
+
     def pass_over(self, call: ModelCall) -> None:
         """Takes the entry that answered this call in an earlier drive of the run."""
         with contextlib.suppress(ModelFailed):
@@ -88,9 +94,8 @@ class ScriptedModel:
     def _next(self, call: ModelCall) -> tuple[Entry, float]:
         reads = any(entry.contains is not None for entry in self._matching)
         prompt = "\n".join((call.system, *(message.content for message in call.messages))) if reads else ""
-        by_step = [entry for entry in self._matching if entry.step is not None and entry.fits(call.label, prompt)]
-        by_text = [entry for entry in self._matching if entry.step is None and entry.fits(call.label, prompt)]
-        for fitting in (by_step, by_text):
+        for step in (call.label, last_label(call.label), None):
+            fitting = [entry for entry in self._matching if entry.fits(step, prompt)]
             if not fitting:
                 continue
             entry = fitting[0]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
 from quire.plan.uses import OWN
+from quire.plan.ways import JOINT
 
 MAX_CALLS = 110
 """Calls within calls that are followed: a few more than a run may make, so that one too many is seen."""
@@ -15,8 +16,8 @@ MAX_CALLS = 110
 @dataclass(frozen=True, slots=True)
 class Reached:
     """`certain` is whether every run that completes performs the step, and fails with it. `name` is for people: a step
-    of a callee has the callee's name before its label. `fans` counts the fan-outs around the step, `levels` the parts
-    of its path before the last; both are the most of all ways to it that were followed."""
+    of a callee has the way to it before its label. `fans` counts the fan-outs around the step, `levels` the parts of
+    its path before the last; both are the most of all ways to it that were followed."""
 
     step: Step
     name: str
@@ -34,6 +35,8 @@ class _Place:
 
     plan: Plan
     name: str = ""
+    way: str = ""
+    """The steps that lead to it, with a joint behind each."""
     fans: int = 0
     levels: int = 0
     certain: bool = True
@@ -51,7 +54,7 @@ class _Walk:
     def __init__(self, documents: Mapping[str, Plan]) -> None:
         self._documents = documents
         self._seen: dict[tuple[str, bool], tuple[int, int]] = {}
-        self._way: list[str] = []
+        self._callers: list[str] = []
 
     def sequence(self, body: Sequence, at: _Place) -> Iterator[Reached]:
         for step in body.steps:
@@ -60,8 +63,7 @@ class _Walk:
     def _step(self, step: Step, at: _Place) -> Iterator[Reached]:
         match = step.match
         own = at.certain and not (match is not None and match.decide_first and all(case.test for case in match.cases))
-        prefix = f"{at.name} › " if at.name else ""
-        yield Reached(step, f"{prefix}{step.label}", own, at.plan.format, at.name, at.fans, at.levels)
+        yield Reached(step, f"{at.way}{step.label}", own, at.plan.format, at.name, at.fans, at.levels)
         for case in match.cases if match else ():
             yield from self.sequence(case.body, at.below(2, certain=False))
         match step.work:
@@ -77,16 +79,16 @@ class _Walk:
                     yield from self._step(branch, at.below(deeper, fans=1, certain=each))
                 yield from self._step(collect, at.below(2, fans=1, certain=own))
             case Call(document=document):
-                yield from self._callee(document, at.below(2, certain=own))
+                yield from self._callee(document, step.label, at.below(2, certain=own))
             case UseTool(connection=place, tool=tool) if place == OWN:
-                yield from self._callee(tool, at.below(2, certain=own))
+                yield from self._callee(tool, step.label, at.below(2, certain=own))
             case Select(cases=cases, default=default):
                 for call in (*(call for _, call in cases), *((default,) if default else ())):
-                    yield from self._callee(call.document, at.below(2, certain=False))
+                    yield from self._callee(call.document, step.label, at.below(2, certain=False))
 
-    def _callee(self, name: str, at: _Place) -> Iterator[Reached]:
+    def _callee(self, name: str, label: str, at: _Place) -> Iterator[Reached]:
         plan = self._documents.get(name)
-        if plan is None or name in self._way or len(self._way) == MAX_CALLS:
+        if plan is None or name in self._callers or len(self._callers) == MAX_CALLS:
             return
         # Only a pipeline that a pipeline calls counts the fans around the call.
         fans = at.fans if at.plan.format == plan.format == "pipeline" else 0
@@ -94,9 +96,9 @@ class _Walk:
         if before is not None and fans <= before[0] and at.levels <= before[1]:
             return
         self._seen[name, at.certain] = max(fans, before[0] if before else 0), max(at.levels, before[1] if before else 0)
-        self._way.append(name)
-        yield from self.sequence(plan.body, _Place(plan, name, fans, at.levels, at.certain))
-        self._way.pop()
+        self._callers.append(name)
+        yield from self.sequence(plan.body, _Place(plan, name, f"{at.way}{label}{JOINT}", fans, at.levels, at.certain))
+        self._callers.pop()
 
 
 def _has_items(source: Literal | Formula | None) -> bool:

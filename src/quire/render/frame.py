@@ -129,7 +129,7 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     style = _STYLES.get(step.status, "")
     line = Text("  " * step.depth)
     line.append(_glyph(step.status, moment), style=style)
-    line.append(f" {one_line(step.label)} ", style="dim" if style == "dim" else "")
+    line.append(f" {one_line(step.way)} ", style="dim" if style == "dim" else "")
     fan = _BAR + 24 if step.fan and running else 24 if step.fan else 0
     room = width - 1 - line.cell_len - (cell_len(took) + 2 if took else 0) - fan
     words = turn_title(step) if step.thread else one_line(step.title)

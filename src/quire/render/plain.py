@@ -36,7 +36,7 @@ class PlainView(Talk):
             self.say(warning_line(event))
         elif event.type == "fan_item" and event.data.get("state") == "failed":
             which = event.data.get("name", event.data.get("index", ""))
-            self.say(f"  {event.label} {which} failed: {one_line(str(event.data.get('message', '')))}")
+            self.say(f"  {event.way} {which} failed: {one_line(str(event.data.get('message', '')))}")
         elif event.type == "hook_action":
             self._show_hook(event)
         elif event.type in ("agent_called", "agent_told"):
@@ -125,7 +125,7 @@ class PlainView(Talk):
 
     def _head(self, step: StepView) -> str:
         if step.thread:
-            return f"{'  ' * step.depth}[{one_line(step.label)}]"
+            return f"{'  ' * step.depth}[{one_line(step.way)}]"
         number = f"{step.path}/{self._total}" if step.depth == 0 else step.label
         return f"{'  ' * step.depth}[{number}] {one_line(step.title) or step.label} …"
 
@@ -136,5 +136,5 @@ class PlainView(Talk):
 
 
 def warning_line(event: Event) -> str:
-    where = f"{place(event.label)}: " if event.label else ""
+    where = f"{place(event.way)}: " if event.way else ""
     return f"warning: {where}{one_line(str(event.data.get('message', '')))}"

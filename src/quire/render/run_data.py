@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow
 from quire.engine.turns import CallView
+from quire.plan.ways import last_label
 from quire.runtime.view import RunView
 from quire.values import Value
 
@@ -19,7 +20,8 @@ def row_data(row: RunRow) -> dict[str, Value]:
         "title": row.title,
         "format": row.format,
         "document": row.document,
-        "step": row.position,
+        "step": last_label(row.position),
+        "way": row.position,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "expires_at": row.expires_at,
@@ -46,8 +48,9 @@ def view_data(view: RunView) -> dict[str, Value]:
         "steps": [_step(step) for step in progress.steps.values()],
         "set": [{"after": step.label, "path": step.path, "values": dict(values)} for step, values in view.changes],
         "named": dict(view.named),
-        "warnings": [{"step": label, "message": message} for label, message in view.warnings],
+        "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
         "questions": [question_data(question) for question in view.questions],
+        "answers": [_answer(way, record) for way, record in view.answers],
         "effects": effects_data(view.effects),
         "output": view.value if view.replay.finished else None,
         "artifact": view.artifact if view.replay.finished else None,
@@ -83,6 +86,7 @@ def question_data(question: Question, title: str | None = None) -> dict[str, Val
     return {
         **head,
         "step": question.label,
+        "way": question.way,
         "step_title": question.title,
         "path": question.path,
         "kind": question.kind,
@@ -91,6 +95,17 @@ def question_data(question: Question, title: str | None = None) -> dict[str, Val
         "default": question.default,
         "asked_at": question.asked_at,
         "expires_at": question.expires_at,
+    }
+
+
+def _answer(way: str, record: EffectRecord) -> Value:
+    return {
+        "step": last_label(way),
+        "way": way,
+        "path": record.path,
+        "answer": record.value,
+        "by": record.by or None,
+        "at": record.at,
     }
 
 
@@ -103,6 +118,7 @@ def _step(step: StepView) -> Value:
     return {
         "path": step.path,
         "label": step.label,
+        "way": step.way,
         "title": step.title,
         "status": step.status,
         "message": step.message,
@@ -141,4 +157,5 @@ def _effect(record: EffectRecord) -> Value:
         else None,
         "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
         **({"set": record.value} if record.kind == "break" else {}),
+        **({"by": record.by or None} if record.kind == "ask" else {}),
     }

@@ -9,6 +9,7 @@ import click
 
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
+from quire.plan.ways import JOINT
 from quire.render.tables import Style, age, paragraph, short, status_colour, table, tokens
 from quire.render.text import duration, fan_words, money, one_line, place, prompt_lines, visible
 from quire.render.turns import call_lines, effect_words, hook_words, turn_title, used_of
@@ -33,11 +34,13 @@ def run_page(view: RunView, now: float) -> Iterator[str]:
     yield from paragraph("turns" if view.thread else "steps", _steps(steps))
     if view.changes:
         told = [
-            (f"after {place(step.label)}", name, short(value, 80))
+            (f"after {place(step.way)}", name, short(value, 80))
             for step, values in view.changes
             for name, value in as_texts(values).items()
         ]
         yield from paragraph("set by hand", table(told))
+    if view.answers:
+        yield from paragraph("answers", _answers(view.answers))
     hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
     if hooks:
         yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
@@ -105,18 +108,28 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 
 
 def _note(record: EffectRecord) -> str:
-    """Why it failed, or what was set where the run stood."""
+    """Why it failed, who answered, or what was set where the run stood."""
     if record.failure:
         return record.failure.message
+    if record.by:
+        return f"by {record.by}"
     names = record.value if record.kind == "break" and isinstance(record.value, Mapping) else ()
     return f"set {', '.join(names)}" if names else ""
+
+
+def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
+    """The last ones; whose nobody knows who gave them say no name."""
+    shown = answers[-EFFECT_LINES:]
+    rows = [(place(way), short(str(one.value), 60), f"by {one.by}" if one.by else "") for way, one in shown]
+    rest = len(answers) - len(shown)
+    return [*([f"… {rest} before these: quire runs RUN --json"] if rest else []), *table(rows)]
 
 
 def question_lines(question: Question, now: float) -> list[str]:
     """A question, what may be answered, and until when."""
     at = f" at {one_line(question.path)}" if _is_nested(question) else ""
     first, *more = prompt_lines(question.prompt)
-    lines = [f"{place(question.label)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
+    lines = [f"{place(question.way)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
     if question.options:
         lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
     if question.default is not None:
@@ -130,13 +143,14 @@ def question_lines(question: Question, now: float) -> list[str]:
 def event_line(event: Event) -> str:
     """One stored event for those who read along; empty for what only machines want."""
     data = event.data
-    step = place(event.label) if event.label else ""
+    step = place(event.way) if event.way else ""
     title = one_line(str(data.get("title", "")))
     match event.type:
         case "effect":
             took = duration(float(str(data.get("elapsed", 0))))
             used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
             what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
+            what += ["by", str(data["by"])] if data.get("by") else []
             what.append(effect_words(event))
         case "thread_started":
             what = ["thread", str(data.get("thread", "")), "started"]
@@ -185,9 +199,10 @@ def _origin(row: RunRow) -> list[tuple[str, str]]:
 
 
 def position_of(row: RunRow) -> str:
-    """The step of a run. What fails in a pipeline need not be what was last begun there."""
+    """The way to the step of a run. What fails in a pipeline need not be what was last begun there."""
     if row.format == "pipeline" and row.failure and row.ended_by:
-        return row.ended_by[0].partition("/")[0]
+        top = row.ended_by[0].partition("/")[0]
+        return row.position if JOINT in row.position and row.position.startswith(top) else top
     return row.position
 
 
@@ -237,7 +252,7 @@ def _steps(steps: Sequence[StepView]) -> list[str]:
 
 def _step(step: StepView) -> tuple[str, ...]:
     return (
-        "  " * step.depth + step.label,
+        "  " * step.depth + step.way,
         said(step.status),
         short(turn_title(step) if step.thread else step.title, _TITLE)
         + (f"  {fan_words(step.fan)}" if step.fan else ""),

@@ -13,6 +13,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from quire.plan.ways import JOINT
 from quire.render.visible import in_encoding, width
 from quire.render.visible import visible as shown
 from quire.values import Value, clean
@@ -29,9 +30,13 @@ _EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
 
 def place(label: str) -> str:
-    """Where something happens, in a sentence: `step 3`, `turn 3`, `the start`."""
-    if edge := _EDGE.fullmatch(label):
-        return f"the {edge[2]}" + (f" of {one_line(edge[1])}" if edge[1] else "")
+    """Where something happens, in a sentence: `step 3`, `step 3 › 1`, `turn 3`, `the start`, `the start of step 3`."""
+    above, joint, last = label.rpartition(JOINT)
+    if edge := _EDGE.fullmatch(last):
+        around = one_line(edge[1]) if edge[1] else place(above) if above else ""
+        return f"the {edge[2]}" + (f" of {around}" if around else "")
+    if joint:
+        return f"{place(above)}{JOINT}{one_line(last)}"
     return one_line(label) if _TURN.fullmatch(label) else f"step {one_line(label)}"
 
 

@@ -25,7 +25,7 @@ _COLOURS = {"changed": "yellow", "only in A": "red", "only in B": "green"}
 def why_page(found: Why) -> Iterator[str]:
     """Paragraphs: the step, what it read, then each effect with what was asked and what came back."""
     title = f": {one_line(found.title)}" if found.title else ""
-    yield click.style(f"{place(found.label)}{title}" if found.label else one_line(found.path), bold=True)
+    yield click.style(f"{place(found.way)}{title}" if found.way else one_line(found.path), bold=True)
     yield f"{'run':9} {found.run}"
     yield f"{'path':9} {one_line(found.path)}"
     yield f"{'status':9} {one_line(found.status.replace('_', ' '))}" + (
@@ -52,6 +52,7 @@ def _effect(one: Performed) -> Iterator[str]:
         if record.usage:
             used = record.usage
             facts += [f"{used.input_tokens:,} in, {used.output_tokens:,} out", money(used.cost)]
+        facts += [f"by {one_line(record.by)}"] if record.by else []
         if record.delays:
             waits = ", ".join(duration(delay) for delay in record.delays)
             facts.append(f"asked again after {waits}")
@@ -108,6 +109,7 @@ def why_data(found: Why) -> dict[str, Value]:
         "run": found.run,
         "path": found.path,
         "step": found.label,
+        "way": found.way,
         "title": found.title,
         "status": found.status,
         "message": found.message,
@@ -134,6 +136,7 @@ def _performed(one: Performed) -> Value:
         "state": record.state if record else None,
         "kind": record.kind if record else None,
         "answer": record.value if record else None,
+        **({"by": record.by or None} if record and record.kind == "ask" else {}),
         "error": {"kind": record.failure.kind, "message": record.failure.message}
         if record and record.failure
         else None,

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from quire.engine.records import EffectRecord, Event, Question, RunRow
 from quire.errors import CannotStart
+from quire.plan.ways import last_label
 from quire.runtime.fork import pinned_texts
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
@@ -107,7 +108,8 @@ def _row(row: RunRow) -> Value:
         "format": row.format,
         "document": row.document,
         "status": str(row.status),
-        "position": row.position,
+        "position": last_label(row.position),
+        "way": row.position,
         "created_at": row.created_at,
         "updated_at": row.updated_at,
         "expires_at": row.expires_at,
@@ -133,6 +135,7 @@ def _effect(record: EffectRecord) -> dict[str, Value]:
         "usage": [usage.input_tokens, usage.output_tokens, usage.cost] if usage else None,
         "elapsed": record.elapsed,
         "delays": list(record.delays),
+        **({"by": record.by} if record.by else {}),
     }
 
 
@@ -144,6 +147,7 @@ def _event(event: Event) -> dict[str, Value]:
         "at": event.at,
         "path": event.path,
         "label": event.label,
+        **({"way": event.way} if event.way != event.label else {}),
         "data": dict(event.data),
     }
 
@@ -153,6 +157,7 @@ def _question(question: Question) -> dict[str, Value]:
         "type": "question",
         "path": question.path,
         "label": question.label,
+        "way": question.way,
         "title": question.title,
         "kind": question.kind,
         "prompt": question.prompt,

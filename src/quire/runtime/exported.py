@@ -17,6 +17,7 @@ from quire.engine.records import EffectRecord, Event, Question, RunRow, Status, 
 from quire.engine.requests import Failure
 from quire.errors import CannotStart
 from quire.runtime.export import VERSION, digest_of
+from quire.runtime.people import one_name
 from quire.values import InvalidValue, Value, decode, encode
 
 # What a line holds is checked where it is used; until then it is any JSON.
@@ -181,6 +182,11 @@ def _text(entry: Entry, name: str) -> str:
     return value
 
 
+def _way(entry: Entry, label: str) -> str:
+    """The way to a step; exports of 0.1.0 have its label only."""
+    return _text(entry, "way" if "way" in entry else label)
+
+
 _MOST = 253_402_300_799
 """The last second of the year 9999: no time, no amount and no count of an export is beyond."""
 
@@ -218,7 +224,7 @@ def _row(entry: Entry) -> RunRow:
         format=run["format"],
         document=_text(run, "document"),
         status=Status(run["status"]),
-        position=_text(run, "position"),
+        position=_way(run, "position"),
         created_at=_number(run["created_at"]),
         updated_at=_number(run["updated_at"]),
         expires_at=_cost(run["expires_at"]),
@@ -251,6 +257,7 @@ def _effect(entry: Entry) -> EffectRecord:
         usage,
         _number(entry["elapsed"]),
         tuple(_number(delay) for delay in entry["delays"]),
+        one_name(_text(entry, "by")) if "by" in entry else "",
     )
 
 
@@ -263,7 +270,7 @@ def _event(run: str, entry: Entry) -> Event:
         _number(entry["at"]),
         entry["seq"],
         _text(entry, "path"),
-        _text(entry, "label"),
+        _way(entry, "label"),
         entry["data"],
     )
 
@@ -275,7 +282,7 @@ def _question(run: str, entry: Entry) -> Question:
     return Question(
         run,
         _text(entry, "path"),
-        _text(entry, "label"),
+        _way(entry, "label"),
         _text(entry, "title"),
         entry["kind"],
         _text(entry, "prompt"),

@@ -110,7 +110,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         warnings=(),
     )
     pins = _granted(runtime, view, pins, changes.allow, changes.limits)
-    check_labels(view.document.runnable(), (), changes.answers)
+    check_labels(view.document.runnable(), (), changes.answers, view.documents)
     pins = replace(
         pins,
         answers={**pins.answers, **changes.answers},

@@ -1,4 +1,5 @@
-"""The step labels that somebody names when a run is started: each must be one that can be meant."""
+"""The steps that somebody names when a run is started, by labels or by ways into callees: each must be one that can be
+meant."""
 
 from __future__ import annotations
 
@@ -7,64 +8,146 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from quire.engine.ask import WrongAnswer, checked_answer
 from quire.errors import BadInputs
-from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step
+from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
+from quire.plan.uses import OWN
+from quire.plan.ways import JOINT, typed_way
 from quire.runtime.people import option_by_number
+from quire.wording import nearest
+
+Documents = Mapping[str, Plan]
 
 _TURN = re.compile(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
 """A turn of a thread by its label, or by its path."""
 _BEFORE = re.compile(r"(?:.* )?start|(?:.*/)?thread/start/.*")
 """What a thread may ask before its first turn, where it cannot stop."""
+_TURNS = "its steps are turn 1, turn 2, …"
+_MOST_NAMED = 20
 
 
-def check_labels(plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str]) -> None:
-    """Raises `BadInputs` with everything that is wrong."""
-    if plan.format == "directive":
-        # Which turns there will be, and whether one of them asks, nobody knows before.
-        wrong = [label for label in breakpoints if not _TURN.search(label)]
-        wrong += [label for label in answers if not _TURN.search(label) and not _BEFORE.fullmatch(label)]
-        if wrong:
-            steps = "its steps are turn 1, turn 2, …"
-            raise BadInputs([f"{label} is not a step of a directive: {steps}" for label in wrong])
-        return
-    labels = {step.label: step for _, step in plan.steps()}
-    # A pipeline stops between the steps of its own document; those inside of others are no places to stop at.
-    stops = {step.label for step in plan.body.steps} if plan.format == "pipeline" else labels.keys()
-    problems = [f"breakpoint {label}: there is no step {label}" for label in breakpoints if label not in stops]
-    for label, answer in answers.items():
-        if plan.format == "pipeline":
-            problems += _of_pipeline(labels, label, answer)
-            continue
-        if label not in labels:
-            problems.append(f"answer {label}: there is no step {label}")
-        elif (ask := labels[label].ask) is None:
-            problems.append(f"answer {label}: step {label} asks nothing")
-        elif problem := _misfit(ask, answer):
-            problems.append(f"answer {label}: {problem}")
+def check_labels(
+    plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str], documents: Documents | None = None
+) -> None:
+    """Raises `BadInputs` with everything that is wrong. `documents` are all that the plan can call, by name."""
+    problems: list[str] = []
+    for name in breakpoints:
+        if JOINT in (way := typed_way(name)):
+            problems += (f"breakpoint {name}: {one}" for one in way_problems(plan, way, documents or {}, stop=True))
+        elif plan.format == "directive":
+            problems += [] if _TURN.search(name) else [f"{name} is not a step of a directive: {_TURNS}"]
+        elif name not in (labels := _stops(plan)):
+            problems.append(f"breakpoint {name}: there is no step {name}{_instead(name, labels)}")
+    for name, answer in answers.items():
+        if JOINT in (way := typed_way(name)):
+            problems += (f"answer {name}: {one}" for one in way_problems(plan, way, documents or {}, answer=answer))
+        elif plan.format == "directive":
+            known = _TURN.search(name) or _BEFORE.fullmatch(name)
+            problems += [] if known else [f"{name} is not a step of a directive: {_TURNS}"]
+        else:
+            problems += (f"answer {name}: {one}" for one in _own(plan, name, answer, documents))
     if problems:
         raise BadInputs(problems)
 
 
-def _of_pipeline(labels: Mapping[str, Step], label: str, answer: str) -> Iterator[str]:
-    """A callee or an agent may be the one that asks; paths of items, and steps of callees, are known only when they
-    run."""
-    head = label.partition("/")[0]
-    if "/" in label or "›" in label:
-        if head not in labels and not any(isinstance(step.work, Call | Select) for step in labels.values()):
-            yield f"answer {label}: there is no step {head}"
-        return
-    step = labels.get(label)
+def way_problems(
+    plan: Plan, way: str, documents: Documents, *, answer: str | None = None, stop: bool = False
+) -> list[str]:
+    """Why no run of this plan comes to the step at a way, or why it cannot stop there or take the answer."""
+    return _follow(plan, way.split(JOINT), "", documents, answer, stop)
+
+
+def _follow(
+    plan: Plan, parts: Sequence[str], above: str, documents: Documents, answer: str | None, stop: bool
+) -> list[str]:
+    label, *rest = parts
+    if plan.format == "directive":
+        # Which turns there will be, what they call and whether one of them asks, only the run can tell.
+        known = _TURN.search(label) or (_BEFORE.fullmatch(label) and not stop)
+        return [] if known else [f"{above}{label} is not a turn of a directive: {_TURNS}"]
+    steps = {step.label: step for _, step in plan.steps()}
+    step = steps.get(label)
     if step is None:
-        if not any(isinstance(one.work, Call | Select) for one in labels.values()):
-            yield f"answer {label}: there is no step {label}"
+        return [f"there is no step {above}{label}{_instead(label, steps, above)}"]
+    here = f"{above}{label}"
+    if not rest:
+        if stop and label not in _stops(plan):
+            return [f"a run does not stop after {here}{_instead(label, _stops(plan), above)}"]
+        return [] if answer is None else list(_asks(step, here, answer))
+    names = _called(step, documents)
+    if not names:
+        return [f"step {here} calls no document, so there is no step {here}{JOINT}{JOINT.join(rest)}"]
+    tried = [
+        _follow(documents[name], rest, f"{here}{JOINT}", documents, answer, stop) for name in names if name in documents
+    ]
+    # One that is not there fails the run when it comes to it, whatever is said of its steps.
+    return [] if not tried or not all(tried) else tried[0]
+
+
+def _called(step: Step, documents: Documents) -> list[str]:
+    match step.work:
+        case Call(document=name):
+            return [name]
+        case Select(cases=cases, default=default):
+            return [call.document for call in (*(call for _, call in cases), *((default,) if default else ()))]
+        case UseTool(connection=place, tool=tool) if place == OWN and tool in documents:
+            return [tool]
+    return []
+
+
+def _stops(plan: Plan) -> list[str]:
+    """Where a run can stop: a pipeline between its steps, not inside of one."""
+    return [step.label for step in (plan.body.steps if plan.format == "pipeline" else dict(plan.steps()).values())]
+
+
+def _instead(label: str, known: Collection[str], above: str = "") -> str:
+    if close := nearest(label, known):
+        return f": did you mean {above}{close}?"
+    listed = ", ".join(f"{above}{one}" for one in list(known)[:_MOST_NAMED])
+    return f": the steps are {listed}{', …' if len(known) > _MOST_NAMED else ''}" if listed else ""
+
+
+def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> Iterator[str]:
+    """An answer by a label alone. In a pipeline a callee or an agent may be the one that asks; paths of items are known
+    only when they run."""
+    labels = {step.label: step for _, step in plan.steps()}
+    if plan.format == "playbook":
+        if label in labels:
+            yield from _asks(labels[label], label, answer)
+        else:
+            yield f"there is no step {label}{_instead(label, labels)}"
+        return
+    head = label.partition("/")[0]
+    calls = any(isinstance(step.work, Call | Select) for step in labels.values())
+    if "/" in label:
+        if head not in labels and not calls:
+            yield f"there is no step {head}"
+    elif label in labels:
+        yield from _asks(labels[label], label, answer)
+    elif not calls or not _somewhere(label, documents):
+        yield f"there is no step {label}{_instead(label, labels)}"
+
+
+def _somewhere(label: str, documents: Documents | None) -> bool:
+    """Whether a step of a callee is called so; true where that cannot be told."""
+    if documents is None:
+        return True
+    threads = any(plan.format == "directive" for plan in documents.values())
+    return threads or any(step.label == label for plan in documents.values() for _, step in plan.steps())
+
+
+def _asks(step: Step, name: str, answer: str) -> Iterator[str]:
+    """Why a step takes no such answer, if it does not."""
+    if step.ask is not None:
+        if problem := _misfit(step.ask, answer):
+            yield problem
         return
     match step.work:
         case Invoke(tool="ask", arguments=arguments):
             if problem := _misfit_of_tool(dict(arguments), answer):
-                yield f"answer {label}: {problem}"
+                yield problem
         case Agent() | Call() | Select():
             return
         case _:
-            yield f"answer {label}: step {label} asks nothing"
+            yield f"step {name} asks nothing"
 
 
 def _misfit_of_tool(arguments: Mapping[str, Literal | Formula], answer: str) -> str:

@@ -8,17 +8,20 @@ from collections.abc import Mapping, Sequence
 from quire.documents import Document
 from quire.engine.inputs import input_value
 from quire.errors import BadInputs
+from quire.plan.ways import JOINT
 from quire.values import InvalidValue, Value, copy
 from quire.wording import nearest
 
 
-def checked_overrides(document: Document, given: Mapping[str, Value]) -> dict[str, Value]:
-    """The values as the run gets them. Raises `BadInputs` with all that is wrong at once.
+def checked_overrides(document: Document, given: Mapping[str, Value], *, way: str = "") -> dict[str, Value]:
+    """The values as the run gets them. Raises `BadInputs` with all that is wrong at once. `way` is where the run
+    stands: in a callee the names are those of another document, and not looked up in this one.
 
     An input is checked as at the start, and blank it is its default. Of a kept result any text will do."""
     plan, text = document.runnable(), document.source.text
-    declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" else {}
-    words = None if reads_any(plan.format, text) else mentioned(text)
+    inside = JOINT in way
+    declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    words = None if inside or reads_any(plan.format, text) else mentioned(text)
     values: dict[str, Value] = {}
     problems: list[str] = []
     for name, value in given.items():

@@ -8,6 +8,23 @@ from quire.engine.ask import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import People, Present
 from quire.engine.records import Question
 from quire.errors import StepFailed
+from quire.plan.ways import shell_way, typed_way
+from quire.values import clean
+
+BEFOREHAND = "--answer"
+PROGRAM = "python"
+_LONGEST_NAME = 80
+
+
+def name_of(people: People) -> str:
+    """Who the answers of these people are by: what they say themselves, in an attribute `by`, or a program."""
+    by = getattr(people, "by", None)
+    return one_name(by) if isinstance(by, str) and by else PROGRAM
+
+
+def one_name(name: str) -> str:
+    """A name as it is recorded: printable, and not long."""
+    return "".join(part for part in clean(name) if part.isprintable()).strip()[:_LONGEST_NAME]
 
 
 class Nobody:
@@ -23,11 +40,13 @@ class Unattended:
 
     Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
 
+    by = "unattended"
+
     async def ask(self, question: Question, problem: str) -> str | None:
         if question.explicit and question.kind == "confirm" and question.default is None and not problem:
             raise StepFailed(
                 "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
-                f"(--answer {question.label}=yes)",
+                f"(--answer {shell_way(question.way)}=yes)",
                 kind="unattended",
                 path=question.path,
             )
@@ -42,13 +61,15 @@ class Unattended:
 class GivenAnswers:
     """Answers that were given with the run; then somebody else is asked.
 
-    One by the label of a step is for every item of it, one by a path for that question. What an agent or a thread asks
-    in its turns differs each time, so there each is used once, and so is one that turns out not to fit."""
+    One by the label of a step, or by the way to it, is for every item of it, one by a path for that question. What an
+    agent or a thread asks in its turns differs each time, so there each is used once, and so is one that turns out not
+    to fit."""
 
     def __init__(self, answers: Mapping[str, str], others: People) -> None:
-        self._answers = dict(answers)
+        self._answers = {typed_way(name): answer for name, answer in answers.items()}
         self._others = others
         self._refused: set[str] = set()
+        self._by: dict[str, str] = {}
 
     async def ask(self, question: Question, problem: str) -> str | None:
         if problem:
@@ -57,8 +78,13 @@ class GivenAnswers:
         if name is not None:
             once = name == question.path or "/turn[" in question.path
             answer = self._answers.pop(name) if once else self._answers[name]
+            self._by[question.path] = BEFOREHAND
             return option_by_number(question.kind, question.options, answer)
+        self._by[question.path] = name_of(self._others)
         return await _ask(self._others, question, problem)
+
+    def answered_by(self, question: Question) -> str:
+        return self._by.get(question.path, "")
 
     def is_here(self, question: Question) -> bool:
         name = self._name(question)
@@ -73,7 +99,7 @@ class GivenAnswers:
     def _name(self, question: Question) -> str | None:
         if question.path in self._refused:
             return None
-        return next((name for name in (question.path, question.label) if name in self._answers), None)
+        return next((name for name in (question.path, question.way, question.label) if name in self._answers), None)
 
 
 async def _ask(people: People, question: Question, problem: str) -> str | None:

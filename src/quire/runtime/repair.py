@@ -162,11 +162,13 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
         )
     usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
     bounded = plan.format != "directive" or bool(pins.reply_to)
+    callees = runtime.callees(one_model=pins.one_model, allow=changes.allow).reachable(plan) if pins.callees else {}
+    documents = {name: callee.plan for name, callee in callees.items()}
     return RunOptions(
         model=changes.model or (pins.model if pins.one_model else None),
-        breakpoints=tuple(label for label in pins.breakpoints if _means(plan, (label,), {})),
+        breakpoints=tuple(label for label in pins.breakpoints if _means(plan, documents, (label,), {})),
         answers={
-            **{label: one for label, one in pins.answers.items() if _means(plan, (), {label: one})},
+            **{label: one for label, one in pins.answers.items() if _means(plan, documents, (), {label: one})},
             **changes.answers,
         },
         unattended=pins.unattended or changes.unattended,
@@ -185,9 +187,9 @@ def _budget(old: _Old, changes: Changes) -> float | None:
     return old.pins.budget if changes.budget is None else changes.budget
 
 
-def _means(plan: Plan, breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
+def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
     try:
-        check_labels(plan, breakpoints, answers)
+        check_labels(plan, breakpoints, answers, documents)
     except BadInputs:
         return False
     return True

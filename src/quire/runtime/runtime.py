@@ -25,6 +25,7 @@ from quire.models.choose import Choice
 from quire.models.redacted import Redacted
 from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
+from quire.plan.ways import typed_way
 from quire.runtime.agreed import Given, agreed, record_of, with_given
 from quire.runtime.callees import Callees
 from quire.runtime.clock import WallClock
@@ -36,7 +37,7 @@ from quire.runtime.loading import ItemLoader
 from quire.runtime.models import Models
 from quire.runtime.opening import opening
 from quire.runtime.options import RunOptions
-from quire.runtime.people import GivenAnswers, Nobody, Unattended
+from quire.runtime.people import PROGRAM, GivenAnswers, Nobody, Unattended, one_name
 from quire.runtime.pinned import Pinned, Texts, read_pinned
 from quire.runtime.pins import Pins
 from quire.runtime.signed import require_signed
@@ -186,7 +187,7 @@ class Runtime:
         if held.pins.imported:
             raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
         pins = held.pins
-        check_labels(held.plan, given.breakpoints, given.answers)
+        check_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
         if given.model:
             self.check_model(given.model)
         if held.setting.bundles:
@@ -266,13 +267,14 @@ class Runtime:
             return False
         return True
 
-    async def answer(self, run: str, label: str | None, value: str) -> Question:
-        """Checks and stores an answer to the open question of a run (of that step, where there are several).
+    async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
+        """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
+        who gives it.
 
         Items of one step that ask side by side have the same label: then the path of the question says which.
         """
         asked = await self.store.questions(run)
-        open_questions = [one for one in asked if label in (None, one.path, one.label)]
+        open_questions = [one for one in asked if label is None or one.is_named(label)]
         if not open_questions:
             row = await self.row(run)
             if row.status is Status.AWAITING_INPUT and not asked:
@@ -280,16 +282,16 @@ class Runtime:
             where = f" at step {label}" if label else ""
             raise RunState(f"run {run} asks nothing{where} (it is {row.status.words})")
         if len(open_questions) > 1:
-            labels = [question.label for question in open_questions]
-            names = labels if len(set(labels)) == len(labels) else [question.path for question in open_questions]
+            ways = [question.way for question in open_questions]
+            names = ways if len(set(ways)) == len(ways) else [question.path for question in open_questions]
             steps = ", ".join(names)
             raise RunState(f"run {run} asks at several steps ({steps}): say which")
         question = open_questions[0]
         try:
             kept = checked_answer(question.kind, question.options, value)
         except WrongAnswer as wrong:
-            raise BadInputs([f"step {question.label}: {wrong}"]) from None
-        await self.store.answer(run, question.path, question.hash, kept)
+            raise BadInputs([f"step {question.way}: {wrong}"]) from None
+        await self.store.answer(run, question.path, question.hash, kept, one_name(by))
         return question
 
     async def find(self, prefix: str) -> str:
@@ -330,6 +332,7 @@ class Runtime:
         held = await self._pinned(row)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
+        breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         thread = held.thread()
         # A run that nobody has driven yet has done nothing, whatever it could compute without an effect.
         untouched = row.status is Status.PENDING and not effects
@@ -337,7 +340,7 @@ class Runtime:
             held.walk,
             effects,
             progress(held.plan),
-            lambda boundary: boundary.path in stands or boundary.label in held.pins.breakpoints,
+            lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
             pure_work=0 if untouched else self.settings.runs.pure_work,
         )
         if replayed.exhausted and row.status is Status.COMPLETED:
@@ -355,7 +358,8 @@ class Runtime:
         if row.status in (Status.RUNNING, Status.INTERRUPTED) and replayed.open:
             # The row is written when something has ended; what is under way now comes after that.
             row = replace(row, position=replayed.open[0].label or row.position)
-        return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle)
+        documents = held.setting.documents
+        return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
 
     async def _pinned(self, row: RunRow) -> Pinned:
         return await self.pinned(row, self.store.text)
@@ -368,9 +372,8 @@ class Runtime:
     def _terms(self, plan: Plan, pins: Pins) -> Terms:
         runs = self.settings.runs
         calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
-        return Terms(
-            frozenset(pins.breakpoints), runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work
-        )
+        stops = frozenset(map(typed_way, pins.breakpoints))
+        return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
 
     def check_model(self, spec: str) -> None:
         """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""

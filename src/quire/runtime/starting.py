@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from quire.documents import Document
 from quire.engine.inputs import complete_inputs
+from quire.engine.ports import Scripted
 from quire.engine.thread.bundle import Bundle
 from quire.errors import BadInputs
 from quire.models.choose import Choice
 from quire.plan.nodes import Agent, Plan
 from quire.plan.uses import asks_a_model, has_agents
 from quire.runtime.callees import pinned
-from quire.runtime.labels import check_labels
+from quire.runtime.labels import check_labels, way_problems
 from quire.runtime.options import RunOptions
 from quire.runtime.pinned import pinned_profiles
 from quire.runtime.pins import Pins
@@ -53,7 +54,8 @@ async def prepare(
     if options.within is not None:
         granted = granted.narrow(options.within)
     values = _values(plan, inputs, started)
-    check_labels(plan, options.breakpoints, options.answers)
+    documents = {name: callee.plan for name, callee in callees.items()}
+    check_labels(plan, options.breakpoints, options.answers, documents)
     if "agents" in settings.requested and has_agents(plans):
         require_trusted(settings)
     model = ""
@@ -63,9 +65,11 @@ async def prepare(
     if started is not None:
         bundles[""] = started.bundle
     if not runtime.queue:
-        runtime.models.open(model)
+        opened = runtime.models.open(model)
+        if isinstance(opened, Scripted):
+            _check_script(opened, plan, documents)
         check_prices(runtime.models, asked_models(runtime, model, plans, bundles), options.budget)
-    folder, documents = _folder_of(document), {name: one.plan for name, one in callees.items()}
+    folder = _folder_of(document)
     warnings = await runtime.preflight(
         Start(plan, documents, bundles, granted, Path(folder) if folder else None, model, options.limits)
     )
@@ -104,6 +108,13 @@ async def prepare(
     sources = [document.source, *(Source.of(one.text, name) for name, one in callees.items())]
     texts = {source.sha256: source.text for source in (*sources, *([started.source] if started else ()))}
     return pins, texts
+
+
+def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) -> None:
+    """Raises `BadInputs` for entries that name steps of callees which there are not."""
+    problems = [f"script, step {way}: {one}" for way in model.ways for one in way_problems(plan, way, documents)]
+    if problems:
+        raise BadInputs(problems)
 
 
 def asked_models(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quire.documents import Document
 from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow, Status
 from quire.engine.replay import Replay
+from quire.plan.nodes import Plan
+from quire.plan.ways import last_label
 from quire.runtime.pins import Pins
 from quire.values import Value
 
@@ -31,6 +33,8 @@ class RunView:
     questions: Sequence[Question]
     thread: Setup | None = None
     bundle: Bundle | None = None
+    documents: Mapping[str, Plan] = field(default_factory=dict)
+    """All that the document can call, by name."""
 
     @property
     def output(self) -> str:
@@ -87,6 +91,17 @@ class RunView:
                 found.append((step, record.value))
         return found
 
+    @property
+    def answers(self) -> list[tuple[str, EffectRecord]]:
+        """What people, or what stood for them, answered: the way to each step that asked, and the record."""
+        answered = [record for record in self.effects if record.kind == "ask" and record.state == "ok"]
+        return [(self._way(record.path), record) for record in answered]
+
+    def _way(self, path: str) -> str:
+        request = self.replay.asked.get(path)
+        step = self.replay.progress.step_of(path)
+        return request.label if request else step.way if step else path
+
     def step_outputs(self) -> dict[str, str]:
         """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
         outputs: dict[str, str] = {}
@@ -101,7 +116,7 @@ class RunView:
 
     def state(self) -> dict[str, Value]:
         """The state of an execution in the form of the playbook specification."""
-        label = self.row.position
+        label = last_label(self.row.position)
         stopped = self.row.status in (Status.PAUSED, Status.AWAITING_INPUT) and label
         return {
             "execution_id": self.row.id,

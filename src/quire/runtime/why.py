@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from quire.engine.progress import place_in_plan
+from quire.engine.progress import StepView, place_in_plan
 from quire.engine.records import EffectRecord
 from quire.engine.requests import Boundary, Effect
 from quire.errors import CannotStart, RunState
+from quire.plan.ways import JOINT, last_label, typed_way
 from quire.runtime.origins import Origin, Tracing, origins
 from quire.runtime.runtime import Runtime
 from quire.runtime.view import RunView
@@ -29,11 +30,13 @@ class Performed:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """`told` are the labels of the earlier steps whose results the model was told with the prompt."""
+    """`told` are the labels of the earlier steps whose results the model was told with the prompt. `way` leads to a
+    step of a callee; elsewhere it is the label."""
 
     run: str
     path: str
     label: str
+    way: str
     title: str
     status: str
     message: str
@@ -76,6 +79,8 @@ def _tracing(progress: object, effects: Sequence[EffectRecord]) -> Tracing:
 
 def why(view: RunView, named: str) -> Why:
     """A step by its label, or anything by its path: an item of a list, one effect. Raises `CannotStart`."""
+    if JOINT in (way := typed_way(named)) and (found := _in_callee(view, way)):
+        return found
     path = _find(view, named.strip())
     steps = view.replay.progress.steps
     step = steps.get(path)
@@ -88,6 +93,7 @@ def why(view: RunView, named: str) -> Why:
         view.row.id,
         path,
         around.label if around else "",
+        _way(performed, step, around),
         around.title if around else "",
         (step or around).status if around else "",
         step.message if step else "",
@@ -95,6 +101,39 @@ def why(view: RunView, named: str) -> Why:
         _told(view, performed),
         performed,
     )
+
+
+def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:
+    """That of what is below a step, where all of it is one step of a callee."""
+    ways = {one.request.label for one in performed}
+    if step is None and len(ways) == 1 and JOINT in (only := ways.pop()):
+        return only
+    return around.way if around else ""
+
+
+def _in_callee(view: RunView, way: str) -> Why | None:
+    """A step of a callee: all that it asked for, in whichever items of a list. None where it has asked for nothing."""
+    records = {record.path: record for record in view.effects}
+    performed = [
+        Performed(request, records.get(path))
+        for path, request in view.replay.asked.items()
+        if request.label == way and (path in records or not isinstance(request, Boundary))
+    ]
+    around = view.replay.progress.step_of(performed[0].path) if performed else None
+    if not performed or (around is not None and around.way == way):
+        return None
+    parts = [one.path.split("/") for one in performed]
+    shared = [same[0] for same in zip(*parts, strict=False) if len(set(same)) == 1]
+    path = "/".join(shared[:-1] if len(shared) == len(min(parts, key=len)) else shared)
+    status, message = _status(performed)
+    return Why(view.row.id, path, last_label(way), way, "", status, message, (), _told(view, performed), performed)
+
+
+def _status(performed: Sequence[Performed]) -> tuple[str, str]:
+    failures = [one.record.failure.message for one in performed if one.record and one.record.failure]
+    if any(one.record is None for one in performed):
+        return "running", ""
+    return ("failed", failures[-1]) if failures else ("completed", "")
 
 
 def _performed(view: RunView, path: str) -> list[Performed]:
@@ -123,7 +162,8 @@ def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
 
 def _find(view: RunView, named: str) -> str:
     steps = view.replay.progress.steps
-    labelled = [path for path, step in steps.items() if step.label.lower() == named.lower()]
+    wanted = typed_way(named).lower()
+    labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
     if not labelled and named.isdecimal():
         labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
     is_thread = view.row.format == "directive"  # whose plan has one step, which nobody calls by a name
@@ -139,6 +179,7 @@ def _find(view: RunView, named: str) -> str:
     if any(path == named for path, _ in plan):
         return named
     labels = list(dict.fromkeys([*(step.label for step in steps.values()), *(label for _, label in plan)]))
-    close = nearest(named, [*labels, *asked])
-    known = f"did you mean {close}?" if close else f"there are {', '.join(labels[:20])}"
+    ways = dict.fromkeys(one.label for one in asked.values() if JOINT in one.label)
+    close = nearest(typed_way(named), [*labels, *ways, *asked])
+    known = f"did you mean {close}?" if close else f"there are {', '.join([*labels, *ways][:20])}"
     raise CannotStart(f"run {view.row.id} has no step {named}: {known}")

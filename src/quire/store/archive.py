@@ -107,8 +107,9 @@ def reseal(
     connection.execute(statements.SET_ANCHOR, (*state, run))
     for question, _ in asked:
         connection.execute(statements.SEAL_QUESTION, (seal_question(seal, question), run, question.path))
-    for path, hash, value, _ in connection.execute(statements.ANSWERS, (run,)).fetchall():
-        connection.execute(statements.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value), run, path))
+    for path, hash, value, by, _ in connection.execute(statements.ANSWERS, (run,)).fetchall():
+        mine = seal_answer(seal, run, path, hash, value, by or "")
+        connection.execute(statements.SEAL_ANSWER, (mine, run, path))
 
 
 def with_totals(tail: Tail, position: str, input_tokens: int, output_tokens: int, cost: float | None) -> Tail:

@@ -109,5 +109,5 @@ def batches(history: History) -> Iterator[Batch]:
 
 def _told_by(event: Event, record: EffectRecord) -> Event:
     return Event(
-        event.type, event.run, record.ended_at, event.seq, event.path, event.label, record.told(), {}, False, record
+        event.type, event.run, record.ended_at, event.seq, event.path, event.way, record.told(), {}, False, record
     )

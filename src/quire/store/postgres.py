@@ -121,8 +121,8 @@ class PostgresStore:
     async def answers(self, run: str) -> Sequence[Answer]:
         return [rows.answer(run, row, self._seal) for row in await self._rows(statements.ANSWERS, (run,))]
 
-    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
-        value = clean(value)
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
+        value, by = clean(value), clean(by)
 
         async def work(connection: Connection, again: bool) -> None:
             status = await self._status(connection, run)
@@ -143,8 +143,8 @@ class PostgresStore:
             row = await one(connection, statements.QUESTION, (run, path))
             if row is not None:
                 rules.check_question(self._seal, rows.question(row), sealed)
-            mine = seal_answer(self._seal, run, path, hash, value)
-            await connection.execute(statements.ANSWER, (value, mine, run, path))
+            mine = seal_answer(self._seal, run, path, hash, value, by)
+            await connection.execute(statements.ANSWER, (value, by or None, mine, run, path))
 
         await self._writer.settled()
         await self._server.transaction(work)

@@ -88,8 +88,9 @@ async def reseal(connection: Connection, run: str, seal: Seal) -> None:
     await connection.execute(statements.SET_ANCHOR, (*state, number))
     for question, _ in await asked(connection, run):
         await connection.execute(statements.SEAL_QUESTION, (seal_question(seal, question), run, question.path))
-    for path, hash, value, _ in await (await connection.execute(statements.ANSWERS, (run,))).fetchall():
-        await connection.execute(statements.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value), run, path))
+    for path, hash, value, by, _ in await (await connection.execute(statements.ANSWERS, (run,))).fetchall():
+        mine = seal_answer(seal, run, path, hash, value, by or "")
+        await connection.execute(statements.SEAL_ANSWER, (mine, run, path))
 
 
 class _TakeBack(Exception):

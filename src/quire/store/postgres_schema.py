@@ -123,7 +123,13 @@ _SEALS: Migration = (
 )
 """See `quire.store.seals`. Runs that were there before have none: their user is asked."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS)
+_ANSWERED_BY: Migration = (
+    "ALTER TABLE quire_questions ADD COLUMN answered_by TEXT",
+    "ALTER TABLE quire_journal ADD COLUMN answered_by TEXT",
+)
+"""Who gave an answer. Nobody knows it of those that were there before."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY)
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:

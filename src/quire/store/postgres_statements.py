@@ -32,6 +32,7 @@ _CELLS: tuple[tuple[str, str], ...] = (
     ("cost", "float8"),
     ("elapsed", "float8"),
     ("delays", "text"),
+    ("answered_by", "text"),
     ("events", "text"),
     ("events_blob", "text"),
     ("seal", "text"),
@@ -87,7 +88,7 @@ PUT_QUESTION = """
         label = excluded.label, title = excluded.title, kind = excluded.kind, prompt = excluded.prompt,
         options = excluded.options, preset = excluded.preset, hash = excluded.hash,
         asked_at = excluded.asked_at, expires_at = excluded.expires_at, seal = excluded.seal, state = 'open',
-        answer = NULL, answer_seal = NULL
+        answer = NULL, answer_seal = NULL, answered_by = NULL
     WHERE q.hash != excluded.hash OR q.state NOT IN ('open', 'answered')
 """
 CONSUME = "UPDATE quire_questions SET state = 'consumed' WHERE run = %s AND path = %s"
@@ -96,7 +97,10 @@ WITHDRAW = """
     UPDATE quire_questions SET state = 'withdrawn' WHERE run = %s AND path = %s AND state IN ('open', 'answered')
 """
 WITHDRAW_OPEN = "UPDATE quire_questions SET state = 'withdrawn' WHERE run = %s AND state = 'open'"
-ANSWER = "UPDATE quire_questions SET state = 'answered', answer = %s, answer_seal = %s WHERE run = %s AND path = %s"
+ANSWER = """
+    UPDATE quire_questions SET state = 'answered', answer = %s, answered_by = %s, answer_seal = %s
+    WHERE run = %s AND path = %s
+"""
 PUT_LETTER = "INSERT INTO quire_letters (recipient, run, text, at, seal) VALUES (%s, %s, %s, %s, %s)"
 LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters WHERE recipient = %s ORDER BY n"
 ALL_LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters ORDER BY n"
@@ -165,7 +169,7 @@ FIND = f"SELECT r.id FROM quire_runs r WHERE r.id >= %s AND r.id < %s {_NEWEST} 
 # In the order of `rows.effect_record`.
 EFFECTS = f"""
     SELECT j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, {_JSON.format("j.blob")}),
-        j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays
+        j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays, j.answered_by
     FROM quire_journal j JOIN quire_runs r ON r.n = j.run
     WHERE r.id = %s AND j.path IS NOT NULL ORDER BY j.place
 """
@@ -177,7 +181,7 @@ _EVENTS = f"coalesce(j.events, {_JSON.format('j.events_blob')})"
 # In the order of `rows.events` and of `rows.marks`.
 EVENTS = f"""
     SELECT {_EVENTS}, j.path, j.kind, j.state, j.at, j.elapsed, j.input_tokens, j.output_tokens, j.cost,
-        j.failure_kind, j.failure_message
+        j.failure_kind, j.failure_message, j.answered_by
     {_TOLD}
 """
 # In the order of `seals.StoredRun`, after the run's number and epoch.
@@ -218,7 +222,7 @@ _OPEN = f"""
 QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
 QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = %s ORDER BY q.asked_at, q.path"
 ANSWERS = """
-    SELECT path, hash, answer, answer_seal FROM quire_questions
+    SELECT path, hash, answer, answered_by, answer_seal FROM quire_questions
     WHERE run = %s AND state = 'answered' ORDER BY asked_at, path
 """
 

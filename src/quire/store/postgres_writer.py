@@ -19,15 +19,13 @@ from quire.errors import StoreError
 from quire.store import postgres_statements as statements
 from quire.store.postgres_schema import Connection
 from quire.store.postgres_server import Server
-from quire.store.rows import Cells, Encoded, Tail
+from quire.store.rows import EMPTY_ROW, Cells, Encoded, Tail
 from quire.store.rules import fenced
 from quire.trust.seal import Seal
 
 GROUP = 200
 FIRST_PLACE = 0
 """The place before that of the first row of a run's journal."""
-
-_EMPTY_ROW: Cells = (None,) * 16
 
 
 @dataclass(slots=True, eq=False)
@@ -88,7 +86,7 @@ class Writer:
         write = Write(held, rows, at, loop.create_future(), park)
         if not rows.journal and not _is_empty(rows):
             # Whatever is written leaves a row: by its place one sees later whether it was.
-            rows.journal = (_EMPTY_ROW,)
+            rows.journal = (EMPTY_ROW,)
         self._pending.append(write)
         self._last = write.done
         if self._task is None or self._task.done():

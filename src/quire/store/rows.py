@@ -32,13 +32,15 @@ Cells: TypeAlias = "tuple[str | int | float | None, ...]"
 JOURNAL_COLUMNS = """
     id, written_at, position, total_input, total_output, total_cost,
     path, kind, state, request, at, value, blob, failure_kind, failure_message,
-    input_tokens, output_tokens, cost, elapsed, delays, events, events_blob, seal
+    input_tokens, output_tokens, cost, elapsed, delays, answered_by, events, events_blob, seal
 """
 SUPERSEDED = "superseded"
 """The state of a row that takes the effect at its path out of the journal."""
 
-_NO_EFFECT: Cells = (None,) * 14
+_NO_EFFECT: Cells = (None,) * 15
 _NO_EVENTS: Cells = (None, None)
+EMPTY_ROW: Cells = _NO_EFFECT + _NO_EVENTS
+"""The cells of a row that tells of nothing but the totals of its run."""
 _BESIDE = 2
 """The length of an entry among the events that tells of the effect in its own row."""
 
@@ -234,15 +236,16 @@ def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
         None if usage is None else usage.cost,
         record.elapsed,
         encode(record.delays) if record.delays else None,
+        clean(record.by) if record.by else None,
     )
 
 
 def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
     """Of the event that tells of the effect in the same row only the number and the label: the row has the rest."""
     heads = [
-        (event.seq, event.label)
+        (event.seq, event.way)
         if event.record is beside and beside is not None
-        else (event.seq, event.type, event.at, event.path, event.label, event.data)
+        else (event.seq, event.type, event.at, event.path, event.way, event.data)
         for event in kept
     ]
     try:
@@ -259,7 +262,7 @@ def _question_cells(run: str, question: Question, seal: Seal) -> Cells:
     return (
         run,
         question.path,
-        clean(question.label),
+        clean(question.way),
         clean(question.title),
         question.kind,
         clean(question.prompt),
@@ -311,14 +314,15 @@ def run_row(row: Row) -> RunRow:
 
 EFFECT_COLUMNS = """
     j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, (SELECT body FROM blobs WHERE sha256 = j.blob)),
-    j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays
+    j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays, j.answered_by
 """
 
 
 @columns.whole
 def effect_record(row: Row) -> EffectRecord:
-    path, kind, state, request, at, value, failure, message, input_tokens, output_tokens, cost, elapsed, delays = row
-    columns.texts(path, kind, state, request)
+    path, kind, state, request, at, value, failure, message, *used, delays, by = row
+    input_tokens, output_tokens, cost, elapsed = used
+    columns.texts(path, kind, state, request, by or "")
     columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
     return EffectRecord(
         path,
@@ -331,12 +335,13 @@ def effect_record(row: Row) -> EffectRecord:
         None if input_tokens is None else Usage(input_tokens, output_tokens, cost),
         elapsed,
         () if delays is None else tuple(cast("Sequence[float]", decode(delays))),
+        by or "",
     )
 
 
 EVENT_COLUMNS = """
     coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)),
-    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message
+    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message, answered_by
 """
 
 
@@ -369,9 +374,10 @@ def _effect_event(
     cost: float | None,
     failure: str | None,
     message: str | None,
+    by: str | None,
 ) -> Event:
     usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
-    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed)
+    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed, by=by or "")
     return Event("effect", run, record.ended_at, seq, path, label, record.told())
 
 
@@ -394,11 +400,11 @@ QUESTION_COLUMNS = """
 
 @columns.whole
 def question(row: Row) -> Question:
-    run, path, label, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    columns.texts(run, path, label, title, kind, prompt, hash, default or "")
+    run, path, way, title, kind, prompt, options, default, hash, asked_at, expires_at = row
+    columns.texts(run, path, way, title, kind, prompt, hash, default or "")
     columns.numbers(asked_at, expires_at)
     choices = _texts(options)
-    return Question(readable_id(run), path, label, title, kind, prompt, choices, default, hash, asked_at, expires_at)
+    return Question(readable_id(run), path, way, title, kind, prompt, choices, default, hash, asked_at, expires_at)
 
 
 @columns.whole
@@ -419,11 +425,11 @@ def readable_id(run: str) -> str:
 @columns.whole
 def answer(run: str, row: Row, seal: Seal) -> Answer:
     """Raises `BrokenSeal` for an answer that this user did not give."""
-    path, hash, value, sealed = row
-    columns.texts(path, hash, value)
-    if sealed != seal_answer(seal, run, path, hash, value):
+    path, hash, value, by, sealed = row
+    columns.texts(path, hash, value, by or "")
+    if sealed != seal_answer(seal, run, path, hash, value, by or ""):
         raise BrokenSeal(run, f"the answer at {path} was not given by you")
-    return Answer(path, hash, value)
+    return Answer(path, hash, value, by or "")
 
 
 def _failure(kind: str | None, message: str | None) -> Failure | None:

@@ -124,7 +124,13 @@ _SEALS: Migration = (
 )
 """See `quire.store.seals`. Runs that were there before have none: their user is asked."""
 
-MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS)
+_ANSWERED_BY: Migration = (
+    "ALTER TABLE questions ADD COLUMN answered_by TEXT",
+    "ALTER TABLE journal ADD COLUMN answered_by TEXT",
+)
+"""Who gave an answer. Nobody knows it of those that were there before."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY)
 
 
 _CREATED = re.compile(r"\s*CREATE (TABLE|INDEX) (\w+)")

@@ -14,8 +14,8 @@ from quire.trust.seal import Seal
 
 # The places in a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
 _PLACE, _POSITION, _INPUT, _OUTPUT, _COST, _PATH, _STATE = 0, 2, 3, 4, 5, 6, 8
-_VALUE, _USAGE, _EVENTS = 11, slice(15, 20), 20
-_SEAL, _BODY, _EVENTS_BODY = 22, 23, 24
+_VALUE, _USAGE, _EVENTS = 11, slice(15, 21), 21
+_SEAL, _BODY, _EVENTS_BODY = 23, 24, 25
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ NO_ANCHOR = 0
 Row: TypeAlias = tuple[Any, ...]
 """As a database gives it: its columns have no static type."""
 
-_ROW_CELLS = 22
+_ROW_CELLS = 23
 _numbers = struct.Struct("<q?9d12i").pack
 
 
@@ -83,7 +83,7 @@ def seal_row(seal: Seal, before: str, row: Row) -> str:
     (
         place, written_at, position, total_input, total_output, total_cost,
         path, kind, state, request, at, value, blob, failure_kind, failure_message,
-        input_tokens, output_tokens, cost, elapsed, delays, events, events_blob,
+        input_tokens, output_tokens, cost, elapsed, delays, answered_by, events, events_blob,
     ) = row  # fmt: skip
     texts = (
         position, path or "", kind or "", state or "", request or "", value or "", blob or "",
@@ -104,7 +104,9 @@ def seal_row(seal: Seal, before: str, row: Row) -> str:
         nan if elapsed is None else elapsed,
         *map(len, texts),
     )
-    return seal.row(numbers + f"{before}{''.join(texts)}".encode())
+    # Behind the texts whose lengths are known: the rows of runs from before there was a name keep their seals.
+    by = f"\0{answered_by}" if answered_by else ""
+    return seal.row(numbers + f"{before}{''.join(texts)}{by}".encode())
 
 
 def seal_question(seal: Seal, question: Question) -> str:
@@ -113,7 +115,7 @@ def seal_question(seal: Seal, question: Question) -> str:
         "question",
         question.run,
         question.path,
-        clean(question.label),
+        clean(question.way),
         clean(question.title),
         question.kind,
         clean(question.prompt),
@@ -123,8 +125,9 @@ def seal_question(seal: Seal, question: Question) -> str:
     )
 
 
-def seal_answer(seal: Seal, run: str, path: str, hash: str, value: str) -> str:
-    return seal.facts("answer", run, path, hash, value)
+def seal_answer(seal: Seal, run: str, path: str, hash: str, value: str, by: str) -> str:
+    """One that was stored before answers had a name has the seal that it had then."""
+    return seal.facts("answer", run, path, hash, value, *([by] if by else []))
 
 
 def seal_letter(seal: Seal, letter: Letter) -> str:

@@ -123,7 +123,7 @@ class SqliteStore:
     async def answers(self, run: str) -> Sequence[Answer]:
         return [rows.answer(run, row, self._seal) for row in self._database.rows(statements.ANSWERS, (run,))]
 
-    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
         self._expect(run)
         with self._database.transaction() as connection:
             status = self._status(connection, run)
@@ -141,8 +141,9 @@ class SqliteStore:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
             shown = rows.question(connection.execute(statements.QUESTION, (run, path)).fetchone())
             rules.check_question(self._seal, shown, sealed)
-            value = clean(value)
-            connection.execute(statements.ANSWER, (value, seal_answer(self._seal, run, path, hash, value), run, path))
+            value, by = clean(value), clean(by)
+            mine = seal_answer(self._seal, run, path, hash, value, by)
+            connection.execute(statements.ANSWER, (value, by or None, mine, run, path))
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
         found = (

@@ -38,14 +38,17 @@ PUT_QUESTION = """
         label = excluded.label, title = excluded.title, kind = excluded.kind, prompt = excluded.prompt,
         options = excluded.options, preset = excluded.preset, hash = excluded.hash,
         asked_at = excluded.asked_at, expires_at = excluded.expires_at, seal = excluded.seal, state = 'open',
-        answer = NULL, answer_seal = NULL
+        answer = NULL, answer_seal = NULL, answered_by = NULL
     WHERE hash != excluded.hash OR state NOT IN ('open', 'answered')
 """
 CONSUME = "UPDATE questions SET state = 'consumed' WHERE run = ? AND path = ?"
 # Also one that was answered a moment ago: nobody will take that answer, and the run could never park again.
 WITHDRAW = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND path = ? AND state IN ('open', 'answered')"
 WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
-ANSWER = "UPDATE questions SET state = 'answered', answer = ?, answer_seal = ? WHERE run = ? AND path = ?"
+ANSWER = """
+    UPDATE questions SET state = 'answered', answer = ?, answered_by = ?, answer_seal = ?
+    WHERE run = ? AND path = ?
+"""
 LEARN = """
     SELECT epoch, cancel_requested, EXISTS (SELECT 1 FROM questions WHERE run = runs.id AND state = 'answered')
     FROM runs WHERE id = ?
@@ -114,7 +117,8 @@ _OPEN = f"""
 QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
 QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
 ANSWERS = """
-    SELECT path, hash, answer, answer_seal FROM questions WHERE run = ? AND state = 'answered' ORDER BY asked_at, path
+    SELECT path, hash, answer, answered_by, answer_seal FROM questions
+    WHERE run = ? AND state = 'answered' ORDER BY asked_at, path
 """
 ANSWERED = "SELECT path FROM questions WHERE run = ? AND state = 'answered'"
 RUNS_ANSWERED = """

@@ -72,10 +72,22 @@ def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
     return frozenset(found)
 
 
+def account_name() -> str:
+    """The name of the account that this process runs as, by which its user's answers are recorded."""
+    try:
+        return _login(os.getuid()) if hasattr(os, "getuid") else os.getlogin()
+    except (KeyError, OSError, ImportError):
+        return f"account {os.getuid()}" if hasattr(os, "getuid") else "somebody"
+
+
+def _login(account: int) -> str:
+    import pwd
+
+    return pwd.getpwuid(account).pw_name
+
+
 def _account(owner: int) -> str:
     try:
-        import pwd
-
-        return f"the account {pwd.getpwuid(owner).pw_name}"
+        return f"the account {_login(owner)}"
     except (ImportError, KeyError):
         return f"the account with the number {owner}"

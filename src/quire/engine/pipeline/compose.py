@@ -7,6 +7,7 @@ from quire.engine.pipeline.frame import Frame
 from quire.engine.pipeline.steps import Steps, check_work, run_step, run_steps
 from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit
+from quire.engine.ways import below
 from quire.errors import StepFailed
 from quire.expr import python_text
 from quire.plan.nodes import Call, Fold, Select, Step
@@ -14,7 +15,7 @@ from quire.values import InvalidValue, Value
 
 
 def run_call(step: Step, work: Call, path: str, frame: Frame) -> Steps:
-    return (yield from _run_document(work, f"{path}/call/", path, frame))
+    return (yield from below(step.label, _run_document(work, f"{path}/call/", path, frame)))
 
 
 def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
@@ -27,11 +28,11 @@ def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
         frame.setting.work.add_text(len(label))
     for name, call in work.cases:
         if name == label:
-            return (yield from _run_document(call, f"{path}/match/", path, frame))
+            return (yield from below(step.label, _run_document(call, f"{path}/match/", path, frame)))
     if work.default is None:
         names = ", ".join(name for name, _ in work.cases)
         raise StepFailed(f"{label!r} is none of the cases ({names}), and there is no default", kind="match", path=path)
-    return (yield from _run_document(work.default, f"{path}/match/", path, frame))
+    return (yield from below(step.label, _run_document(work.default, f"{path}/match/", path, frame)))
 
 
 def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:

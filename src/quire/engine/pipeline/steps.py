@@ -19,14 +19,27 @@ RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
 
 
 def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
-    """Each step's value goes on to the next. Only the steps of the run's own document are told of, and stopped at."""
+    """Each step's value goes on to the next. Only the steps of the run's own document are told of."""
     for step in body.steps:
         path = f"{prefix}{step.position}"
         if top:
             frame.pipe = yield from _told(step, path, frame, len(body.steps))
         else:
-            frame.pipe = yield from run_step(step, path, frame)
+            frame.pipe = yield from _called(step, path, frame)
     return frame.pipe
+
+
+def _called(step: Step, path: str, frame: Frame) -> Steps:
+    """A step of a callee. A run can stop behind it, but what is set there is nothing that its caller sees."""
+    try:
+        value = yield from run_step(step, path, frame)
+    except StepFailed as error:
+        error.label = error.label or step.label
+        raise
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label, inner=True)
+    for name, changed in overrides.items():
+        frame.write(name, changed)
+    return value
 
 
 def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:

@@ -21,6 +21,7 @@ from quire.engine.thread.purse import Purse, SharedPurse
 from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.thread.start import Above
 from quire.engine.thread.told import Told, at_once, failed, guarded
+from quire.engine.ways import below
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.gate import LAUNCH_PREFIX, LAUNCHING
 from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
@@ -244,9 +245,8 @@ class Calls:
         )
         setting = replace(opened.setting, above=above)
         try:
-            walk = confined(
-                call_document(opened.name, given, f"{path}/", path, setting, stores), held.grants, purse, held.limits
-            )
+            called = below(label, call_document(opened.name, given, f"{path}/", path, setting, stores))
+            walk = confined(called, held.grants, purse, held.limits)
             try:
                 output = yield from walk
             except StepFailed:

@@ -17,6 +17,7 @@ from quire.engine.thread.purse import Purse
 from quire.engine.thread.setup import FORK, Setup
 from quire.engine.thread.start import Above, set_up
 from quire.engine.thread.told import at_once, went_well
+from quire.engine.ways import below
 from quire.errors import Denied, QuireError, StepFailed
 from quire.trust.capabilities import Grants
 from quire.trust.risk import assess
@@ -133,14 +134,14 @@ class Children:
             raise StepFailed(str(error), kind="refused") from None
         self.started += 1
 
-        def walk() -> Walk:
+        def following() -> Walk:
             ending = yield from follow(child)
             told = went_well(item_id, ending.as_value())
             told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
             told["outside"] = ending.outside
             return cast("Value", told)
 
-        return walk(), child.purse
+        return below(label, following()), child.purse
 
     def halt(self, path: str, label: str, names: list[str]) -> Steps:
         """Stops children. What they have spent, their records say: a replay of them may not have come as far."""

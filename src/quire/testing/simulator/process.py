@@ -155,9 +155,9 @@ class MortalStore:
         self._process.must_live()
         return written
 
-    async def answer(self, run: str, path: str, hash: str, value: str) -> None:
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
         self._process.point("before answer")
-        await self._store.answer(run, path, hash, value)
+        await self._store.answer(run, path, hash, value, by)
         self._witness.answered(path, hash)
         self._process.point("after answer")
 
