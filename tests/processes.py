@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,8 @@ def started(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen
     A process that says nothing and does not end is killed after `PATIENCE` seconds, so that a test that reads its
     pipes or waits for it fails instead of hanging.
     """
+    # A shell that runs the tests in the background has them ignore SIGINT, and so would all that they start.
+    options.setdefault("preexec_fn", lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     with subprocess.Popen(command, **options) as process:
         alarm = Timer(PATIENCE, process.kill)
         alarm.daemon = True

@@ -106,7 +106,7 @@ async def test_fans_around_a_call_count_in_the_callee(tmp_path: Path) -> None:
     file = tmp_path / "p.yaml"
     file.write_text(f"pipeline: p\nsteps:\n- {call}\n- {deep}\n")
     runtime = Runtime.open(tmp_path, model=model())
-    with pytest.raises(BadInputs, match=r"step inner › 1\.do\.do: fan-out depth 6"):
+    with pytest.raises(BadInputs, match=r"step 2\.do\.do\.do › 1\.do\.do: fan-out depth 6"):
         await runtime.start(load(file), {}, RunOptions())
     await runtime.close()
 
@@ -117,7 +117,7 @@ async def test_calls_that_are_nested_too_deep_are_refused(tmp_path: Path) -> Non
         (tmp_path / "pipelines" / f"p{number}.yaml").write_text(f"pipeline: p{number}\nsteps:\n- {call}\n")
     (tmp_path / "pipelines" / "p101.yaml").write_text("pipeline: p101\nsteps:\n- transform: {value: '1'}\n")
     runtime = Runtime.open(tmp_path, model=model())
-    with pytest.raises(BadInputs, match="step p100 › 1: the calls are nested too deep"):
+    with pytest.raises(BadInputs, match="step 1 › 1 › 1 › … › 1 › 1 › 1: the calls are nested too deep"):
         await runtime.start(load(tmp_path / "pipelines" / "p0.yaml"), {}, RunOptions())
     run = await runtime.start(load(tmp_path / "pipelines" / "p1.yaml"), {}, RunOptions())
     assert (await runtime.drive(run)).status is Status.COMPLETED

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
 from quire.plan.uses import OWN
-from quire.plan.ways import JOINT
+from quire.plan.ways import JOINT, short_way
 
 MAX_CALLS = 110
 """Calls within calls that are followed: a few more than a run may make, so that one too many is seen."""
@@ -27,6 +27,11 @@ class Reached:
     """The name of the callee that has the step; empty for a step of the document itself."""
     fans: int = 0
     levels: int = 0
+
+    @property
+    def place(self) -> str:
+        """The name for messages, which may be cut."""
+        return short_way(self.name)
 
 
 @dataclass(frozen=True, slots=True)

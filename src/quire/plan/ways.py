@@ -24,6 +24,12 @@ def first_label(way: str) -> str:
     return way.partition(JOINT)[0]
 
 
+def short_way(way: str) -> str:
+    """The way for a message: of a long one the first and the last steps."""
+    labels = way.split(JOINT)
+    return way if len(labels) <= 8 else JOINT.join([*labels[:3], "…", *labels[-3:]])
+
+
 def shell_way(way: str) -> str:
     """The way as one types it into a shell, within quotes."""
     return "'" + way.replace(JOINT, ">") + "'" if JOINT in way or " " in way else way

@@ -55,7 +55,7 @@ class Findings:
         """`document` is for what is wrong in a playbook whatever arm is taken."""
         text = str(problem)
         if not at.certain and (isinstance(problem, Denied) or not document or at.format != "playbook"):
-            self.warnings[f"step {at.name} may fail, if the run comes to it: {text}"] = None
+            self.warnings[f"step {at.place} may fail, if the run comes to it: {text}"] = None
         elif isinstance(problem, Denied):
             self.denied[text] = None
         else:
@@ -105,7 +105,7 @@ async def look_ahead(
             found.add(problem, at)
         own = documents.get(at.document, plan)
         if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
-            found.add(f"step {at.name}: {problem}", at)
+            found.add(f"step {at.place}: {problem}", at)
         if models is not None or _is_built_in(at):
             await _look_at_tool(settings, at, documents, gate, found)
     if models is None:
@@ -150,7 +150,7 @@ async def _look_at_tool(
                 found.add(problem, at, document=True)
         case Invoke(tool="ask") as work:
             if wrong := PlannedCall.of_invoke(work).wrong_names(SPECS["ask"]):
-                found.add(f"step {at.name}: ask does not take these arguments: {'; '.join(wrong)}", at)
+                found.add(f"step {at.place}: ask does not take these arguments: {'; '.join(wrong)}", at)
         case Invoke() as work:
             if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
                 found.add(problem, at)
@@ -160,7 +160,7 @@ async def _look_at_tool(
                     continue
                 problem = await gate.problem_with(PlannedCall("", name))
                 if isinstance(problem, Denied):
-                    found.warnings[f"the agent of step {at.name} goes without {name}: {problem}"] = None
+                    found.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
                 elif problem is not None:
                     found.add(problem, at)
 
@@ -210,7 +210,7 @@ def _missing_prompt(at: Reached, folder: Path | None) -> str:
     if folder is not None and (folder / source.where.replace("\\", "/")).is_file():
         return ""
     why = "there is no such file" if folder is not None else "the document has no folder"
-    return f"step {at.name}: prompt file:{source.where}: {why}"
+    return f"step {at.place}: prompt file:{source.where}: {why}"
 
 
 async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:

@@ -45,6 +45,6 @@ def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], 
     for at in islice(reach(plan, documents), MOST_STEPS):
         if problem := depth_problem(at, documents, fans):
             # A step of another file is told of where this pipeline is named.
-            where = f"step {at.name}: " if at.document else ""
+            where = f"step {at.place}: " if at.document else ""
             fields.report(warnings.TOO_DEEP, f"{where}{problem}", pipeline.name.span if at.document else at.step.span)
             return
