@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import TypeAlias, assert_never
 
 from quire.plan.nodes import (
@@ -75,18 +76,22 @@ class Bounds:
     unknown: tuple[str, ...] = ()
 
     def plus(self, other: Bounds) -> Bounds:
-        return self._with(other, Range.plus)
+        return _together([self, other], Range.plus)
 
     def either(self, other: Bounds) -> Bounds:
-        return self._with(other, Range.either)
+        return _together([self, other], Range.either)
 
     def times(self, often: Range) -> Bounds:
         counts = {one: getattr(self, one).times(often) for one in COUNTED}
         return Bounds(**counts, unknown=self.unknown)
 
-    def _with(self, other: Bounds, together: Callable[[Range, Range], Range]) -> Bounds:
-        counts = {one: together(getattr(self, one), getattr(other, one)) for one in COUNTED}
-        return Bounds(**counts, unknown=tuple(dict.fromkeys((*self.unknown, *other.unknown))))
+
+def _together(parts: list[Bounds], combine: Callable[[Range, Range], Range]) -> Bounds:
+    """Combine all parts at once: one after the other would copy the list of unknown documents for each of them."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = {one: reduce(combine, [getattr(part, one) for part in parts]) for one in COUNTED}
+    return Bounds(**counts, unknown=tuple(dict.fromkeys(name for part in parts for name in part.unknown)))
 
 
 COUNTED = tuple(one.name for one in fields(Bounds) if one.name != "unknown")
@@ -228,16 +233,8 @@ def _items(source: object, most: int | None, *, cut: bool) -> Range:
 
 
 def _sum(parts: Iterable[Bounds]) -> Bounds:
-    total = Bounds()
-    for part in parts:
-        total = total.plus(part)
-    return total
+    return _together([Bounds(), *parts], Range.plus)
 
 
 def _any(parts: list[Bounds]) -> Bounds:
-    if not parts:
-        return Bounds()
-    found = parts[0]
-    for part in parts[1:]:
-        found = found.either(part)
-    return found
+    return _together(parts, Range.either) if parts else Bounds()
