@@ -57,7 +57,7 @@ def nesting_problems(at: Reached, documents: Mapping[str, Plan], most_fans: int)
             items = too_many_items(value, most)
     for problem in (depth_problem(at, documents, most_fans), items):
         if problem:
-            yield f"step {at.name}: {problem}"
+            yield f"step {at.place}: {problem}"
 
 
 def _calls(at: Reached, documents: Mapping[str, Plan]) -> bool:
