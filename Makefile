@@ -53,7 +53,7 @@ ifneq ($(filter postgres%,$(STORE)),)
 	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --jobs 2
 else
 	QUIRE_EVERY_POINT=1 $(BIN)/python -m pytest -n 2 tests/simulation/test_every_point.py
-	$(BIN)/python -m quire.testing.simulator --seeds $(SEEDS) --jobs 2
+	$(BIN)/python -m tests.simulator --seeds $(SEEDS) --jobs 2
 endif
 
 # Kills so many real processes with -9 (STORE=postgresql, STORY=pipeline and SEED=1 choose which and how).

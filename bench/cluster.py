@@ -44,7 +44,7 @@ def measure() -> list[Row]:
 
 async def _measure() -> list[Row]:
     from tests.cluster.town import TemporalServer, Town
-    from tests.store.postgres_server import own_server
+    from tests.stores.postgres_server import own_server
 
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as name:
         folder = Path(name)
@@ -91,7 +91,7 @@ async def _measure() -> list[Row]:
 async def _throughput(town: Town, workers: int) -> float:
     """Steps in a second, from the first to the last."""
     from quire.engine.records import Status
-    from quire.runtime import RunOptions
+    from quire.runs import RunOptions
 
     script = town.folder / "replies.json"
     script.write_text(json.dumps([{"default": "fine", "delay_ms": DELAY_MS}]))

@@ -17,20 +17,19 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.rows import Row, show
-from quire.engine.drive import Drive
-from quire.engine.interpret import interpret
-from quire.engine.journal import Journal
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.replay import replay
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
-from quire.engine.replay import replay
 from quire.engine.requests import Load, Offered, ToolRequest
-from quire.engine.walker import Terms
 from quire.plan.nodes import Plan, Sequence, Step, UseTool
-from quire.runtime.clock import WallClock
-from quire.runtime.people import Nobody
-from quire.store import open_store
-from quire.store.database import LOG_PAGES
+from quire.runs.adapters import Nobody, WallClock
+from quire.stores import open_store
+from quire.stores.sqlite.database import LOG_PAGES
 from quire.values import Value
 
 PURE = 5_000

@@ -24,7 +24,7 @@ from typing import Annotated, Any, TypedDict
 
 from bench import engine, pipeline
 from bench.rows import Row, show
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 
 ROUNDS = 5

@@ -14,18 +14,17 @@ from pathlib import Path
 
 from bench.engine import Instant
 from bench.rows import Row, show
-from quire.documents import read
-from quire.engine.drive import Drive
-from quire.engine.journal import Journal
-from quire.engine.pipeline import Setting, interpret_pipeline
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
 from quire.engine.ports import Ports, Store
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
-from quire.engine.walker import Terms
+from quire.library.document import read
 from quire.plan.nodes import Plan
-from quire.runtime.clock import WallClock
-from quire.runtime.people import Nobody
+from quire.runs.adapters import Nobody, WallClock
 from quire.source import Source
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 
 STEPS = 2_000

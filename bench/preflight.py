@@ -25,10 +25,10 @@ DOCUMENTS = {
 }
 CHILD = """
 import asyncio, sys, time
-from quire.documents import load
+from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runtime import Runtime
-from quire.runtime.preflight import Start
+from quire.runs import Runtime
+from quire.runs.preflight import Start
 from quire.workspace.grants import default_grants
 
 async def main():

@@ -20,9 +20,9 @@ from bench import store_postgres
 from bench.engine import commits, raw_file
 from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
-from quire.store.rows import Tail, encode_batch
-from quire.store.seals import seal_row
-from quire.store.sqlite import SqliteStore
+from quire.stores.rows import Tail, encode_batch
+from quire.stores.seals import seal_row
+from quire.stores.sqlite.store import SqliteStore
 from quire.trust.seal import PUBLIC_SEAL
 
 BLOCKS = 40

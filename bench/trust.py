@@ -13,11 +13,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from bench.rows import Row, show
-from quire.trust import keys, signing
+from quire.trust import keys, signatures
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.signing import Outcome, sign_text, verify_text
-from quire.trust.trusted import TrustedKey, TrustedKeys
+from quire.trust.signatures import Outcome, sign_text, verify_text
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 BLOCKS = 15
 CHECKS = 3_000
@@ -108,7 +108,7 @@ def chain() -> list[Row]:
 
     def verify_anew() -> None:
         # As the first time in a process.
-        signing._declared.cache_clear()
+        signatures._declared.cache_clear()
         keys._verifies.cache_clear()
         verify()
 

@@ -20,8 +20,8 @@ from pathlib import Path
 
 from bench.rows import Row, show
 from quire.engine.records import Batch, NewRun, Question, RunUpdate, Status
-from quire.store import DEFAULT_PATH, open_store
-from quire.store.sqlite import SqliteStore
+from quire.stores import DEFAULT_PATH, open_store
+from quire.stores.sqlite.store import SqliteStore
 
 RUNS = 10_000
 SECONDS = 1.0

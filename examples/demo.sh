@@ -16,7 +16,7 @@ has_model() {
     .venv/bin/python -c '
 import sys
 from quire.errors import NoModel
-from quire.runtime import Runtime
+from quire.runs import Runtime
 try:
     Runtime.open().choose_model(None)
 except NoModel:

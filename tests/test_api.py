@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import quire
-from quire.api.launching import _settling
+from quire.api.launches import _settling
 from quire.errors import BadInputs, CannotStart, RunState, Unreadable
-from quire.runtime import Runtime
+from quire.runs import Runtime
 
 PLAYBOOK = """# Tea
 

@@ -31,6 +31,6 @@ def test_the_rule_sees_such_groups_and_no_others() -> None:
 
 def test_statements_number_no_placeholders() -> None:
     """The sqlite3 of CPython 3.14 refuses `?1` with a sequence of values, and that of 3.12 warns."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted((SOURCE / "store").glob("*.py"))]
+    texts = [path.read_text(encoding="utf-8") for path in sorted((SOURCE / "stores").rglob("*.py"))]
     assert len(texts) > 10
     assert not [found for text in texts for found in re.findall(r"[ (=<]\?[0-9]\b", text)]

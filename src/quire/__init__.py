@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quire.api import Launch, Result, Running, check, launch, run
     from quire.diagnostics import Diagnostic, Severity
-    from quire.documents import Document, load
     from quire.engine.records import Event, Status
     from quire.errors import QuireError
+    from quire.library.document import Document, load
     from quire.models.scripted import ScriptedModel
     from quire.source import Source
     from quire.tools.python import tool
@@ -51,7 +51,7 @@ __all__ = [
 _HOMES = {
     "quire.api": ("Launch", "Result", "Running", "check", "launch", "run"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
-    "quire.documents": ("Document", "load"),
+    "quire.library.document": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),
     "quire.errors": ("QuireError",),
     "quire.models.scripted": ("ScriptedModel",),

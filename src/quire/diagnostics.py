@@ -1,7 +1,9 @@
 """One value for every finding about a document, whatever the format and whoever prints it.
 
 A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is
-one place where it applies. Printers live in `quire.render`.
+one place where it applies. Printers live in `quire.display`.
+
+The shape of an explanation page: what, why, and the wrong beside the right.
 """
 
 from __future__ import annotations
@@ -64,3 +66,12 @@ def edits_of(source: Source, found: Diagnostic) -> Fix:
     """The fix, unless the text is not as the fix expects it: escaped or in quotes, for instance."""
     expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in found.fix)
     return found.fix if expected else ()
+
+
+def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str) -> Code:
+    page = f"{what}\n\n{why}\n\nWrong:\n\n{_indented(wrong)}\n\nRight:\n\n{_indented(right)}"
+    return Code(id, name, severity, page)
+
+
+def _indented(example: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in example.split("\n"))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.runtime import Runtime
-from quire.store import shared
-from quire.store.database import Database
+from quire.runs import Runtime
+from quire.stores import shared
+from quire.stores.sqlite.database import Database
 from quire.trust.seal import PUBLIC_SEAL
 
 PIPELINE = "pipeline: five\nsteps:\n" + "".join(

@@ -12,10 +12,10 @@ CONFIGURATION = """[mypy]
 strict = true
 follow_imports = skip
 
-[mypy-quire,quire.api.*,quire.documents,quire.source,quire.values,quire.diagnostics,quire.errors,quire.engine.records]
+[mypy-quire,quire.api.*,quire.library.document,quire.source,quire.values,quire.diagnostics,quire.errors,quire.engine.records]
 follow_imports = silent
 
-[mypy-quire.engine.ports,quire.models.scripted,quire.runtime,quire.runtime.runtime]
+[mypy-quire.engine.ports,quire.models.scripted,quire.runs,quire.runs.runtime]
 follow_imports = silent
 """
 """Only the modules whose types a program sees are read: the whole package with its libraries takes minutes."""

@@ -47,7 +47,7 @@ def _storm(stables: list[Stable], folder: Path, name: str, kills: int, asked: ar
     story = next(story for story in STORIES if story.name == name)
     if asked.store == "sqlite":
         return storm(stables, folder, story, kills, asked.seed)
-    from tests.store.postgres_server import shared_server
+    from tests.stores.postgres_server import shared_server
 
     server = shared_server()
     return storm(stables, folder, story, kills, asked.seed, url=lambda: server.url(schema=server.new_schema()))

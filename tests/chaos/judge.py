@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tests.chaos.documents import answer_to
 from tests.chaos.sight import RunSeen, Sight, effect_id
+from tests.simulator.fakes import settled
 
 from quire.engine.records import EffectRecord
-from quire.testing.simulator.cast import settled
 from quire.values import encode
 
 _SIGNATURE = re.compile(r"rye:signed:\S+")

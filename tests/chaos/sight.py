@@ -13,7 +13,7 @@ from tests.chaos.workspace import Place
 
 from quire.engine.ports import Store
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status
-from quire.store import open_store
+from quire.stores import open_store
 from quire.trust.seal import user_seal
 
 

@@ -22,7 +22,7 @@ from tests.depth import depth
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
 
-from tests.store.postgres_server import PostgresServer, shared_server
+from tests.stores.postgres_server import PostgresServer, shared_server
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks after its processes in the way of Linux")
 

@@ -13,15 +13,14 @@ from typing import Literal
 from tests.chaos.documents import Story, write_story
 
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep, own_key
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
-from quire.trust.trusted import Home
+from quire.trust.own_keys import keep, own_key
+from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import Home
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
-VERSION_1 = Path(__file__).parents[1] / "store" / "version_1.sql"
+VERSION_1 = Path(__file__).parents[1] / "stores" / "version_1.sql"
 
 
 @dataclass(frozen=True, slots=True)

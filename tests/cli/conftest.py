@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from quire.documents import load
 from quire.errors import QuireError
+from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions, Runtime
+from quire.runs import RunOptions, Runtime
 from quire.values import Value
 
 Invoke = Callable[..., Result]

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep, own_key
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
-from quire.trust.trusted import Home
-from quire.workspace.find import user_space
+from quire.trust.own_keys import keep, own_key
+from quire.trust.sign_file import sign_file, signable
+from quire.trust.trusted_keys import Home
+from quire.workspace.locate import user_space
 
 BASE = """# Base
 

@@ -10,10 +10,10 @@ import pytest
 import quire
 from quire.cli import main
 from quire.errors import CannotStart
-from quire.runtime.agreed import Given, with_given
-from quire.runtime.fork import Changes
-from quire.runtime.options import RunOptions
-from quire.runtime.pins import Pins
+from quire.runs.fork import Changes
+from quire.runs.options import RunOptions
+from quire.runs.pins import Pins
+from quire.runs.resume import Given, with_given
 
 ONE = "# One\n\n## STEP 1: Only\n\nSay it.\n"
 NONE = [float("nan"), float("inf"), float("-inf"), -1.0, -0.01, True, "1"]

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.docs.codes_page import codes_page
 
 from quire.cli import main
 from quire.cli.fixes import chosen_edits, edited
 from quire.diagnostics import Diagnostic, Edit
-from quire.formats.codes_doc import codes_page
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import warnings
 from quire.source import Source, Span

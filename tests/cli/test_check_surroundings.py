@@ -12,10 +12,10 @@ from tests.cli.conftest import Invoke
 
 from quire.cli.check import command
 from quire.cli.show import command as show
-from quire.documents import load
 from quire.formats import all_codes
+from quire.library.called_names import called, is_built_in
+from quire.library.document import load
 from quire.trust.capabilities import ALIASES
-from quire.workspace.called import called, is_built_in
 
 METADATA = """<description>Greets</description><category>team</category><author>me</author><model tier="low" />
 <permissions><execute><tool>rye.file-system.write</tool><pipeline>*</pipeline><playbook>*</playbook>
@@ -243,12 +243,16 @@ def test_every_new_code_has_a_page(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "unloaded"),
     [
-        ("page.playbook.md", "# T\n\n## STEP 1: A\n\nHello.\n", ("quire.workspace", "quire.cli.surroundings", "lxml")),
-        (GREET, directive("greet"), ("quire.workspace.spaces", "quire.cli.resolving", "yaml")),
+        (
+            "page.playbook.md",
+            "# T\n\n## STEP 1: A\n\nHello.\n",
+            ("quire.workspace", "quire.library.check_items", "lxml"),
+        ),
+        (GREET, directive("greet"), ("quire.library.spaces", "quire.library.check", "yaml")),
         (
             GREET,
             directive("greet", ' extends="rye/agent/core/base"'),
-            ("quire.cli.resolving", "quire.runtime", "asyncio", "sqlite3", "rich"),
+            ("quire.library.check", "quire.runs", "asyncio", "sqlite3", "rich"),
         ),
     ],
 )

@@ -11,8 +11,8 @@ from tests.cli.conftest import Invoke
 
 from quire.cli.check import command
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 MODULE = """import pathlib, quire
 

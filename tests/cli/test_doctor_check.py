@@ -12,8 +12,8 @@ from click.testing import Result
 
 from quire.cli.doctor import command
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 Invoke = Callable[..., Result]
 

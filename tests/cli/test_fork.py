@@ -14,7 +14,7 @@ from tests.cli.conftest import Said
 from quire.cli import main
 from quire.errors import BadConfiguration
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 DOCUMENT = """# Three
 

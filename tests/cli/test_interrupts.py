@@ -13,8 +13,8 @@ import pytest
 from tests.warm import start_quire
 
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 pytest.importorskip("mcp")
 

@@ -66,7 +66,7 @@ def test_what_is_here_already_is_only_named(folder: Path, smollm2_file: Path) ->
 
 @pytest.fixture
 def smollm2_file() -> Path:
-    from quire.models.files import pulled_model
+    from quire.models.downloads import pulled_model
 
     found = pulled_model("smollm2", {})
     if found is None:

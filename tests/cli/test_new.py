@@ -11,10 +11,10 @@ from click.testing import Result
 
 from quire import formats
 from quire.cli.new import command, playbook
-from quire.documents import load, read
 from quire.engine.records import Status
+from quire.library.document import load, read
 from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions, Runtime
+from quire.runs import RunOptions, Runtime
 from quire.source import Source
 
 Invoke = Callable[..., Result]

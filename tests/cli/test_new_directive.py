@@ -11,10 +11,9 @@ from click.testing import Result
 
 from quire import formats
 from quire.cli import main
-from quire.cli.new import COMPLEXITY, command
-from quire.cli.new_directive import COMPLEXITIES
-from quire.documents import load
+from quire.cli.new import COMPLEXITIES, COMPLEXITY, command
 from quire.formats.directive.validate import issues
+from quire.library.document import load
 from quire.plan.thread import Thread
 from quire.source import read_source
 

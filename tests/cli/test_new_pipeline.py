@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.new_pipeline import INPUTS, pipeline
-from quire.documents import load
+from quire.cli.new import INPUTS, pipeline
+from quire.library.document import load
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
+from quire.library.pipelines import load_registry
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.pipelines import load_registry
+from quire.workspace.locate import find_workspace
 
 Capture = pytest.CaptureFixture[str]
 

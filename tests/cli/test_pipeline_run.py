@@ -136,7 +136,7 @@ def test_no_model_is_looked_for_where_none_is_asked(
     def refuse(*arguments: object) -> None:
         raise AssertionError("nobody needs a model here")
 
-    monkeypatch.setattr("quire.runtime.models.choose_model", refuse)
+    monkeypatch.setattr("quire.runs.adapters.choose_model", refuse)
     write(workspace, echo_yaml=ECHO)
     assert main(["run", "echo.yaml", "-i", "n=1"]) == 0
     out, err = said()

@@ -17,7 +17,7 @@ from tests.processes import started
 from quire.cli import BROKEN_PIPE, main
 from quire.engine.records import Batch, Lease, Written
 from quire.errors import NoModel, StoreError
-from quire.store.sqlite import SqliteStore
+from quire.stores.sqlite.store import SqliteStore
 
 DOCUMENT = """# Plan
 
@@ -502,7 +502,7 @@ def test_a_missing_model_and_missing_inputs_are_said_at_once(
     def none(*_: object) -> None:
         raise NoModel("no model is configured")
 
-    monkeypatch.setattr("quire.runtime.models.choose_model", none)
+    monkeypatch.setattr("quire.runs.adapters.choose_model", none)
     monkeypatch.setattr("quire.models.tiers.choose_model", none)
     Path("p.playbook.md").write_text("# P\n\n## INPUTS\n\n- `who` (string): Whom\n\n## STEP 1: A\n\nSay {{who}}.\n")
     Path("p.yaml").write_text('pipeline: p\nsteps:\n- agent: {prompt: "{ctx.who}"}\n- transform: {value: ctx.who}\n')

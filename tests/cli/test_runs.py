@@ -15,11 +15,11 @@ from click.testing import Result
 from tests.warm import start_quire
 
 from quire.cli.runs import command, follow_run
-from quire.documents import load
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Batch, Event, RunUpdate, Status, Usage
+from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions, Runtime
+from quire.runs import RunOptions, Runtime
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

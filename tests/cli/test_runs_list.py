@@ -13,9 +13,9 @@ from click.testing import Result
 from tests.warm import run_quire
 
 from quire.cli.runs import command
+from quire.display.run_list import run_table
 from quire.engine.records import RunRow, Status
-from quire.render.run_list import run_table
-from quire.runtime import RunOptions
+from quire.runs import RunOptions
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
@@ -111,7 +111,7 @@ def test_a_script_may_come_from_a_pipe(workspace: Path) -> None:
     read, write = os.pipe()
     os.write(write, b'["piped"]')
     os.close(write)
-    from quire.models.script import read_script
+    from quire.models.scripted import read_script
 
     path = Path(f"/dev/fd/{read}")
     assert read_script(path)[0].reply == read_script(path)[0].reply == "piped"
@@ -144,10 +144,10 @@ def test_the_smallest_model_is_called_a_toy(
 ) -> None:
     import asyncio
 
-    from quire.cli.driving import Manner, drive
-    from quire.documents import load
+    from quire.cli.session import Manner, drive
+    from quire.library.document import load
     from quire.models.scripted import ScriptedModel
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
 
     Path("page.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
     monkeypatch.setenv("QUIRE_DEMO", demo)

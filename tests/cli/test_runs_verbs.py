@@ -13,7 +13,7 @@ from click.testing import Result
 
 from quire.cli import main
 from quire.cli.runs import command
-from quire.store.keeping import Pruned
+from quire.stores.contract import Pruned
 from quire.values import encode
 
 Invoke = Callable[..., Result]
@@ -167,7 +167,7 @@ def test_what_is_free_in_a_server(
     async def prune(self: object, *given: object, **how: object) -> Pruned:
         return Pruned(("r1",), 0, 2, 3_000, in_file=False)
 
-    monkeypatch.setattr("quire.store.sqlite.SqliteStore.prune", prune)
+    monkeypatch.setattr("quire.stores.sqlite.store.SqliteStore.prune", prune)
     flags = [*(["--dry-run"] if dry_run else []), *(["--vacuum"] if vacuum else [])]
     assert said in invoke(command, "prune", *flags).stderr
 

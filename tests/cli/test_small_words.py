@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.allowing import require_known
+from quire.cli.allow import require_known
 from quire.errors import BadInputs
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
+from quire.workspace.locate import find_workspace
 
 Capture = pytest.CaptureFixture[str]
 

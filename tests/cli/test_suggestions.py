@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.cli.signables import find_signables
+from quire.library.lookup import find_signables
 
 PAGE = "# T\n\n## STEP 1: A\n\nGo.\n"
 

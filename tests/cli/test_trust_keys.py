@@ -13,8 +13,7 @@ from quire.cli.keys import command as keys
 from quire.cli.trust import command
 from quire.cli.verify import command as verify
 from quire.trust.keys import KeyNote
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
+from quire.trust.sign_file import sign_file, signable
 
 ADA = known_key(3, "ada")
 PAGE = "page.playbook.md"

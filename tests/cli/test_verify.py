@@ -74,7 +74,7 @@ def test_verifying_changes_nothing(invoke: Invoke, project: Path) -> None:
 
 
 def test_a_signed_document_still_runs(invoke: Invoke, project: Path) -> None:
-    from quire.documents import load
+    from quire.library.document import load
 
     invoke(sign, ".", "--yes")
     for name in ("page.playbook.md", "pipelines/p.yaml"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cluster.town import TemporalServer, Town
-from tests.store.postgres_server import shared_server
+from tests.stores.postgres_server import shared_server
 
 MakeTown = Callable[..., Town]
 

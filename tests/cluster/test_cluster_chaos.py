@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.cluster.test_cluster_runs import started, workflow_result
 from tests.cluster.town import ASKING, TemporalServer, Town, marks_pipeline, until
-from tests.store.postgres_server import PostgresServer, own_server
+from tests.stores.postgres_server import PostgresServer, own_server
 
 from quire.engine.records import Status
 

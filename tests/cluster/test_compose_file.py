@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cluster.town import free_port, until
-from tests.store.postgres_server import PostgresServer, own_server
+from tests.stores.postgres_server import PostgresServer, own_server
 
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / "examples" / "cluster" / "compose.yaml"

@@ -12,17 +12,17 @@ from tests.engine.house import EchoModel
 
 from quire.cluster.driver import TRIES, Attempt, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
-from quire.documents import Document, read
 from quire.engine.ports import EffectClass
 from quire.engine.records import Status
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import CannotStart, StoreError, ToolFailed
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import Document, read
+from quire.runs import RunOptions, Runtime
 from quire.source import Source
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 STEPS = """
 pipeline: steps

@@ -11,13 +11,12 @@ from pathlib import Path
 from tests.cluster.test_cluster_runs import workflow_result
 from tests.cluster.town import Town, until
 
-from quire.documents import load
 from quire.engine.records import Status
-from quire.runtime import RunOptions
+from quire.library.document import load
+from quire.runs import RunOptions
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep, own_key
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
+from quire.trust.own_keys import keep, own_key
+from quire.trust.sign_file import sign_file, signable
 
 DIRECTIVE = """# Starter
 
@@ -44,7 +43,7 @@ steps:
 """
 DIES_WHEN_IT_IS_STORED = """
 import os, signal
-from quire.store.postgres import PostgresStore
+from quire.stores.postgres.store import PostgresStore
 
 create = PostgresStore.create
 

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.store.conftest import PostgresShelf, Shelf, SqliteShelf
-from tests.store.postgres_server import shared_server
+from tests.stores.conftest import PostgresShelf, Shelf, SqliteShelf
+from tests.stores.postgres_server import shared_server
 
-from quire.cluster.ports import SharedStore
 from quire.engine.ports import Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status
 from quire.errors import Fenced, RunBusy
+from quire.stores.contract import SharedStore
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -8,12 +8,12 @@ from tests.cluster.test_cluster_runs import started, workflow_result
 from tests.cluster.town import Town, marks_pipeline, until
 
 from quire.engine.records import Status
-from quire.runtime import RunOptions
+from quire.runs import RunOptions
 
 STOPS_WHEN_IT_HAS_A_RUN = """
 import os, signal
 import temporalio.activity
-from quire.store.postgres import PostgresStore
+from quire.stores.postgres.store import PostgresStore
 
 acquire = PostgresStore.acquire
 
@@ -27,7 +27,7 @@ temporalio.activity.heartbeat = lambda *details: None
 """
 STOPS_BEFORE_IT_HAS_ONE = """
 import os, signal
-from quire.store.postgres import PostgresStore
+from quire.stores.postgres.store import PostgresStore
 
 acquire = PostgresStore.acquire
 

@@ -16,14 +16,14 @@ import pytest
 from tests.warm import WarmProcess, run_quire, start_quire
 
 from quire.cluster.client import Cluster
-from quire.documents import load
 from quire.engine.records import EffectRecord, RunRow, Status
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import load
+from quire.runs import RunOptions, Runtime
 from quire.source import Source
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import Workspace
 
 T = TypeVar("T")
 

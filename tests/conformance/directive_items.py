@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from quire.errors import QuireError
-from quire.tools.items.connection import ItemsConnection
-from quire.tools.items.specs import ACTIONS
+from quire.library.item_tools.connection import ACTIONS, ItemsConnection
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep
+from quire.trust.own_keys import keep
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings, TrustSettings
 
 EVERYTHING = ["rye.*", "rye.reach.folder.%2Eai", "rye.reach.folder.user%3A%2Eai"]

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from quire.engine.thread.hooks import fill_params, holds
-from quire.engine.thread.inputs import resolve_inputs
-from quire.engine.thread.limits import Cost, Limits, cost_limits, exceeded, resolve_limits
-from quire.engine.thread.returns import returns_block
+from quire.engine.inputs import resolve_inputs
+from quire.engine.interpreter.thread.hooks import fill_params, holds
+from quire.engine.interpreter.thread.limits import Cost, Limits, cost_limits, exceeded, resolve_limits
+from quire.engine.interpreter.thread.own_tools import returns_block
 from quire.errors import QuireError
-from quire.formats.directive.interpolate import fill
 from quire.formats.directive.lower import thread
 from quire.formats.directive.parse import parse
 from quire.models.tiers import choose
+from quire.plan.templates import fill
 from quire.plan.thread import Parameter, Thread
 from quire.plan.vocabulary import LIMIT_ALIASES
 from quire.source import Source

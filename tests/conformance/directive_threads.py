@@ -12,28 +12,28 @@ from unittest import mock
 
 from tests.conformance.directive_items import house
 
-from quire.documents import load
+from quire.engine.interpreter.thread.child_threads import Children
+from quire.engine.interpreter.thread.setup import FORK, ORCHESTRATE, Setup
+from quire.engine.interpreter.thread.tool_calls import Calls
+from quire.engine.interpreter.thread.tool_results import at_once, went_well
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Usage
 from quire.engine.requests import Request, ToolUse, Walk
-from quire.engine.thread.calls import Calls
-from quire.engine.thread.children import Children
-from quire.engine.thread.setup import FORK, ORCHESTRATE, Setup
-from quire.engine.thread.told import at_once, went_well
 from quire.errors import ModelFailed, QuireError
+from quire.library.document import load
+from quire.library.item_tools.connection import ItemsConnection
 from quire.models.retry import Retrying
-from quire.runtime.options import RunOptions
-from quire.runtime.runtime import Runtime
-from quire.store import open_store
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
+from quire.stores import open_store
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate
-from quire.tools.items.connection import ItemsConnection
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry, ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value
+from quire.workspace.consent import confirm
 from quire.workspace.mcp_config import BUILT_IN, ITEMS
-from quire.workspace.requests import confirm
 from quire.workspace.settings import Settings
 
 

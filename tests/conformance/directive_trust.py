@@ -10,8 +10,8 @@ from quire.errors import Denied
 from quire.trust.capabilities import Grants
 from quire.trust.keys import SigningKey
 from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, assess, read_risk
-from quire.trust.signing import Outcome, sign_text, verify_text
-from quire.trust.trusted import TrustedKey, TrustedKeys
+from quire.trust.signatures import Outcome, sign_text, verify_text
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)
 FIELDS = ("timestamp", "hash", "signature", "keyid")

@@ -10,10 +10,10 @@ from typing import Any
 
 from tests.conformance.pipeline_cases import Case, KitModel, KitPeople, KitTools
 
-from quire.engine.drive import Drive
+from quire.engine.driver.drive import Drive
 from quire.engine.records import Event
 from quire.formats.pipeline.parse import parse
-from quire.runtime.launch import Launcher, Launching
+from quire.runs.launch import Launcher, Launching
 from quire.source import Source
 from quire.trust.capabilities import Grants
 

@@ -18,21 +18,20 @@ from typing import Any
 
 from tests.conformance.pipeline_static import load_all
 
-from quire.documents import load
-from quire.engine.drive import Drive
+from quire.engine.driver.drive import Drive
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadDocument, QuireError, StepFailed, ToolFailed
-from quire.formats.pipeline.syntax import AgentBody
-from quire.formats.pipeline.walk import walk
-from quire.runtime import RunOptions, Runtime
-from quire.store import open_store
+from quire.formats.pipeline.syntax import AgentBody, walk
+from quire.library.document import load
+from quire.runs import RunOptions, Runtime
+from quire.stores import open_store
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell
 from quire.values import Value, value_of
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import AgentSettings, SpawnSettings
 
 KIT = Path(__file__).resolve().parents[3] / "shared" / "conformance"

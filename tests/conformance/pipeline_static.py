@@ -7,10 +7,10 @@ from typing import Any
 
 from quire.diagnostics import Severity
 from quire.formats.pipeline.check import call_cycles, finder
-from quire.formats.pipeline.gate import gate
+from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.parse_result import Reading
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
 from quire.source import Source
 from quire.values import Value

@@ -13,20 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from quire import formats
-from quire.documents import load
-from quire.engine.drive import Ended
+from quire.engine.driver.drive import Ended
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unreadable
-from quire.formats.playbook.vector import as_vector
+from quire.formats.playbook.as_json import as_vector
+from quire.library.document import load
 from quire.plan.nodes import Plan
-from quire.runtime import RunOptions, Runtime
+from quire.runs import RunOptions, Runtime
 from quire.source import Source
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 
 def parse_playbook(given: dict[str, Any]) -> dict[str, Any]:

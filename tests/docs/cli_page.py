@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import click
 
-from quire.cli.door import group
+from quire.cli.app import group
 
 WIDTH = 100
 

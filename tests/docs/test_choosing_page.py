@@ -9,7 +9,7 @@ import pytest
 from tests.docs.pages import blocks, text_of
 
 import quire
-from quire.cli.resolving import DocumentCheck
+from quire.library.check import DocumentCheck
 from quire.source import read_source
 from quire.tools.builtin.specs import SPECS
 from quire.trust.capabilities import canonical, capability, flat_name

@@ -12,10 +12,10 @@ import click
 import pytest
 from tests.docs.pages import PAGES, ROOT, Block, blocks, commands, text_of
 
-from quire.cli.door import group
+from quire.cli.app import group
 from quire.models.choose import DEFAULTS
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 HELP = ["-h", "--help"]
 QUIRE = [(place, command) for place, command in commands() if command.startswith("quire ")]

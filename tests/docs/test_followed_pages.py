@@ -12,7 +12,7 @@ from tests.examples.command import Desk, calls, give
 
 import quire
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 
 def commands_of(page: str) -> list[list[str]]:

@@ -10,16 +10,16 @@ import pytest
 from tests.docs.pages import blocks, text_of
 from tests.examples.command import calls, desk, give
 
+from quire.engine.interpreter.thread.hooks import read_hooks_yaml
+from quire.engine.interpreter.thread.loop import FAILURES_IN_A_ROW, SAME_TURNS, SAME_TURNS_TOLD
+from quire.engine.interpreter.thread.setup import FORKING, ORCHESTRATING
+from quire.engine.interpreter.thread.tool_results import LONGEST_RESULT
 from quire.engine.ports import LONGEST_REPLY
 from quire.engine.requests import MOST_CALLS
-from quire.engine.thread.hooks import read_hooks_yaml
-from quire.engine.thread.loop import FAILURES_IN_A_ROW, SAME_TURNS, SAME_TURNS_TOLD
-from quire.engine.thread.offers import FORKING, ORCHESTRATING
-from quire.engine.thread.told import LONGEST_RESULT
 from quire.formats.directive.parse import parse
+from quire.library.item_tools.connection import ACTIONS
 from quire.plan.vocabulary import DECISIONS, SENT_EVENTS
 from quire.source import Source
-from quire.tools.items.specs import ACTIONS
 
 THREADS, CALLS = "docs/threads.md", "docs/calls.md"
 SCHEMAS = {f"rye_{name}": spec.schema for name, spec in ACTIONS.items()} | {

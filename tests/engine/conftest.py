@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.engine.house import Clock, House
 
-from quire.store import open_store
+from quire.stores import open_store
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ import pytest
 from tests.engine.house import Clock, House, RecordingTools
 from tests.engine.test_crashes import Died, Mortal
 
-from quire.engine.drive import Ended
+from quire.engine.driver.drive import Ended
+from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.progress import Progress
 from quire.engine.records import Status
-from quire.engine.replay import replay, to_perform_again
 from quire.engine.requests import Fan, HumanRequest, Message, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import JournalMismatch, StepFailed, ToolFailed
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 
 BRANCHES = {"quick": 1, "slow": 2, "fast": 1, "hung": 0}

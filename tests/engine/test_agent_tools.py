@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.pipeline.agent import narrowed
-from quire.engine.pipeline.frame import Frame
-from quire.engine.pipeline.setting import Profile, Setting
-from quire.engine.pipeline.steps import run_step
+from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.interpreter.pipeline.agent import narrowed
+from quire.engine.interpreter.pipeline.steps import Frame, run_step
 from quire.engine.requests import Offer
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse

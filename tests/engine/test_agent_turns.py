@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from quire.engine.pipeline.frame import Frame
-from quire.engine.pipeline.setting import Profile, Setting
-from quire.engine.pipeline.steps import run_step
+from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.interpreter.pipeline.steps import Frame, run_step
 from quire.engine.requests import ModelRequest, Offer, Request, ToolRequest, ToolUse
 from quire.errors import StepFailed, ToolFailed
 from quire.formats.pipeline.lower import lower

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.artifact import artifact_problem, artifact_text
+from quire.engine.capture import artifact_problem, artifact_text
 
 FENCED = '```json\n{"a": 1}\n```'
 

@@ -15,17 +15,17 @@ import pytest
 from tests.depth import depth
 from tests.engine.house import EchoModel, RecordingTools
 
-from quire.documents import Document, read
 from quire.engine.ports import Store
 from quire.engine.records import EffectRecord, Status
 from quire.engine.requests import ModelRequest, ToolRequest
 from quire.errors import ToolFailed
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import Document, read
+from quire.runs import RunOptions, Runtime
 from quire.source import Source
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 PLAYBOOK = """# Tea
 

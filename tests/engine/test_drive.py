@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from tests.engine.house import House, failing, until_stopping
 
-from quire.engine.drive import Drive
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.walker import Terms
 from quire.engine.records import Batch, EffectRecord, RunUpdate, Status
 from quire.engine.requests import (
     Boundary,
@@ -23,9 +24,8 @@ from quire.engine.requests import (
     ToolRequest,
     Walk,
 )
-from quire.engine.walker import Terms
 from quire.errors import Denied, Fenced, JournalMismatch, RunBusy, StepFailed
-from quire.store import open_store
+from quire.stores import open_store
 
 
 def think(path: str, text: str) -> ModelRequest:
@@ -332,7 +332,7 @@ async def test_a_cancel_from_elsewhere_is_seen_with_the_next_write(house: House)
 
 
 async def test_a_cancel_interrupts_a_model_call(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.engine.drive.CANCEL_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("quire.engine.driver.drive.CANCEL_POLL_SECONDS", 0.01)
     house.model.gate = asyncio.Event()
     task = asyncio.create_task(house.drive(two_thoughts()))
     while not house.model.calls:
@@ -343,7 +343,7 @@ async def test_a_cancel_interrupts_a_model_call(house: House, monkeypatch: pytes
 
 
 async def test_a_cancel_lets_a_writing_tool_finish(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.engine.drive.CANCEL_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("quire.engine.driver.drive.CANCEL_POLL_SECONDS", 0.01)
 
     def walk() -> Walk:
         return (yield use("1", "pay"))

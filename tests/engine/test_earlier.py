@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.earlier import Earlier, Entry, SystemText
+from quire.engine.earlier_results import Earlier, Entry, SystemText
 from quire.engine.requests import Message, ModelRequest, request_hash
 from quire.values import Value, fingerprint
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from quire.engine.interpret import interpret
-from quire.engine.pipeline.setting import Setting
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.requests import Boundary, Effect, Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.nodes import (
@@ -26,7 +26,7 @@ from quire.plan.nodes import (
     Think,
     UseTool,
 )
-from quire.plan.template import template
+from quire.plan.templates import template
 from quire.values import Value
 
 Answer = Callable[[Effect], Any]
@@ -260,7 +260,7 @@ def test_a_prompt_from_a_variable_is_a_value_and_not_rendered_again() -> None:
 
 
 def test_tool_arguments_are_values() -> None:
-    from quire.formats.playbook.arguments import arguments
+    from quire.formats.playbook.lower import arguments
 
     given = arguments('{"q": "say {{q}}", "n": {{n}}, "t": {{q}}, "l": [1, {"d": "{{q}}"}], "f": 1.50}')
     asked, _, _ = run(plan(step(1, work=UseTool("s", "t", given))), inputs={"q": 'x", "evil": "', "n": "5"})
@@ -277,7 +277,7 @@ def test_tool_arguments_are_values() -> None:
 
 @pytest.mark.parametrize("problem", ["the arguments are not JSON: Expecting value", ""])
 def test_arguments_that_can_never_be_built_fail_the_step(problem: str) -> None:
-    from quire.formats.playbook.arguments import arguments
+    from quire.formats.playbook.lower import arguments
 
     work = UseTool("s", "t", {}, problem) if problem else UseTool("s", "t", arguments("{{whole}}"))
     with pytest.raises(StepFailed, match="arguments"):
@@ -295,7 +295,7 @@ def test_arguments_that_can_never_be_built_fail_the_step(problem: str) -> None:
 )
 @pytest.mark.parametrize("tool", ["shell", "rye/bash"])
 def test_no_shell_reads_a_value(command: str, sent: Value, tool: str) -> None:
-    from quire.formats.playbook.arguments import arguments
+    from quire.formats.playbook.lower import arguments
 
     document = plan(step(1, work=UseTool("quire", tool, arguments(f'{{"command": {command}}}'))))
     if sent is None:

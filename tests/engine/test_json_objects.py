@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
-from quire.engine.json_objects import json_objects
+from quire.engine.capture import json_objects
 
 
 def reference(text: str) -> list[object]:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.engine.house import Clock, EchoModel, House
 
-from quire.engine.ledger import LOCK_PATIENCE_SECONDS
+from quire.engine.driver.journal import LOCK_PATIENCE_SECONDS
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Batch, Status, Written
 from quire.engine.requests import HumanRequest, Message, ModelRequest, Walk
 from quire.errors import StoreLocked
-from quire.store import open_store
+from quire.stores import open_store
 
 
 class Rival:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from tests.engine.house import House
 
-from quire.documents import read
-from quire.engine.drive import Ended
-from quire.engine.pipeline import Profile, Setting, interpret_pipeline
+from quire.engine.driver.drive import Ended
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.pipeline import Profile, Setting, interpret_pipeline
 from quire.engine.records import Status
 from quire.engine.requests import ToolRequest, Walk
-from quire.engine.walker import Terms
 from quire.errors import StepFailed
+from quire.library.document import read
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.values import MAX_DEPTH, Value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from quire.documents import read
-from quire.engine.interpret import interpret
-from quire.engine.preview import find_step, preview, stand_in_inputs
+from quire.engine.interpreter.playbook.interpret import interpret
+from quire.engine.interpreter.preview import find_step, preview, stand_in_inputs
 from quire.engine.records import EffectRecord
 from quire.engine.requests import Load, ModelRequest, request_hash
 from quire.errors import BadInputs, CannotStart, StepFailed
+from quire.library.document import read
 from quire.plan.nodes import Plan
 from quire.source import Source
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from tests.engine.house import House, failing, until_stopping
 
-from quire.engine.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.replay import replay, to_perform_again
+from quire.engine.driver.walker import Terms
 from quire.engine.ports import ModelReply
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, Lease, Status, Usage, Written
-from quire.engine.replay import replay, to_perform_again
 from quire.engine.requests import Emit, Fan, HumanRequest, Message, ModelRequest, Outcome, ToolRequest, ToolUse, Walk
-from quire.engine.walker import Terms
 from quire.errors import StepFailed, ToolFailed
 
 
@@ -198,7 +198,7 @@ async def test_a_call_that_is_not_made_again_is_a_recorded_failure(house: House)
 async def test_a_cancel_lets_a_writing_tool_in_a_fan_of_a_fan_finish(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("quire.engine.drive.CANCEL_POLL_SECONDS", 0.01)
+    monkeypatch.setattr("quire.engine.driver.drive.CANCEL_POLL_SECONDS", 0.01)
 
     def inner() -> Walk:
         return (yield Fan("1/for_each[0]", iter((paying(),))))

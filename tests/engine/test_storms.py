@@ -16,14 +16,14 @@ from typing import TypeAlias
 import pytest
 from tests.engine.house import Clock, House
 
-from quire.engine.drive import Drive
-from quire.engine.journal import Journal
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.replay import to_perform_again
+from quire.engine.driver.walker import Terms
 from quire.engine.records import Batch, RunUpdate, Status
-from quire.engine.replay import to_perform_again
 from quire.engine.requests import Fan, HumanRequest, Outcome, ToolRequest, Walk
-from quire.engine.walker import Terms
 from quire.errors import QuireError, StepFailed, ToolFailed
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 
 

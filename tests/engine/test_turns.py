@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from quire.documents import read
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event, Usage
-from quire.engine.turns import in_order, thread_of, turn_of
+from quire.engine.thread_progress import in_order, thread_of, turn_of
+from quire.library.document import read
 from quire.source import Source
 from quire.values import Value
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from tests.engine.house import House
 
-from quire.engine import drive as driving
-from quire.engine.drive import Ended
+from quire.engine.driver import drive as driving
+from quire.engine.driver.drive import Ended
 from quire.engine.records import Batch, Lease, Question, Status, Written
 from quire.engine.requests import Fan, HumanRequest, ToolRequest, Walk
 from quire.errors import RunState, StepFailed, ToolFailed
-from quire.runtime.people import GivenAnswers
-from quire.store import open_store
+from quire.runs.adapters import GivenAnswers
+from quire.stores import open_store
 
 PATIENCE = 10.0
 ASK = HumanRequest("1/ask", "1", "Sure", "confirm", "Sure?")

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from quire.documents import read
-from quire.engine.call_document import call_document
-from quire.engine.pipeline import Setting, interpret_pipeline
+from quire.engine.interpreter.call_document import call_document
+from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
+from quire.engine.interpreter.ways import below
 from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk, request_hash
-from quire.engine.ways import below
 from quire.errors import StepFailed
+from quire.library.document import read
 from quire.plan.nodes import Plan
 from quire.plan.ways import first_label, is_named, last_label, shell_way, typed_way
 from quire.source import Source

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.models.files import pulled_model
+from quire.models.downloads import pulled_model
 
 ROOT = Path(__file__).parents[2]
 

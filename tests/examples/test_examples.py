@@ -17,12 +17,11 @@ import pytest
 import quire
 from quire.diagnostics import Severity
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.syntax import Playbook, Step
-from quire.formats.playbook.types import ARTIFACT_TYPES, ELICIT_KINDS, INPUT_TYPES, OUTPUT_TYPES
+from quire.formats.playbook.syntax import ARTIFACT_TYPES, ELICIT_KINDS, INPUT_TYPES, OUTPUT_TYPES, Playbook, Step
 from quire.source import read_source
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm, requests
+from quire.workspace.consent import confirm, requests
+from quire.workspace.locate import find_workspace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DOCUMENTS = sorted(EXAMPLES.glob("*/*.playbook.md"))

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from quire.documents import load
 from quire.engine.ports import Model
 from quire.engine.records import Event, Status
 from quire.formats.pipeline.parse import parse
@@ -30,16 +29,19 @@ from quire.formats.pipeline.syntax import (
     Step,
     ToolBody,
     TransformBody,
+    parts,
+    targets,
+    walk,
 )
-from quire.formats.pipeline.walk import parts, targets, walk
+from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions, Runtime
+from quire.runs import RunOptions, Runtime
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Simple
 from quire.source import read_source
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ELSEWHERE = {".quire", "guest-house", "cluster"}

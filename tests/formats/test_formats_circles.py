@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from quire.formats.circles import MAX_CIRCLES, Caller, Circle, Wanted, circles
+from quire.formats.resolver import MAX_CIRCLES, Caller, Circle, Wanted, circles
 
 FORMATS = {"y": "pipeline", "m": "playbook", "d": "directive"}
 

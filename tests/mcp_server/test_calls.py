@@ -14,11 +14,11 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from tests.mcp_server.serving import GREET, MODES, NAME, THINK, TOPIC, Gated, Serving, envelope, text, write
 
-from quire.documents import load
 from quire.engine.records import Status
 from quire.formats.pipeline.definition import GRAMMAR
+from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions
+from quire.runs import RunOptions
 
 Serve = Callable[..., Serving]
 INLINE = "pipeline: x\nsteps:\n  - tool: {name: TOOL, args: {path: quire.toml}}\n"

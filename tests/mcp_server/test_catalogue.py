@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from tests.mcp_server.serving import GREET, TOPIC, write
 
+from quire.library.search import Scope, search
+from quire.library.spaces import Spaces
 from quire.mcp_server.catalogue import Catalogue, tool_name
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.search import Scope, search
+from quire.workspace.locate import find_workspace
 from quire.workspace.settings import Settings
-from quire.workspace.spaces import Spaces
 
 SEVERAL = "pipeline: one\nsteps:\n  - transform: {value: '1'}\n---\n" + GREET.lstrip()
 

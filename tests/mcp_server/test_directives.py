@@ -11,7 +11,7 @@ from tests.mcp_server.serving import Serving, envelope
 from quire.mcp_server.catalogue import Catalogue
 from quire.models.scripted import ScriptedModel
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
+from quire.workspace.locate import find_workspace
 
 
 @pytest.fixture

@@ -18,9 +18,9 @@ from mcp.client.session import ClientRequestContext
 from tests.mcp_server.serving import MODES, THINK, envelope, text, write
 from tests.security.test_pure_work import FOLDS, ITEMS
 
-from quire.documents import load
 from quire.engine.records import Status
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import load
+from quire.runs import RunOptions, Runtime
 
 INSPECTOR = "@modelcontextprotocol/inspector"
 PRINTS = "import quire\n\n\n@quire.tool\ndef loud() -> str:\n    print('this is not the protocol')\n    return 'said'\n"

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from quire.models.files import pulled_model
+from quire.models.downloads import pulled_model
 
 Behaviour: TypeAlias = "Callable[[Exchange], None]"
 

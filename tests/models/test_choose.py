@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models.choose import DEFAULTS, choose_model
-from quire.models.ollama import ollama_models, ollama_url
-from quire.models.opening import open_model
-from quire.models.settings import ModelSettings, ProviderSettings
+from quire.models.choose import DEFAULTS, ModelSettings, ProviderSettings, choose_model, ollama_models, ollama_url
+from quire.models.open import open_model
 
 if TYPE_CHECKING:
     from tests.models.conftest import Stub
@@ -142,8 +140,8 @@ def test_a_missing_extra_is_named(spec: str, missing: str, says: str, tmp_path: 
     spec = spec.replace("FILE", str(tmp_path / "m.gguf"))
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
-        "from quire.models.opening import open_model\n"
-        "from quire.models.settings import ModelSettings\n"
+        "from quire.models.open import open_model\n"
+        "from quire.models.choose import ModelSettings\n"
         "from quire.errors import CannotStart\n"
         f"try: open_model({spec!r}, ModelSettings())\n"
         "except CannotStart as error: print(error)\n"

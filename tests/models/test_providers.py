@@ -18,11 +18,11 @@ pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 from quire.engine.ports import ModelCall
 from quire.engine.requests import Message
 from quire.errors import ModelFailed
+from quire.models.choose import ModelSettings, ProviderSettings
 from quire.models.failures import Service, failure_of
-from quire.models.opening import open_model
+from quire.models.open import open_model
 from quire.models.providers import HostedModel
 from quire.models.retry import Retrying
-from quire.models.settings import ModelSettings, ProviderSettings
 
 if TYPE_CHECKING:
     from tests.models.conftest import Behaviour, Exchange, Stub

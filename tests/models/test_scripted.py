@@ -9,9 +9,9 @@ from quire.engine.ports import ModelCall
 from quire.engine.records import Usage
 from quire.engine.requests import Message, ToolUse
 from quire.errors import CannotStart, ModelFailed
-from quire.models.opening import open_model
+from quire.models.choose import ModelSettings
+from quire.models.open import open_model
 from quire.models.scripted import ScriptedModel
-from quire.models.settings import ModelSettings
 from quire.values import Value
 
 

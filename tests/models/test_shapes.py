@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from quire.engine.requests import Offered
-from quire.models.shapes import choice, forcible, shaped
+from quire.models.grammar import choice, forcible, shaped
 from quire.values import Value, encode
 
 
@@ -138,7 +138,7 @@ ODD: dict[str, Value] = {
 @pytest.mark.parametrize("name", ODD)
 def test_the_runtime_forces_what_is_left(smollm2: Path, name: str) -> None:
     pytest.importorskip("xllamacpp", reason='needs the extra "local"')
-    from quire.models.runtime import runtime_for
+    from quire.models.llama import runtime_for
 
     runtime = runtime_for(smollm2)
     said: list[str] = []

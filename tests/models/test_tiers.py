@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from quire.errors import CannotStart, NoModel
-from quire.models.choose import DEFAULTS
-from quire.models.settings import ModelSettings, ProviderSettings
+from quire.models.choose import DEFAULTS, ModelSettings, ProviderSettings
 from quire.models.tiers import TIERS, choose, thread_model
 
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "QUIRE_MODELS": "/nonexistent"}

@@ -13,10 +13,10 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import ModelFailed
 from quire.models import providers
-from quire.models.conversation import Conversation, _names_on_the_way
-from quire.models.opening import open_model
+from quire.models.choose import ModelSettings
+from quire.models.messages import Conversation, _names_on_the_way
+from quire.models.open import open_model
 from quire.models.retry import Retrying
-from quire.models.settings import ModelSettings
 from quire.values import Value
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.documents import read
+from quire.library.document import read
 from quire.plan.bounds import Allowance, Bounds, Range, bounds
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Thread

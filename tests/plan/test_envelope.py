@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.plan.test_bounds import pipeline, playbook
 
-from quire.cli.foresight import Words
+from quire.library.foresight import Words
 from quire.plan.bounds import Range, bounds
 from quire.plan.envelope import Envelope, envelope
 from quire.plan.nodes import Plan, Sequence, Step

@@ -7,9 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.documents import read
+from quire.display.flowchart import mermaid
 from quire.expr import compile, parse
-from quire.plan.mermaid import mermaid
+from quire.library.document import read
 from quire.plan.nodes import (
     Agent,
     Call,

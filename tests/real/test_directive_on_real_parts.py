@@ -16,7 +16,7 @@ import pytest
 from tests.examples.command import Desk, calls, desk, give, need_sandbox
 from tests.processes import started
 
-from quire.models.files import pulled_model
+from quire.models.downloads import pulled_model
 from quire.values import Value
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.processes import started
 
-from quire.models.files import pulled_model
+from quire.models.downloads import pulled_model
 
 SERVED = Path(__file__).parents[1] / "tools" / "served.py"
 pytestmark = pytest.mark.skipif(pulled_model("smollm2") is None, reason="quire model pull smollm2 has not been run")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.schema.plain import plainly_fits
+from quire.plain_schema import plainly_fits
 from quire.tools.builtin.specs import SPECS
 from quire.values import Value
 

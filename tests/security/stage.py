@@ -14,22 +14,21 @@ from pathlib import Path
 
 from tests.trust.known_keys import known_key
 
-from quire.documents import load
-from quire.engine.drive import Ended
+from quire.engine.driver.drive import Ended
 from quire.engine.records import EffectRecord, Event, Status
-from quire.models.script import Entry
-from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import load
+from quire.models.scripted import Entry, ScriptedModel
+from quire.runs import RunOptions, Runtime
 from quire.source import normalise
-from quire.store import open_store
+from quire.stores import open_store
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep
-from quire.trust.signable import signable
-from quire.trust.signing import sign_text
+from quire.trust.own_keys import keep
+from quire.trust.sign_file import signable
+from quire.trust.signatures import sign_text
 from quire.values import Value, encode
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)

@@ -18,16 +18,16 @@ from tests.tools.web import Server, get, serving
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration, Denied, ToolFailed
-from quire.runtime.gate import open_gate
-from quire.tools.builtin.addresses import Hosts, is_public, look_up
+from quire.runs.gate import open_gate
 from quire.tools.builtin.files import Files
-from quire.tools.builtin.places import Place, Places
+from quire.tools.builtin.http import Hosts, is_public, look_up
+from quire.tools.builtin.paths import Place, Places
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.protected_names import fold
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.locate import Workspace
 
 SECRET = "the contents of a file outside"
 

@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 from tests.security.stage import Stage
 
-from quire.documents import load
-from quire.engine import perform
+from quire.engine.driver import perform
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Status, Usage
 from quire.engine.requests import Message, ToolUse
 from quire.errors import ModelFailed
+from quire.library.document import load
 from quire.models import providers
+from quire.models.choose import ModelSettings
 from quire.models.http_limits import Limits
-from quire.models.opening import open_model
+from quire.models.open import open_model
 from quire.models.retry import Retrying
-from quire.models.settings import ModelSettings
-from quire.runtime import RunOptions, Runtime
-from quire.store import open_store
+from quire.runs import RunOptions, Runtime
+from quire.stores import open_store
 
 pytest.importorskip("pydantic_ai")
 

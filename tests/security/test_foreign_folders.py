@@ -12,8 +12,8 @@ import pytest
 
 from quire.cli import main
 from quire.errors import Refused, StoreError
-from quire.store import open_store
-from quire.workspace.find import find_workspace
+from quire.stores import open_store
+from quire.workspace.locate import find_workspace
 
 STRANGER = 54321
 PLAYBOOK = "# Hello\n\n## STEP 1: Say\n\nSay hello.\n"

@@ -7,8 +7,8 @@ import time
 import pytest
 from tests.security.stage import FILES, Call, Stage, completed, fork
 
+from quire.engine.interpreter.thread.hooks import holds, read_hooks_yaml
 from quire.engine.records import Status
-from quire.engine.thread.hooks import holds, read_hooks_yaml
 from quire.errors import Untrusted
 
 READ = "<execute><tool>rye.file-system.read</tool></execute>"

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-import quire.cli.detached
+import quire.cli.detach
 from quire import python_process
 from quire.cli import main
 from quire.cli.mcp import _hand_over
-from quire.models import files
-from quire.models.files import Known, Wheel, pull_model
+from quire.models import downloads
+from quire.models.downloads import Known, Wheel, pull_model
 
 PLANTED = (
     "quire.py click.py site.py sitecustomize.py usercustomize.py runpy.py asyncio.py sqlite3.py json.py platformdirs.py"
@@ -60,7 +60,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
         found.append(python_process.start_module(module, *arguments))
         return found[-1]
 
-    monkeypatch.setattr(quire.cli.detached, "start_module", start)
+    monkeypatch.setattr(quire.cli.detach, "start_module", start)
     return found
 
 
@@ -106,7 +106,7 @@ def test_a_pulled_model_runs_no_pip_of_the_clone(
         archive.writestr("hostile_test_model-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
         archive.writestr("hostile_test_model-1.0.dist-info/RECORD", "")
     known = Known("t", "", hashlib.sha256(body).hexdigest(), 40, Wheel("hostile-test-model", "1.0", "m.gguf"))
-    monkeypatch.setitem(files.KNOWN, "t", known)
+    monkeypatch.setitem(downloads.KNOWN, "t", known)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheel.parent))
     assert pull_model("t", environ={"QUIRE_MODELS": "models"}).read_bytes() == body

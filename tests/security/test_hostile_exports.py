@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from quire.errors import QuireError
-from quire.runtime import Runtime
-from quire.runtime.export import digest_of
-from quire.runtime.exported import BadExport, read_export
-from quire.runtime.importing import import_run
-from quire.store import open_store
+from quire.runs import Runtime
+from quire.runs.export import digest_of
+from quire.runs.imports import BadExport, import_run, read_export
+from quire.stores import open_store
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 JOURNALS = Path(__file__).parents[1] / "fixtures" / "journals"
 RAW = {"@infinite": "1e999", "@nan": "NaN", "@digits": "9" * 6_000, "@deep": "[" * 5_000 + "]" * 5_000}

@@ -11,8 +11,8 @@ from tests.security.stage import FILES, Call, Stage, completed, directive
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Status, Usage
 from quire.engine.requests import ToolUse
-from quire.runtime import RunOptions, Runtime
-from quire.store import open_store
+from quire.runs import RunOptions, Runtime
+from quire.stores import open_store
 from quire.values import Value
 
 ODD_NAMES = [
@@ -185,7 +185,7 @@ async def test_what_is_no_json_never_reaches_a_tool(stage: Stage, given: dict[st
     runtime = Runtime(stage.settings, open_store(stage.base / "q.db", durability="process"), environ={}, model=raw)
     events: list[Event] = []
     try:
-        from quire.documents import load
+        from quire.library.document import load
 
         run = await runtime.start(load(stage.work / ".ai/directives/main.md"), {}, RunOptions())
         ended = await runtime.drive(run, listen=events.append)

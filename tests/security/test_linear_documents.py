@@ -14,20 +14,19 @@ from pathlib import Path
 import pytest
 
 from quire.cli.check import _Checks
-from quire.engine.drive import Drive
-from quire.engine.interpret import interpret
-from quire.engine.journal import Journal
+from quire.display.diagnostics import Findings, printer
+from quire.engine.driver.drive import Drive
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
 from quire.engine.requests import Walk
-from quire.engine.walker import Terms
 from quire.formats import check
 from quire.models.scripted import ScriptedModel
-from quire.render.diagnostics import Findings, printer
-from quire.runtime.clock import WallClock
-from quire.runtime.people import Nobody
+from quire.runs.adapters import Nobody, WallClock
 from quire.source import Source
-from quire.store import open_store
+from quire.stores import open_store
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Registry
@@ -128,7 +127,7 @@ class _Playbook:
     """One of so many small steps, run against a script in a store of its own."""
 
     def __init__(self, size: int, folder: Path) -> None:
-        from quire.documents import read
+        from quire.library.document import read
 
         text = "# T\n\n" + "".join(f"## STEP {number}: s\n\nDo\n\n" for number in range(1, size + 1))
         self.plan = read(Source.of(text, "x.playbook.md")).runnable()

@@ -16,12 +16,12 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools import mcp_session
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.consent import confirm
 from quire.workspace.grants import default_grants
-from quire.workspace.requests import confirm
+from quire.workspace.locate import Workspace
 
 pytest.importorskip("mcp")
 

@@ -20,15 +20,15 @@ from tests.security import misbehaving
 
 from quire.engine.requests import ToolRequest
 from quire.errors import StepFailed, ToolFailed
-from quire.runtime.gate import open_gate
-from quire.schema.measure import problem_of
-from quire.tools import groups, mcp, mcp_session, stdio
+from quire.runs.gate import open_gate
+from quire.schema_limits import problem_of
+from quire.tools import mcp, mcp_session, process_groups, server_process
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.consent import confirm
 from quire.workspace.grants import default_grants
-from quire.workspace.requests import confirm
+from quire.workspace.locate import Workspace
 
 pytest.importorskip("mcp")
 
@@ -45,7 +45,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr("mcp.shared.jsonrpc_dispatcher._ABANDON_WRITE_TIMEOUT", 0.2)
     monkeypatch.setattr(mcp_session, "CLOSE_SECONDS", 3.0)
-    monkeypatch.setattr(stdio, "ENDING_SECONDS", 0.2)
+    monkeypatch.setattr(server_process, "ENDING_SECONDS", 0.2)
 
 
 @pytest.fixture
@@ -303,7 +303,7 @@ async def test_a_session_that_is_over_starts_again(opened: Open) -> None:
 async def test_nothing_is_remembered_of_what_has_ended(opened: Open) -> None:
     async with opened("grandchild") as gate:
         await failure(gate)
-    assert groups._groups == set()
+    assert process_groups._groups == set()
 
 
 PIPELINE = "pipeline: p\nsteps:\n- tool: {name: bad__work, args: {}}\n"

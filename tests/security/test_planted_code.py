@@ -13,12 +13,12 @@ from tests.security.stage import Stage
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.values import Value
+from quire.workspace.consent import is_trusted, requests, require_trusted
 from quire.workspace.grants import default_grants
-from quire.workspace.loaded import loaded_files
-from quire.workspace.requests import is_trusted, requests, require_trusted
+from quire.workspace.server_code import loaded_files
 
 pytest.importorskip("mcp")
 

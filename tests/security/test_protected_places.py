@@ -10,11 +10,11 @@ from tests.tools.built_in import House
 from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import Denied, QuireError, ToolFailed
-from quire.tools.builtin import survey
+from quire.tools.builtin import protected_survey
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.protected_names import ASKING, CLOSED
+from quire.tools.builtin.protected_survey import Survey
 from quire.tools.builtin.shell import Shell
-from quire.tools.builtin.survey import Survey
 
 FOLDERS = {".github", ".vscode", ".husky", "node_modules", ".devcontainer", ".cargo", ".ai", ".git", ".quire", ".venv"}
 EVIL = "evil"
@@ -326,7 +326,7 @@ async def test_more_places_than_can_be_bound_are_refused(house: House) -> None:
 
 
 def test_a_workspace_too_large_to_look_through_is_refused(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "MAX_ENTRIES", 10)
+    monkeypatch.setattr(protected_survey, "MAX_ENTRIES", 10)
     for number in range(11):
         house.write(f"d/{number}")
     with pytest.raises(Denied, match="more than 10 entries"):

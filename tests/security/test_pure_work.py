@@ -15,16 +15,16 @@ import pytest
 from tests.processes import started
 from tests.warm import run_quire
 
-from quire.documents import read
-from quire.engine.pipeline import Setting, interpret_pipeline
+from quire.engine.driver.replay import replay
+from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PureWork
 from quire.engine.records import Status
-from quire.engine.replay import replay
 from quire.errors import LimitReached
 from quire.expr import compile, parse
-from quire.runtime import RunOptions, Runtime
-from quire.runtime.export import export_lines, write_export
+from quire.library.document import read
+from quire.runs import RunOptions, Runtime
+from quire.runs.export import export_lines, write_export
 from quire.source import Source
 
 LIMIT = 2_000_000
@@ -199,7 +199,7 @@ def test_an_export_that_takes_too_much_to_follow_is_refused(runtime: Runtime, fo
 
 def _chained(text: str) -> str:
     """An export whose lines were changed, with the hashes that its forger gives it."""
-    from quire.runtime.export import digest_of
+    from quire.runs.export import digest_of
     from quire.values import decode, encode
 
     lines: list[str] = []

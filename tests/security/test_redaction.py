@@ -18,12 +18,11 @@ from quire.engine.ports import ModelCall
 from quire.engine.records import Event
 from quire.errors import ModelFailed
 from quire.models.failures import Service, failure_of
-from quire.models.redacted import Redacted
-from quire.models.script import Entry
-from quire.models.scripted import ScriptedModel
-from quire.runtime import RunOptions
+from quire.models.redaction import Redacted
+from quire.models.scripted import Entry, ScriptedModel
+from quire.runs import RunOptions
+from quire.tools.mcp_session import SHOWN, Tail
 from quire.tools.redact import find_secrets
-from quire.tools.stderr import SHOWN, Tail
 from quire.trust.secrets import Redactor, looks_secret, secrets_of
 
 KEY = "sk-live-0123456789abcdefghijklmnopqrstuvwxyzABCDE"
@@ -134,7 +133,7 @@ async def test_a_reply_that_quotes_a_key(tmp_path: Path) -> None:
     model = ScriptedModel([Entry(reply=f"The key is {KEY}, or {KEY[:20]}.", is_default=True)])
     runtime = stage.runtime(model)
     events: list[Event] = []
-    from quire.documents import load
+    from quire.library.document import load
 
     try:
         run = await runtime.start(load(stage.work / "p.playbook.md"), {}, RunOptions())
@@ -204,7 +203,7 @@ async def test_a_command_that_fails_at_length(tmp_path: Path) -> None:
     stage.write(
         "p.yaml", f"pipeline: p\nsteps:\n- tool: {{name: shell, args: {{command: ['{sys.executable}', 'leak.py']}}}}\n"
     )
-    from quire.documents import load
+    from quire.library.document import load
 
     runtime = stage.runtime(ScriptedModel([]))
     try:

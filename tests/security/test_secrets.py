@@ -10,9 +10,9 @@ from tests.security.stage import Call, Stage, completed
 from tests.tools.test_builtin_shell import needs_sandbox
 from tests.tools.web import Server, serving
 
+from quire.display.transcript import transcript_markdown
 from quire.models.scripted import ScriptedModel
-from quire.render.transcript import transcript_markdown
-from quire.runtime.transcript import transcripts
+from quire.runs.transcript import transcripts
 
 KEY = "sk-live-0123456789abcdef"
 OTHER = "an-auth-value-without-a-telling-name"

@@ -8,8 +8,8 @@ import pytest
 from tests.trust.known_keys import known_key
 
 from quire.source import normalise
-from quire.trust.signing import Kind, Outcome, sign_text, verify_text
-from quire.trust.trusted import TrustedKey, TrustedKeys
+from quire.trust.signatures import Kind, Outcome, sign_text, verify_text
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)
 MINE, THEIRS = known_key(1), known_key(2)

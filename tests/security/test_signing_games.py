@@ -24,12 +24,12 @@ from tests.security.stage import (
 )
 from tests.trust.known_keys import known_key
 
-from quire.documents import load
 from quire.engine.records import Status
 from quire.errors import QuireError, Refused
-from quire.runtime import RunOptions
-from quire.trust.signing import sign_text
-from quire.trust.trusted import revoke
+from quire.library.document import load
+from quire.runs import RunOptions
+from quire.trust.signatures import sign_text
+from quire.trust.trusted_keys import revoke
 
 SIGNING = "<execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute><sign>*</sign>"
 KNOWN = "<acknowledge risk='elevated'>x</acknowledge>"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from quire.documents import load
 from quire.errors import Untrusted
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import load
+from quire.runs import RunOptions, Runtime
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 
 PLAYBOOK = "# T\n\n## STEP 1: A\n\nx\n"
 PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: x}\n"

@@ -9,10 +9,10 @@ import pytest
 
 from quire.cli import main
 from quire.errors import Untrusted
-from quire.runtime.models import Models
+from quire.runs.adapters import Models
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import confirm, is_trusted, requests
+from quire.workspace.consent import confirm, is_trusted, requests
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings
 
 PLAYBOOK = "# Hello\n\n## STEP 1: Say\n\nSay hello.\n"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.store.postgres_server import own_server
-
-from quire.testing.simulator.__main__ import main
+from tests.simulator.__main__ import main
+from tests.stores.postgres_server import own_server
 
 if __name__ == "__main__":
     sys.exit(main(store=own_server().url(), command="python -m tests.simulation"))

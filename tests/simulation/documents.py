@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from quire.testing.simulator.cast import PROGRAM
-from quire.testing.simulator.scenario import Scenario
+from tests.simulator.fakes import PROGRAM
+from tests.simulator.scenario import Scenario
 
 PLAYBOOK = """# Tea
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from quire.testing.simulator.case import simulate
-from quire.testing.simulator.draw import Draw
-from quire.testing.simulator.faults import draw_faults
-from quire.testing.simulator.generate import FORMATS, draw_scenario
+from tests.simulator.case import simulate
+from tests.simulator.draw import Draw
+from tests.simulator.faults import draw_faults
+from tests.simulator.generate import FORMATS, draw_scenario
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -11,9 +11,8 @@ import os
 import pytest
 from tests.depth import depth
 from tests.simulation.documents import SCENARIOS
-
-from quire.testing.simulator.case import at_every_point, simulate
-from quire.testing.simulator.faults import Fault
+from tests.simulator.case import at_every_point, simulate
+from tests.simulator.faults import Fault
 
 STRIDE = {"playbook": depth(3, 1), "pipeline": depth(17, 5), "directive": depth(35, 11)}
 

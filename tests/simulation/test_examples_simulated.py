@@ -14,15 +14,15 @@ import pytest
 from tests.examples import test_directive_examples as house
 from tests.examples import test_examples as playbooks
 from tests.examples import test_pipeline_examples as pipelines
+from tests.simulator.case import simulate
+from tests.simulator.faults import Fault
+from tests.simulator.recorded import Recorded, record
 
 from quire.models.scripted import ScriptedModel
-from quire.testing.simulator.case import simulate
-from quire.testing.simulator.faults import Fault
-from quire.testing.simulator.recorded import Recorded, record
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import TrustSettings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

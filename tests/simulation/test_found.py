@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 from tests.simulation.documents import HOOK, WAIT, directive, fork, run_pipeline, use, wait
-
-from quire.testing.simulator.case import Case, check, simulate
-from quire.testing.simulator.faults import Fault
-from quire.testing.simulator.scenario import Scenario
+from tests.simulator.case import Case, check, simulate
+from tests.simulator.faults import Fault
+from tests.simulator.scenario import Scenario
 
 AGENTS = (
     "pipeline: {name}\nsteps:\n- for_each: {{items: [1, 2, 3, 4, 5, 6], max_parallel: 6, on_error: continue, "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from quire.testing.simulator.case import live
-from quire.testing.simulator.faults import Fault
-from quire.testing.simulator.life import Lived
-from quire.testing.simulator.scenario import Scenario
+from tests.simulator.case import live
+from tests.simulator.faults import Fault
+from tests.simulator.lifecycle import Lived
+from tests.simulator.scenario import Scenario
 
 
 def many(count: int) -> Scenario:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import depth
-
-from quire.testing.simulator.case import Case, check
+from tests.simulator.case import Case, check
 
 SEEDS = {"playbook": depth(16, 40), "pipeline": depth(16, 40), "directive": depth(8, 16)}
 FRESH = {"playbook": depth(24, 56), "pipeline": depth(24, 56), "directive": depth(16, 40)}
@@ -34,5 +33,5 @@ def test_fresh_seeds(format: str, first: int, first_seed: int) -> None:
 def check_seeds(format: str, first: int) -> None:
     for seed in range(first, first + PART):
         verdict = check(Case.of_seed(seed, format))
-        again = f"python -m quire.testing.simulator --format {format} --seed {seed}"
+        again = f"python -m tests.simulator --format {format} --seed {seed}"
         assert not verdict.problems, (again, verdict.problems, verdict.trace)

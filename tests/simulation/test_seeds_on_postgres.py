@@ -13,14 +13,14 @@ from tests.simulation.documents import SCENARIOS
 
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg: pip install 'quire[cluster]'")
 
-from tests.store.postgres_server import shared_server
+from tests.simulator.__main__ import main
+from tests.simulator.case import Case, check, simulate
+from tests.simulator.databases import SchemaShelf, Shelves, shelves_of
+from tests.simulator.faults import Fault
+from tests.stores.postgres_server import shared_server
 
 from quire.engine.records import Status
-from quire.store import postgres_statements, postgres_writer
-from quire.testing.simulator.__main__ import main
-from quire.testing.simulator.case import Case, check, simulate
-from quire.testing.simulator.faults import Fault
-from quire.testing.simulator.shelf import SchemaShelf, Shelves, shelves_of
+from quire.stores.postgres import statements, writer
 
 SEEDS = {"playbook": depth(4, 12), "pipeline": depth(4, 12), "directive": depth(4, 8)}
 PART = 4
@@ -72,7 +72,7 @@ def test_a_store_that_never_fences_is_found(shelves: Shelves, monkeypatch: pytes
 
     async def together(connection: Any, writes: Any, seal: Any) -> Any:
         for number, epoch, _, _, place in await (
-            await connection.execute(postgres_statements.LEARN, ([one.held.number for one in writes],))
+            await connection.execute(statements.LEARN, ([one.held.number for one in writes],))
         ).fetchall():
             for one in writes:
                 if one.held.number == number:
@@ -82,9 +82,9 @@ def test_a_store_that_never_fences_is_found(shelves: Shelves, monkeypatch: pytes
     async def not_alone(connection: Any, write: Any, seal: Any) -> None:
         return None
 
-    honest = postgres_writer._write_together
-    monkeypatch.setattr(postgres_writer, "_write_together", together)
-    monkeypatch.setattr(postgres_writer, "_write_alone", not_alone)
+    honest = writer._write_together
+    monkeypatch.setattr(writer, "_write_together", together)
+    monkeypatch.setattr(writer, "_write_alone", not_alone)
     found: list[str] = []
     for at in (4, 9, 16, 12, 20, 33, 47):
         found += simulate(SCENARIOS["directive"], (Fault(0, "takeover", at),), at, shelves=shelves).problems
@@ -107,4 +107,4 @@ def test_the_command_on_a_server(url: str, capsys: pytest.CaptureFixture[str]) -
     assert main(["--seeds", "2", "--format", "playbook", "--store", url]) == 0
     assert capsys.readouterr().out.startswith("2 seeds in ")
     assert main(["--seed", "0", "--format", "playbook", "--store", url]) == 0
-    assert "python -m quire.testing.simulator --store URL --replay " in capsys.readouterr().out
+    assert "python -m tests.simulator --store URL --replay " in capsys.readouterr().out

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from tests.simulator.__main__ import main
+from tests.simulator.case import Case, check
+from tests.simulator.draw import Draw
+from tests.simulator.faults import Fault
+from tests.simulator.generate import FORMATS
+from tests.simulator.shrink import shape, shrunk
 
-from quire.documents import read
+from quire.library.document import read
 from quire.source import Source
-from quire.testing.simulator.__main__ import main
-from quire.testing.simulator.case import Case, check
-from quire.testing.simulator.draw import Draw
-from quire.testing.simulator.faults import Fault
-from quire.testing.simulator.generate import FORMATS
-from quire.testing.simulator.shrink import shape, shrunk
 
 
 def test_what_was_drawn_can_be_given_again() -> None:
@@ -89,7 +89,7 @@ def test_one_that_fails_is_printed_with_how_to_see_it_again(
     def never(self: object, *given: object) -> list[str]:
         return ["nothing is ever right"]
 
-    monkeypatch.setattr("quire.testing.simulator.case.judge", never)
+    monkeypatch.setattr("tests.simulator.case.judge", never)
     arguments = ["simulator", "--seeds", "1", "--from", "3", "--format", "playbook", "--shrink-seconds", "2"]
     monkeypatch.setattr("sys.argv", arguments)
     assert main() == 1

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 from tests.simulation.documents import SCENARIOS
+from tests.simulator.case import simulate
+from tests.simulator.faults import Fault
 
-from quire.engine.branches import Slots
-from quire.engine.journal import Journal
-from quire.engine.ledger import Ledger
-from quire.engine.perform import Performer
+from quire.engine.driver.branches import Slots
+from quire.engine.driver.journal import Journal, Ledger
+from quire.engine.driver.perform import Performer
+from quire.engine.driver.walker import Walker
 from quire.engine.records import EffectRecord, Written
-from quire.engine.walker import Walker
-from quire.store import rows, writer
-from quire.testing.simulator.case import simulate
-from quire.testing.simulator.faults import Fault
+from quire.stores import rows
+from quire.stores.sqlite import writer
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 

@@ -8,8 +8,7 @@ import threading
 import time
 
 import pytest
-
-from quire.testing.simulator.loop import GRACE, START, Stuck, VirtualClock, VirtualLoop, run
+from tests.simulator.loop import GRACE, START, Stuck, VirtualClock, VirtualLoop, run
 
 
 def test_an_hour_takes_no_time() -> None:
@@ -103,7 +102,7 @@ def test_time_stands_still_while_somebody_waits_for_a_file() -> None:
 
 
 def test_a_server_that_never_answers_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quire.testing.simulator.loop.PATIENCE", 0.01)
+    monkeypatch.setattr("tests.simulator.loop.PATIENCE", 0.01)
     near, far = socket.socketpair()
 
     async def main(loop: VirtualLoop) -> None:

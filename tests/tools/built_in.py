@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from quire.engine.requests import ToolRequest
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants
+from quire.workspace.locate import Workspace
 
 
 class House:

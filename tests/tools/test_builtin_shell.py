@@ -107,9 +107,9 @@ async def test_a_sandbox_that_does_not_work_is_none(house: House, monkeypatch: p
 
 async def test_a_workspace_cannot_ask_to_be_unsandboxed(house: House) -> None:
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import Workspace
+    from quire.workspace.consent import confirm
     from quire.workspace.grants import default_grants, reach_of
-    from quire.workspace.requests import confirm
+    from quire.workspace.locate import Workspace
 
     house.write("quire.toml", '[tools]\nallow = ["shell=unsandboxed"]\n')
     settings = load_settings(Workspace(house.folder), house.environ)

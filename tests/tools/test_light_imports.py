@@ -8,7 +8,7 @@ MODULES = (
     "quire.trust.capabilities",
     "quire.workspace.configuration",
     "quire.workspace.grants",
-    "quire.workspace.prompts",
+    "quire.library.prompts",
     "quire.tools.builtin.connection",
     "quire.tools.gate",
     "quire.tools.mcp",

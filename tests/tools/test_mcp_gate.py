@@ -16,16 +16,16 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, StepFailed, ToolFailed
-from quire.runtime.gate import open_gate
-from quire.tools import groups
+from quire.runs.gate import open_gate
+from quire.tools import process_groups
 from quire.tools.gate import Gate
 from quire.tools.mcp import McpConnection
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.consent import confirm
 from quire.workspace.grants import default_grants
+from quire.workspace.locate import Workspace
 from quire.workspace.mcp_config import McpServer
-from quire.workspace.requests import confirm
 
 pytest.importorskip("mcp")
 
@@ -205,7 +205,7 @@ async def test_a_start_that_takes_long_is_told(monkeypatch: pytest.MonkeyPatch, 
 async def test_a_server_does_not_outlive_an_end_that_cannot_wait(opened: Open) -> None:
     async with opened(ours=OURS) as gate:
         await call(gate, "ours", "environment", name="HOME")
-        (group,) = groups._groups
+        (group,) = process_groups._groups
         os.killpg(group, signal.SIGSTOP)
         closing = asyncio.ensure_future(gate.close())
         for _ in range(3):
@@ -215,7 +215,7 @@ async def test_a_server_does_not_outlive_an_end_that_cannot_wait(opened: Open) -
             await closing
         with pytest.raises(ProcessLookupError):
             os.killpg(group, 0)
-        assert not groups._groups
+        assert not process_groups._groups
 
 
 @pytest.mark.parametrize(("connection", "tool"), [("off", "look"), ("", "off__look"), ("", "mcp/off/look")])

@@ -11,9 +11,9 @@ from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate
-from quire.tools.names import Names
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry, ToolSpec
+from quire.tools.tool_names import Names
 from quire.trust.capabilities import Grants, mcp_tool, python_tool
 from quire.values import Value
 

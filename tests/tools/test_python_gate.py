@@ -10,7 +10,7 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed, Untrusted
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.redact import Redactor
@@ -18,9 +18,9 @@ from quire.tools.registry import Registry
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.consent import confirm
 from quire.workspace.grants import default_grants
-from quire.workspace.requests import confirm
+from quire.workspace.locate import Workspace
 
 seen: list[object] = []
 

@@ -69,7 +69,7 @@ def test_an_abandoned_thread_does_not_hold_the_program() -> None:
 
     code = (
         "import asyncio, threading\n"
-        "from quire.tools.threads import OutOfTime, in_thread\n"
+        "from quire.tools.blocking import OutOfTime, in_thread\n"
         "async def main():\n"
         "    try:\n"
         "        await in_thread(threading.Event().wait, seconds=0.05)\n"

@@ -27,8 +27,8 @@ from quire.tools.registry import Registry
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import Workspace
 
 
 class Colour(enum.Enum):

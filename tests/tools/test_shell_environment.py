@@ -8,10 +8,10 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import BadConfiguration
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
 from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.locate import Workspace
 
 
 async def printed(folder: Path, allow: tuple[str, ...], environ: dict[str, str]) -> str:

@@ -8,11 +8,11 @@ import pytest
 
 from quire.engine.requests import ToolRequest
 from quire.errors import Denied
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 FILES = "rye.execute.tool.rye.file-system.*"
 READ = "rye.execute.tool.rye.file-system.read"

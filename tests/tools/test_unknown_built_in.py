@@ -9,11 +9,11 @@ import pytest
 from quire.cli import main
 from quire.engine.requests import ToolRequest
 from quire.errors import BadInputs, Denied, ToolFailed
-from quire.runtime.gate import open_gate
+from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.trust.capabilities import Grants
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.locate import Workspace
 
 READ = "rye.execute.tool.rye.file-system.read"
 PAGE = """# Page

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from quire.tools.builtin.addresses import Hosts, is_public
-from quire.tools.builtin.http import Fetch
+from quire.tools.builtin.http import Fetch, Hosts, is_public
 from quire.values import Value
 
 PUBLIC = "93.184.216.34"

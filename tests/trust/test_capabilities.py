@@ -13,12 +13,12 @@ from quire.trust.capabilities import (
     Primary,
     canonical,
     capability,
+    glob,
     grant_for,
     mcp_tool,
     pattern_for,
     python_tool,
 )
-from quire.trust.wildcards import glob
 
 FILES = "rye.execute.tool.rye.file-system"
 CASES = Path(__file__).parents[3] / "shared" / "conformance" / "cases" / "directive"

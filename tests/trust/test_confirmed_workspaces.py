@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quire.errors import BadConfiguration
-from quire.trust.workspaces import ConfirmedWorkspaces
+from quire.workspace.consent import ConfirmedWorkspaces
 
 
 def test_remembers_a_folder_by_its_hash(tmp_path: Path) -> None:

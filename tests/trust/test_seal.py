@@ -83,8 +83,8 @@ def test_a_seal_stands_for_its_kind_its_facts_and_its_key() -> None:
 
 def test_it_moves_into_the_keyring_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: dict[str, str] = {}
-    monkeypatch.setattr("quire.trust.keyring.put", lambda name, text: held.update({name: text}))
-    monkeypatch.setattr("quire.trust.keyring.get", lambda name: held[name])
+    monkeypatch.setattr("quire.trust.keys.put", lambda name, text: held.update({name: text}))
+    monkeypatch.setattr("quire.trust.keys.get", lambda name: held[name])
     before = seal_key(tmp_path, {})
     move_key(tmp_path, keyring=True)
     assert before not in key_file(tmp_path).read_text() and list(held.values()) == [before]

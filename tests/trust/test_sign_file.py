@@ -14,9 +14,8 @@ import quire
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.source import MAX_DOCUMENT_BYTES, read_source
 from quire.trust import sign_file as module
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import Signable, signable
-from quire.trust.trusted import TrustedKey, TrustedKeys
+from quire.trust.sign_file import Signable, sign_file, signable
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 KEY = known_key(1)
 NOW = datetime(2026, 2, 10, tzinfo=UTC)

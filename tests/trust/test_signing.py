@@ -12,8 +12,8 @@ from tests.trust.known_keys import known_key
 
 from quire.source import normalise
 from quire.trust.signature_line import Syntax
-from quire.trust.signing import Kind, Outcome, is_signed, key_of, sign_text, verify_text
-from quire.trust.trusted import TrustedKey, TrustedKeys
+from quire.trust.signatures import Kind, Outcome, is_signed, key_of, sign_text, verify_text
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
 
 NOW = datetime(2026, 2, 10, 2, 0, tzinfo=UTC)
 KEY = known_key(1, "me")

@@ -9,7 +9,7 @@ from tests.trust.known_keys import known_key
 
 from quire.errors import CannotStart, Refused
 from quire.trust.keys import BadKey, KeyNote, SigningKey
-from quire.trust.trusted import (
+from quire.trust.trusted_keys import (
     Home,
     TrustedKey,
     TrustedKeys,
@@ -98,7 +98,7 @@ def test_what_a_project_brings_is_only_a_request(home: Home, tmp_path: Path) -> 
 
 def test_settings_are_a_users_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import Workspace
+    from quire.workspace.locate import Workspace
 
     monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
     settings = load_settings(Workspace(tmp_path))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.trust.capabilities import Grants, grant_for
-from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier
-from quire.trust.unsigned import Ungranted, require_granted
+from quire.trust.risk import NOTHING, ProjectRisk, Rule, Tier, Ungranted, require_granted
 
 BASH = "rye.execute.tool.rye.bash"
 WEB = "rye.execute.tool.rye.web.*"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.trust.wildcards import fixed_head, glob
+from quire.trust.capabilities import fixed_head, glob
 
 # Sets that fnmatch itself reads oddly are left out: an empty range before a `!` becomes a negation there.
 pieces = st.sampled_from(["a", "b", ".", "-", "*", "?", "[ab]", "[!ab]", "[a-c]", "[!.]", "[-a]", "[a-]", "]", "["])

@@ -8,8 +8,8 @@ import pytest
 
 from quire.errors import BadConfiguration
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.requests import requests
+from quire.workspace.consent import requests
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import ClusterSettings, Settings, TemporalAccess
 
 

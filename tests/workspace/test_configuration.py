@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from quire.errors import BadConfiguration
-from quire.models.settings import ProviderSettings
+from quire.models.choose import ProviderSettings
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import confirm
+from quire.workspace.consent import confirm
+from quire.workspace.locate import find_workspace
 from quire.workspace.settings import AgentSettings, ClusterSettings, PipelineEntry, RunSettings, Settings, SpawnSettings
 
 EVERYTHING = """

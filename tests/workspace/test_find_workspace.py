@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from quire.errors import CannotStart
-from quire.workspace.find import current_folder, find_workspace, user_space
+from quire.workspace.locate import current_folder, find_workspace, user_space
 
 
 @pytest.mark.parametrize(

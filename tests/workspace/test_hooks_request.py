@@ -8,8 +8,8 @@ import pytest
 
 from quire.errors import Untrusted
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import find_workspace
-from quire.workspace.requests import HOOKS, confirm, is_trusted, requests, require_trusted
+from quire.workspace.consent import HOOKS, confirm, is_trusted, requests, require_trusted
+from quire.workspace.locate import find_workspace
 
 
 def test_any_change_of_the_hooks_asks_again(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from quire.engine.requests import Load
 from quire.errors import StepFailed
+from quire.library.prompts import PromptLoader
 from quire.source import MAX_DOCUMENT_BYTES
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.prompts import PromptLoader
+from quire.workspace.locate import Workspace
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from quire.errors import Untrusted
 from quire.trust.capabilities import capability
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
+from quire.workspace.consent import changes, confirm, is_trusted, requests, require_trusted, revoke
 from quire.workspace.grants import default_grants
-from quire.workspace.requests import changes, confirm, is_trusted, requests, require_trusted, revoke
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings
 
 TOML = """

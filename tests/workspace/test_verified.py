@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.thread.compose import compose
+from quire.engine.interpreter.thread.compose import compose
 from quire.errors import BadDocument, Refused
+from quire.library.items import ItemType
+from quire.library.verify import Library, VerifiedItems
 from quire.trust.keys import SigningKey
-from quire.trust.own import keep
-from quire.trust.sign_file import sign_file
-from quire.trust.signable import signable
+from quire.trust.own_keys import keep
+from quire.trust.sign_file import sign_file, signable
 from quire.workspace.configuration import load_settings
-from quire.workspace.find import Workspace
-from quire.workspace.items import ItemType
-from quire.workspace.library import Library
+from quire.workspace.locate import Workspace
 from quire.workspace.settings import Settings, TrustSettings
-from quire.workspace.verified import VerifiedItems
 
 KNOWLEDGE = "```yaml\nname: k\ntitle: T\nentry_type: reference\nversion: 1.0.0\n```\n\nBODY\n"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

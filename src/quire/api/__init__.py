@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from quire.api.document import check
-from quire.api.launching import Launch, launch
-from quire.api.result import Result
-from quire.api.running import Running, run
+from quire.api.documents import check
+from quire.api.launches import Launch, launch
+from quire.api.results import Result
+from quire.api.runs import Running, run
 
 __all__ = ["Launch", "Result", "Running", "check", "launch", "run"]

@@ -50,7 +50,7 @@ def main(argv: list[str] | None = None) -> int:
         from quire.python_process import leave_current_folder
 
         leave_current_folder()
-    from quire.cli.door import enter
+    from quire.cli.app import enter
 
     code = enter(arguments)
     if argv is None and "temporalio" in sys.modules:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import click
 
-from quire.cli.amounts import NO_BUDGET
 from quire.cli.completion import complete_run
-from quire.cli.detached import leave_to_itself
-from quire.cli.driving import Manner, drive, driving_options, given_now
-from quire.cli.filled import filled
+from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import stdin_bytes
-from quire.cli.out import target_again
+from quire.cli.options import NO_BUDGET, filled
+from quire.cli.output import target_again
 from quire.cli.scripts import with_script
-from quire.cli.trusting import with_trust
+from quire.cli.session import Manner, drive, driving_options, given_now
+from quire.cli.trust_prompt import with_trust
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
-from quire.runtime import Pins, Runtime
-from quire.runtime.people import option_by_number
+from quire.runs import Pins, Runtime
+from quire.runs.adapters import option_by_number
 from quire.workspace.owner import account_name
 
 
@@ -76,7 +75,7 @@ def command(
                 await _store(runtime, found, step, value)
                 stored = True
             if there:
-                from quire.cli.clustered import speak_of
+                from quire.cli.cluster import speak_of
 
                 if await speak_of(runtime, row):
                     click.echo(f"stored; the cluster goes on with it: quire runs {found} --follow", err=True)

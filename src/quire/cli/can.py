@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from quire.cli.completers import complete_document
-from quire.cli.looking import put_json
+from quire.cli.stdio import put_json
 from quire.errors import Denied, Refused
 from quire.trust.capabilities import Grants, Primary, capability, grant_for, pattern_for
 
 if TYPE_CHECKING:
-    from quire.documents import Document
-    from quire.runtime.survey import Survey
+    from quire.library.document import Document
+    from quire.library.survey import Survey
     from quire.workspace.settings import Settings
 
 ACTIONS = get_args(Primary)
@@ -91,11 +91,11 @@ def command(
     playbook or a pipeline what you grant to all of them. Without an ID: a search among all items of that type. FREE:
     starts nothing. Exit 0 when it may, 6 when it may not.
     """
-    from quire.render.text import one_line
+    from quire.display.text import one_line
+    from quire.library.lookup import document_of
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import find_workspace
     from quire.workspace.grants import denied_tools
-    from quire.workspace.named import document_of
+    from quire.workspace.locate import find_workspace
 
     found = document_of(document)
     plan = found.runnable()
@@ -111,7 +111,7 @@ def command(
         ruling = _directive(found, settings, asked)
     else:
         if allow:
-            from quire.cli.allowing import require_known
+            from quire.cli.allow import require_known
 
             require_known(allow, settings)
         ruling = _by_default(settings, allow, asked)
@@ -139,9 +139,9 @@ def command(
 
 
 def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
-    from quire.render.turns import element_for
-    from quire.runtime.survey import survey
-    from quire.trust.signable import shown_path
+    from quire.display.turns import element_for
+    from quire.library.survey import survey
+    from quire.trust.sign_file import shown_path
 
     seen = survey(settings, os.environ, document, {})
     needed = asked.needed

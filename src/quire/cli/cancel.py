@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completion import complete_run
-from quire.cli.filled import filled
-from quire.cli.looking import look, put_json
-from quire.runtime import Pins
+from quire.cli.options import filled
+from quire.cli.stdio import look, put_json
+from quire.runs import Pins
 
 if TYPE_CHECKING:
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
 
 
 @click.command("cancel")
@@ -32,7 +32,7 @@ async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
     now = await runtime.store.request_cancel(run)
     row = await runtime.row(run)
     if Pins.of(row.pins).queue:
-        from quire.cli.clustered import speak_of
+        from quire.cli.cluster import speak_of
 
         await speak_of(runtime, row)
     if as_json:

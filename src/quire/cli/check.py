@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING
 import click
 
 from quire import formats
-from quire.cli.collect import collect, has_file_beside
-from quire.cli.filled import filled
+from quire.cli.options import filled
 from quire.diagnostics import Diagnostic, Severity, edits_of
+from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
+from quire.display.visible import visible
 from quire.errors import CannotStart, Unreadable
-from quire.render.diagnostics import FORMATS, Findings, FormatName, printer
-from quire.render.visible import visible
+from quire.library.collect import collect, has_file_beside
 from quire.source import Source, read_source
 from quire.wording import nearest
 
 if TYPE_CHECKING:
-    from quire.cli.resolving import DocumentCheck
-    from quire.cli.surroundings import ItemCheck
+    from quire.library.check import DocumentCheck
+    from quire.library.check_items import ItemCheck
 
 
 _CALL = re.compile(r"""@tool\(\s*["']?(?:quire|python)\b""")
@@ -79,7 +79,7 @@ def command(
             checked.append(Findings(source, checks.of(source)))
         except Unreadable as error:
             if one.named:
-                from quire.workspace.near_file import with_near_file
+                from quire.library.lookup import with_near_file
 
                 problems.append(str(with_near_file(error)))
                 if reading := formats.unread(error):
@@ -127,14 +127,14 @@ class _Checks:
 
     def _documents(self) -> DocumentCheck:
         if self._calling is None:
-            from quire.cli.resolving import DocumentCheck
+            from quire.library.check import DocumentCheck
 
             self._calling = DocumentCheck()
         return self._calling
 
     def _item_check(self) -> ItemCheck:
         if self._items is None:
-            from quire.cli.surroundings import ItemCheck
+            from quire.library.check_items import ItemCheck
 
             self._items = ItemCheck()
         return self._items

@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
     from quire.workspace.settings import Settings
 
 Items = list[CompletionItem[str]]
@@ -49,8 +49,8 @@ def complete_run(context: click.Context, parameter: click.Parameter, incomplete:
 
 
 def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
-    from quire.cli.looking import look
-    from quire.render.text import one_line
+    from quire.cli.stdio import look
+    from quire.display.text import one_line
 
     async def newest(runtime: Runtime) -> list[RunRow]:
         return list(await runtime.store.list(limit=200))
@@ -69,9 +69,9 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
-    from quire.workspace.items import ItemType
-    from quire.workspace.pipelines import load_registry
-    from quire.workspace.spaces import Spaces
+    from quire.library.items import ItemType
+    from quire.library.pipelines import load_registry
+    from quire.library.spaces import Spaces
 
     settings = _settings()
     for name in load_registry(settings).pipelines:
@@ -96,7 +96,7 @@ def complete_input(context: click.Context, parameter: click.Parameter, incomplet
 
 
 def _names(context: click.Context, incomplete: str) -> Items:
-    from quire.render.text import one_line
+    from quire.display.text import one_line
 
     return [
         CompletionItem(f"{name}=", type=PART, help=one_line(about))
@@ -112,7 +112,7 @@ def _values(context: click.Context, name: str, value: str) -> Items:
 
 def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
     """The inputs of the document that the line names: what each is, and what it can be."""
-    from quire.workspace.named import document_of, tree_of
+    from quire.library.lookup import document_of, tree_of
 
     # An option whose value is still missing ends the reading of the line before its arguments are assigned.
     named = context.params.get("document") or context.params.get("file") or next(iter(context.args), None)
@@ -152,7 +152,7 @@ def _models(incomplete: str) -> Items:
     import os
 
     from quire.models.choose import DEFAULTS
-    from quire.models.files import pulled_models
+    from quire.models.downloads import pulled_models
 
     config = _settings().models
     found = dict(config.tiers)
@@ -167,6 +167,6 @@ def _models(incomplete: str) -> Items:
 
 def _settings() -> Settings:
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import find_workspace
+    from quire.workspace.locate import find_workspace
 
     return load_settings(find_workspace(Path.cwd()))

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from quire import __version__
-from quire.cli.looking import put_lines
+from quire.cli.stdio import put_lines
+from quire.display.text import one_line
+from quire.display.visible import escaped
 from quire.errors import BadConfiguration, QuireError
-from quire.render.text import one_line
-from quire.render.visible import escaped
-from quire.workspace.find import Workspace, find_workspace, user_space
+from quire.workspace.locate import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
-    from quire.workspace.items import ItemType
+    from quire.library.items import ItemType
     from quire.workspace.mcp_config import McpServer
     from quire.workspace.settings import Settings
 
@@ -147,10 +147,10 @@ def _settings(settings: Settings) -> Iterator[Finding]:
 
 def _directives(settings: Settings) -> Iterator[Finding]:
     """Where directives and knowledge are looked for, how many there are, and which of them nobody could run."""
-    from quire.trust.trusted import TrustedKeys
-    from quire.workspace.items import SPACES
-    from quire.workspace.spaces import Spaces
-    from quire.workspace.verified import VerifiedItems
+    from quire.library.items import SPACES
+    from quire.library.spaces import Spaces
+    from quire.library.verify import VerifiedItems
+    from quire.trust.trusted_keys import TrustedKeys
 
     spaces = Spaces(settings)
     try:
@@ -177,8 +177,8 @@ def _directives(settings: Settings) -> Iterator[Finding]:
 
 
 def _keys(settings: Settings) -> Iterator[Finding]:
-    from quire.trust.own import own_notes
-    from quire.trust.trusted import TrustedKeys
+    from quire.trust.own_keys import own_notes
+    from quire.trust.trusted_keys import TrustedKeys
 
     try:
         own = [f"{note.name} ({note.public.key_id})" for note in own_notes(settings)]
@@ -196,7 +196,7 @@ def _keys(settings: Settings) -> Iterator[Finding]:
 
 def _python_tools(settings: Settings) -> Iterator[Finding]:
     """The functions of the modules of a workspace that the user has agreed to, and why some cannot be used."""
-    from quire.workspace.requests import is_trusted
+    from quire.workspace.consent import is_trusted
 
     if not settings.tools.modules:
         return
@@ -219,7 +219,7 @@ def _python_tools(settings: Settings) -> Iterator[Finding]:
 
 
 def _pipelines(settings: Settings) -> Iterator[Finding]:
-    from quire.workspace.pipelines import load_registry
+    from quire.library.pipelines import load_registry
 
     registry = load_registry(settings)
     if registry.pipelines:
@@ -248,7 +248,7 @@ def _requests(count: int) -> str:
 
 
 def _trust(settings: Settings) -> Finding:
-    from quire.workspace.requests import is_trusted, requests
+    from quire.workspace.consent import is_trusted, requests
 
     try:
         asked = len(requests(settings))
@@ -263,7 +263,7 @@ def _trust(settings: Settings) -> Finding:
 
 
 def _store(settings: Settings) -> Finding:
-    from quire.store import DEFAULT_PATH
+    from quire.stores import DEFAULT_PATH
 
     url = settings.store_url or ""
     scheme, separator, rest = url.partition("://")
@@ -280,8 +280,8 @@ def _store(settings: Settings) -> Finding:
         return Finding("store", "missing", f"{path} is made by the first run")
     import sqlite3
 
-    from quire.store.database import explain
-    from quire.store.schema import APPLICATION_ID, MIGRATIONS
+    from quire.stores.sqlite.database import explain
+    from quire.stores.sqlite.schema import APPLICATION_ID, MIGRATIONS
 
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1)) as connection:
@@ -304,7 +304,7 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
     """The runs of the store that this user cannot drive, since somebody else has started them."""
     import sqlite3
 
-    from quire.store import DEFAULT_PATH
+    from quire.stores import DEFAULT_PATH
     from quire.trust.seal import user_seal
 
     path = settings.workspace.folder / DEFAULT_PATH
@@ -335,7 +335,7 @@ def _not_writable(path: Path) -> Path | None:
 
 def _models() -> Iterator[Finding]:
     from quire.models.choose import DEFAULTS
-    from quire.models.files import models_folder, pulled_models
+    from quire.models.downloads import models_folder, pulled_models
 
     # Names only: a value of the environment is never printed.
     present = [name for name in DEFAULTS if os.environ.get(name)]

@@ -29,8 +29,8 @@ def check_live(settings: Settings) -> list[Answer]:
 async def _check(settings: Settings) -> list[Answer]:
     """Nothing is sent anywhere, and nothing is started, before the user has agreed to what the workspace asks for."""
     from quire.errors import Untrusted
-    from quire.runtime.gate import redactor_of
-    from quire.workspace.requests import require_trusted
+    from quire.runs.gate import redactor_of
+    from quire.workspace.consent import require_trusted
 
     try:
         code = require_trusted(settings)
@@ -45,12 +45,12 @@ async def _check(settings: Settings) -> list[Answer]:
 
 
 async def _model(settings: Settings) -> Answer:
+    from quire.display.text import duration, money
     from quire.engine.ports import ModelCall
     from quire.engine.requests import Message
     from quire.errors import NoModel
     from quire.models.choose import choose_model
-    from quire.models.opening import open_model
-    from quire.render.text import duration, money
+    from quire.models.open import open_model
 
     try:
         choice = choose_model(None, None, settings.models, os.environ)
@@ -84,7 +84,7 @@ def _connections(
 
 
 async def _server(name: str, connection: McpConnection) -> Answer:
-    from quire.render.text import duration
+    from quire.display.text import duration
 
     what, since = f"mcp server {name}", time.monotonic()
     try:

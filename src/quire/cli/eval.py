@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
+from quire.display.diagnostics import Findings, printer
+from quire.display.visible import escaped
 from quire.errors import CannotStart
 from quire.expr import RESERVED, ExpressionError, compile, parse
-from quire.expr.codes import diagnostic
-from quire.render.diagnostics import Findings, printer
-from quire.render.visible import escaped
+from quire.expr.errors import diagnostic
 from quire.source import Source, read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, encode
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from quire.diagnostics import Diagnostic, Edit, edits_of
+from quire.display.visible import visible
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
-from quire.render.visible import visible
 from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, read_source, replace_file
 
 Check = Callable[[Source], tuple[Diagnostic, ...]]
@@ -85,7 +85,7 @@ def _change(edit: Edit) -> str:
 
 
 def _refuse(path: Path, mode: int) -> None:
-    from quire.trust.signable import SYSTEM
+    from quire.trust.sign_file import SYSTEM
 
     if path.resolve().is_relative_to(SYSTEM):
         raise Refused(f"{path} is a part of Quire and is never changed; copy it into your project's .ai folder first")

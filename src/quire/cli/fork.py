@@ -7,23 +7,22 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.amounts import NO_BUDGET, budget_of
 from quire.cli.completion import complete_run
-from quire.cli.detached import leave_to_itself
-from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.filled import filled
+from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import given_limits, split_pairs
-from quire.cli.out import target
-from quire.cli.repairing import document_option, repair_and_drive
+from quire.cli.options import NO_BUDGET, budget_of, filled
+from quire.cli.output import target
+from quire.cli.repair import document_option, repair_and_drive
 from quire.cli.scripts import pinned_spec
-from quire.cli.trusting import with_grants, with_trust
+from quire.cli.session import Manner, drive, driving_options
+from quire.cli.trust_prompt import with_grants, with_trust
+from quire.display.text import one_line, place
 from quire.errors import RunState
-from quire.render.text import one_line, place
-from quire.runtime import Runtime
+from quire.runs import Runtime
 from quire.values import value_of
 
 if TYPE_CHECKING:
-    from quire.runtime.fork import Changes
+    from quire.runs.fork import Changes
 
 
 @click.command("fork")
@@ -79,12 +78,12 @@ def command(
     manner = Manner(as_json, quiet, unattended)
 
     async def work(granted: tuple[str, ...]) -> int:
-        from quire.runtime.fork import Changes
+        from quire.runs.fork import Changes
 
         runtime = Runtime.open()
         try:
             if allow:
-                from quire.cli.allowing import require_known
+                from quire.cli.allow import require_known
 
                 require_known(allow, runtime.settings)
             found = await runtime.find(run)
@@ -124,7 +123,7 @@ def command(
 
 
 async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: Manner, detach: bool) -> int:
-    from quire.runtime.fork import fork
+    from quire.runs.fork import fork
 
     made = await fork(runtime, run, step, changes)
     if detach:

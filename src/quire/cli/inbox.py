@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.looking import look, put_json, put_lines
+from quire.cli.stdio import look, put_json, put_lines
 
 if TYPE_CHECKING:
     from quire.engine.records import Letter
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
     from quire.values import Value
 
 LETTERS = 20
@@ -30,10 +30,10 @@ def command(as_json: bool) -> None:
 
 
 async def _show(runtime: Runtime, as_json: bool) -> None:
-    from quire.render.run_data import question_data
-    from quire.render.run_page import question_lines
-    from quire.render.tables import age
-    from quire.render.text import one_line
+    from quire.display.run_json import question_data
+    from quire.display.run_page import question_lines
+    from quire.display.tables import age
+    from quire.display.text import one_line
 
     questions = await runtime.store.questions()
     letters = (await runtime.store.letters())[-LETTERS:]

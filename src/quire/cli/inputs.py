@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.door import CLOSED
+from quire.cli.app import CLOSED
+from quire.display.keyboard import STDIN
+from quire.display.text import one_line, visible
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
 from quire.plan.nodes import Input, Plan
-from quire.render.keys import STDIN
-from quire.render.text import one_line, visible
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
 from quire.wording import nearest
@@ -85,7 +85,7 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
         return {}
     if format != "directive":
         raise click.UsageError(f"--limit is for directives, and this is a {format}: see --budget")
-    from quire.engine.thread.limits import resolve_limits
+    from quire.engine.interpreter.thread.limits import resolve_limits
     from quire.errors import BadInputs
 
     limits: dict[str, Value] = {}

@@ -15,8 +15,8 @@ from typing import TypeVar
 import click
 
 from quire.cli import INTERRUPTED
-from quire.engine.drive import Drive
-from quire.tools import groups
+from quire.engine.driver.drive import Drive
+from quire.tools import process_groups
 
 PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
 
@@ -42,7 +42,7 @@ class Interrupts:
     def interrupt(self, why: str = PAUSING) -> None:
         self.count += 1
         if self.count > 2:
-            groups.kill_all()
+            process_groups.kill_all()
             os._exit(INTERRUPTED)
         if self.count == 2 or self._drive is None:
             if self._task is not None:

@@ -12,7 +12,7 @@ import click
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.trust.trusted import Home
+    from quire.trust.trusted_keys import Home
 
 DEFAULT = "default"
 
@@ -33,7 +33,7 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
     others trust it once they have what quire keys export prints.
     """
     from quire.trust.keys import SigningKey
-    from quire.trust.own import keep
+    from quire.trust.own_keys import keep
 
     note = keep(home_of_user(), SigningKey.generate(name), datetime.now(UTC), keyring=keyring)
     if as_json:
@@ -47,9 +47,9 @@ def new(name: str, keyring: bool, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def list_(as_json: bool) -> None:
     """Show your keys. FREE."""
-    from quire.render.tables import table
-    from quire.trust.own import own_notes
-    from quire.trust.trusted import revoked_ids
+    from quire.display.tables import table
+    from quire.trust.own_keys import own_notes
+    from quire.trust.trusted_keys import revoked_ids
 
     home = home_of_user()
     revoked = revoked_ids(home)
@@ -91,7 +91,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
     Others take it with quire trust add FILE. A project asks for it with a file in .ai/config/keys/trusted/.
     """
     from quire.trust.keys import KeyNote
-    from quire.trust.own import own_key, own_notes
+    from quire.trust.own_keys import own_key, own_notes
 
     home = home_of_user()
     if private:
@@ -118,9 +118,9 @@ def export(name: str | None, pem: bool, private: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
     """Take in a private Ed25519 key in PEM form, under a name. FILE stays where it is. WRITES."""
-    from quire.trust.files import read_small
     from quire.trust.keys import SigningKey
-    from quire.trust.own import keep
+    from quire.trust.own_keys import keep
+    from quire.trust.private_files import read_small
 
     key = SigningKey.of(name, read_small(file), str(file))
     note = keep(home_of_user(), key, datetime.now(UTC), keyring=keyring)
@@ -140,16 +140,16 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
 
     This beats all trust in it and cannot be taken back. What it has signed needs another signature.
     """
-    from quire.trust import trusted
+    from quire.trust import trusted_keys
 
     home = home_of_user()
     # By its id a key can be revoked whatever state the other files are in.
-    ids = [key] if trusted.KEY_ID.fullmatch(key) else _ids_of(home, key)
+    ids = [key] if trusted_keys.KEY_ID.fullmatch(key) else _ids_of(home, key)
     if len(ids) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")
     key_id = ids[0] if ids else key
     stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    fresh = trusted.revoke(home, key_id, {"revoked": stamp, "reason": reason})
+    fresh = trusted_keys.revoke(home, key_id, {"revoked": stamp, "reason": reason})
     if as_json:
         click.echo(json.dumps({"key_id": key_id, "revoked": fresh}))
         return
@@ -186,14 +186,14 @@ def seal(place: str | None, printed: bool, as_json: bool) -> None:
 
 
 def _ids_of(home: Home, name: str) -> list[str]:
-    from quire.trust.trusted import TrustedKeys, meant
+    from quire.trust.trusted_keys import TrustedKeys, meant
 
     return [one.key_id for one in meant(TrustedKeys.load(home).keys.values(), name)]
 
 
 def home_of_user() -> Home:
-    from quire.trust.trusted import Home
-    from quire.workspace.find import user_space
+    from quire.trust.trusted_keys import Home
+    from quire.workspace.locate import user_space
 
     return Home(user_space())
 

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli import INTERRUPTED
-from quire.cli.amounts import Amount
+from quire.cli.app import say
 from quire.cli.completers import complete_document
-from quire.cli.detached import start_alone
-from quire.cli.door import say
-from quire.cli.filled import filled
+from quire.cli.detach import start_alone
+from quire.cli.options import Amount, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
 
 TOKEN = "QUIRE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 SHORTEST_TOKEN = 16
@@ -63,17 +62,17 @@ def command(
     if find_spec("mcp") is None:
         raise CannotStart("quire mcp needs the package mcp: pip install 'quire[mcp]'")
     from quire.cli.scripts import pinned_spec
-    from quire.documents import load
+    from quire.library.document import load
     from quire.mcp_server.server import Offer
-    from quire.runtime import RunOptions, Runtime
-    from quire.workspace.requests import require_trusted
+    from quire.runs import RunOptions, Runtime
+    from quire.workspace.consent import require_trusted
 
     for document in documents:
         load(document).runnable()
     runtime = Runtime.open()
     require_trusted(runtime.settings)
     if allow:
-        from quire.cli.allowing import require_known
+        from quire.cli.allow import require_known
 
         require_known(allow, runtime.settings)
     asked = f"script:{script}" if script else model
@@ -104,7 +103,7 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
         else:
             host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
         if not http:
-            from quire.mcp_server.stdio import serve_stdio
+            from quire.mcp_server.server import serve_stdio
 
             await serve_stdio(host)
             return

@@ -7,7 +7,15 @@ import sys
 
 import click
 
-from quire.models.files import KNOWN, Report, models_folder, preferred_model, pull_model, pulled_models, remove_model
+from quire.models.downloads import (
+    KNOWN,
+    Report,
+    models_folder,
+    preferred_model,
+    pull_model,
+    pulled_models,
+    remove_model,
+)
 
 
 @click.group("model")

@@ -1,15 +1,119 @@
-"""`quire new`: a first document that checks clean, to be changed into one's own."""
+"""The directive that `quire new directive` writes: small, complete, ready to be checked and signed.
+
+`quire new`: a first document that checks clean, to be changed into one's own.
+
+The pipeline that `quire new pipeline` writes: typed replies side by side, put together without a model.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path, PurePath
+from typing import Final
 
 import click
 
-from quire.cli.filled import filled
+from quire.cli.options import filled
+from quire.display.text import pasted
 from quire.errors import CannotStart
-from quire.render.text import pasted
+
+DIRECTIVES: Final = Path(".ai", "directives")
+COMPLEXITIES: Final = {
+    "simple": ("low", 6, 4096, "0.05"),
+    "moderate": ("general", 15, 200_000, "0.50"),
+    "complex": ("orchestrator", 30, 200_000, "1.00"),
+}
+"""The tier of the model, then turns, tokens and dollars."""
+
+_DIRECTIVE_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
+
+_CALL = (
+    'rye_execute(item_type="tool", item_id="rye/file-system/write", '
+    'parameters={"path": "{input:path}", "content": "…"})'
+)
+_DIRECTIVE = """\
+# {title}
+
+Write a short note on a subject into a file of the workspace.
+
+```xml
+<directive name="{name}" version="1.0.0">
+  <metadata>
+    <description>Write a short note on a subject into a file</description>
+    <category>{category}</category>
+    <author>{author}</author>
+    <model tier="{tier}" />
+    <limits turns="{turns}" tokens="{tokens}" spend="{spend}" />
+    <permissions>
+      <execute>
+        <tool>rye.file-system.write</tool>
+      </execute>
+    </permissions>
+  </metadata>
+
+  <inputs>
+    <input name="subject" type="string" required="true">What the note is about</input>
+    <input name="path" type="string" default="note.md">The file to write, below the workspace</input>
+  </inputs>
+
+  <outputs>
+    <output name="path" type="string" required="true">The file that was written</output>
+  </outputs>
+</directive>
+```
+
+<process>
+  <step name="write_note">
+    Write a note of five sentences on {{input:subject}} into {{input:path}}.
+    `{call}`
+  </step>
+
+  <step name="return_path">
+    Return the path of the file.
+  </step>
+</process>
+
+<success_criteria>
+  <criterion>{{input:path}} exists and holds five sentences on {{input:subject}}</criterion>
+</success_criteria>
+"""
+
+
+def directive(name: str, category: str, title: str, complexity: str) -> str:
+    tier, turns, tokens, spend = COMPLEXITIES[complexity]
+    return _DIRECTIVE.format(
+        call=_CALL,
+        title=title,
+        name=name,
+        category=category,
+        author="me",
+        tier=tier,
+        turns=turns,
+        tokens=tokens,
+        spend=spend,
+    )
+
+
+def directive_place(name: str, category: str | None) -> tuple[Path, str]:
+    """The file of a directive below the current folder, and its category. Raises `CannotStart`."""
+    parts = PurePath(name.replace("\\", "/").removesuffix(".md")).parts
+    folders, stem = parts[:-1], parts[-1] if parts else ""
+    if category is not None:
+        if folders:
+            raise CannotStart(f"{name}: give the category in the name or with --category, not both")
+        folders = PurePath(category.replace("\\", "/")).parts
+    for folder in folders:
+        if not _FOLDER.fullmatch(folder):
+            raise CannotStart(f"{folder!r} is not a good folder for a directive: use letters, digits, - and _")
+    if not _DIRECTIVE_NAME.fullmatch(stem):
+        raise CannotStart(f"{stem!r} is not a name for a directive: use small letters, digits and _, a letter first")
+    file = DIRECTIVES.joinpath(*folders, f"{stem}.md")
+    if not file.resolve().is_relative_to(Path.cwd().resolve()):
+        raise CannotStart(f"{name}: leads out of this folder")
+    return file, "/".join(folders)
+
 
 KINDS = ("playbook", "pipeline", "directive")
 COMPLEXITY = ("simple", "moderate", "complex")
@@ -92,16 +196,11 @@ def command(
         title = _checked_title(title)
     inputs = ""
     if kind == "directive":
-        from quire.cli.new_directive import directive, place
-
-        file, folder = place(name or _slug(title or "").replace("-", "_") or "write_note", category)
+        file, folder = directive_place(name or _slug(title or "").replace("-", "_") or "write_note", category)
         text = directive(file.stem, folder, title or _title_of(file), complexity or COMPLEXITY[0])
     elif category is not None or complexity is not None:
         raise click.UsageError("--category and --complexity are for directives")
     elif kind == "pipeline":
-        from quire.cli.new_pipeline import DESCRIPTION, INPUTS, pipeline
-        from quire.cli.new_pipeline import place as pipeline_place
-
         file = pipeline_place(name or _slug(title or "") or "example")
         text, inputs = pipeline(file.stem, title or DESCRIPTION), INPUTS
     else:
@@ -176,3 +275,55 @@ def _title_of(file: Path) -> str:
 
 def _slug(title: str) -> str:
     return re.sub(r"[\W_]+", "-", title.lower()).strip("-")[:60]
+
+
+PIPELINES: Final = Path("pipelines")
+"""Of the workspace: what is there is registered, so it runs and is called by its name."""
+PIPELINE_SUFFIX: Final = ".yaml"
+DESCRIPTION: Final = "Answers several questions on one subject, and says how many of the answers are not sure."
+INPUTS: Final = """ -i subject=tea -i 'questions=["what is it?", "who drinks it?"]' """.rstrip()
+_PIPELINE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
+_ENDING = re.compile(r"\.ya?ml\Z", re.IGNORECASE)
+
+_PIPELINE = """\
+schema: Answer
+fields:
+  text: {type: string}
+  sure: {type: bool}
+---
+pipeline: NAME
+description: DESCRIPTION
+steps:
+  - for_each:
+      over: ctx.questions
+      max_parallel: 4
+      on_error: retry(2)
+      do:
+        agent:
+          prompt: |
+            Answer this question on {ctx.subject} in two sentences: {item}
+            Say whether you are sure of it.
+          schema: Answer
+      collect: {transform: {value: pipe}}
+      output: answers
+  - transform:
+      value: "count(filter(answers, a -> not a.sure))"
+      output: doubtful
+  - transform:
+      value: "{answers: answers, doubtful: doubtful}"
+"""
+
+
+def pipeline(name: str, description: str) -> str:
+    # JSON is YAML: whatever somebody calls it, it stays one text.
+    return _PIPELINE.replace("pipeline: NAME", f"pipeline: {name}").replace(
+        "description: DESCRIPTION", f"description: {json.dumps(description, ensure_ascii=False)}"
+    )
+
+
+def pipeline_place(name: str) -> Path:
+    """Where a pipeline of that name goes: into `pipelines/`, or where the name says. Raises `CannotStart`."""
+    *folders, last = parts_of(_ENDING.sub("", name.replace("\\", "/")), name)
+    if not _PIPELINE_NAME.fullmatch(last):
+        raise CannotStart(f"{name}: a pipeline is called with letters, digits, _ and -, and no digit first")
+    return inside(Path(*folders or PIPELINES.parts, last + PIPELINE_SUFFIX), name)

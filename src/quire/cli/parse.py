@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from quire import formats
+from quire.display.visible import escaped
 from quire.errors import Unreadable
-from quire.render.visible import escaped
 from quire.source import Source, read_source
 from quire.values import Value, clean
 
@@ -30,7 +30,7 @@ def command(context: click.Context, file: str, as_json: bool) -> None:
         tree = _tree(read_source(Path(file)))
     except Unreadable as error:
         if reading := formats.unread(error):
-            from quire.formats.playbook.vector import as_vector
+            from quire.formats.playbook.as_json import as_vector
 
             _print(as_vector(reading))
         raise
@@ -45,14 +45,14 @@ def _print(tree: dict[str, Value]) -> None:
 def _tree(source: Source) -> dict[str, Value]:
     format = formats.format_of(source)
     if format == "pipeline":
+        from quire.formats.pipeline.as_json import pipeline_tree
         from quire.formats.pipeline.parse import parse
-        from quire.render.pipeline_tree import pipeline_tree
 
         return pipeline_tree(parse(source, registered=True))
     if format in ("directive", "knowledge"):
-        from quire.formats.directive.fields import directive_tree, knowledge_tree
+        from quire.formats.directive.as_json import directive_tree, knowledge_tree
 
         return directive_tree(source) if format == "directive" else knowledge_tree(source)
-    from quire.formats.playbook.vector import as_vector
+    from quire.formats.playbook.as_json import as_vector
 
     return as_vector(formats.read(source))

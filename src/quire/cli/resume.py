@@ -6,18 +6,17 @@ from collections.abc import Mapping
 
 import click
 
-from quire.cli.amounts import NO_BUDGET, budget_of
 from quire.cli.completion import complete_run
-from quire.cli.detached import leave_to_itself
-from quire.cli.driving import Manner, drive, driving_options, given_now
-from quire.cli.filled import filled
+from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import split_pairs
-from quire.cli.out import target, target_again
-from quire.cli.repairing import document_option, repair_and_drive
-from quire.cli.trusting import with_grants, with_trust
+from quire.cli.options import NO_BUDGET, budget_of, filled
+from quire.cli.output import target, target_again
+from quire.cli.repair import document_option, repair_and_drive
+from quire.cli.session import Manner, drive, driving_options, given_now
+from quire.cli.trust_prompt import with_grants, with_trust
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
-from quire.runtime import Runtime
+from quire.runs import Runtime
 from quire.values import Value, value_of
 
 
@@ -71,7 +70,7 @@ def command(
     manner = Manner(as_json, quiet, unattended, given=given)
 
     async def repair(granted: tuple[str, ...]) -> int:
-        from quire.runtime.fork import Changes
+        from quire.runs.fork import Changes
 
         runtime = Runtime.open()
         try:
@@ -167,12 +166,12 @@ async def _resume(
             raise RunState(f"run {run} has expired: `quire fork {run} --from STEP` goes on from there in a new run")
         manner = manner.writing_to(target_again(out, row))
         if cluster:
-            from quire.cli.clustered import resume_there
+            from quire.cli.cluster import resume_there
 
             return await resume_there(runtime, row, manner)
         values = _values(overrides) if row.format == "pipeline" else overrides
         if values:
-            from quire.runtime.overrides import checked_overrides
+            from quire.runs.resume import checked_overrides
 
             values = checked_overrides((await runtime.view(run)).document, values, way=row.position)
         if detached is not None:

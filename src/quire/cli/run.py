@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.amounts import budget_of
 from quire.cli.completers import complete_document, complete_input, complete_model
-from quire.cli.detached import leave_to_itself, say_warnings
-from quire.cli.driving import Manner, drive, driving_options
-from quire.cli.filled import filled
+from quire.cli.detach import leave_to_itself, say_warnings
 from quire.cli.inputs import (
     ask_for_missing,
     given_inputs,
@@ -23,16 +20,18 @@ from quire.cli.inputs import (
     warn_of_unread,
 )
 from quire.cli.interrupts import starting
-from quire.cli.out import target
+from quire.cli.options import budget_of, filled
+from quire.cli.output import target
 from quire.cli.scripts import pinned_spec
-from quire.cli.trusting import with_grants, with_trust
+from quire.cli.session import Manner, drive, driving_options
+from quire.cli.trust_prompt import with_grants, with_trust
 from quire.diagnostics import Diagnostic, Severity
-from quire.documents import Document
+from quire.display.text import one_line, pasted
 from quire.errors import BadDocument, NoModel, QuireError
-from quire.render.text import one_line, pasted
-from quire.runtime import RunOptions, Runtime
+from quire.library.document import Document
+from quire.library.lookup import document_of, tree_of
+from quire.runs import RunOptions, Runtime
 from quire.values import Value
-from quire.workspace.named import document_of, tree_of
 
 if TYPE_CHECKING:
     from quire.models.choose import Choice
@@ -151,7 +150,7 @@ def _missing(read: Document, given: dict[str, Value]) -> list[str]:
 
         return [warning for warning in [warn_of_missing(inferred_inputs(tree_of(read)), given)] if warning]
     if plan.format == "directive":
-        from quire.engine.thread.inputs import missing_parameters
+        from quire.engine.inputs import missing_parameters
         from quire.plan.thread import Thread
 
         threads = [step.work for _, step in plan.steps() if isinstance(step.work, Thread)]
@@ -170,7 +169,7 @@ def _asks_a_model(runtime: Runtime, read: Document) -> bool:
 
 
 def _require_known(allow: tuple[str, ...], runtime: Runtime) -> None:
-    from quire.cli.allowing import require_known
+    from quire.cli.allow import require_known
 
     require_known(allow, runtime.settings)
 
@@ -191,7 +190,7 @@ def _completed(
 ) -> dict[str, Value]:
     """Nobody is asked to type things in for a run that cannot start. The models of a cluster are its workers'."""
     from quire.engine.inputs import missing_inputs
-    from quire.models.opening import open_model
+    from quire.models.open import open_model
 
     plan = read.runnable()
     if missing_inputs(plan, given) and not cluster:
@@ -211,7 +210,7 @@ async def _run(
 ) -> int:
     try:
         if cluster:
-            from quire.cli.clustered import run_there
+            from quire.cli.cluster import run_there
 
             return await run_there(runtime, read, given, options, choice, manner, detach)
         if not manner.quiet:
@@ -241,11 +240,11 @@ def _findings(read: Document) -> tuple[Diagnostic, ...]:
     """Those of `quire check`. Most of a pipeline, and some of a directive, are found with the workspace around it."""
     try:
         if read.format == "directive":
-            from quire.cli.surroundings import ItemCheck
+            from quire.library.check_items import ItemCheck
 
             return ItemCheck().directive(read.source)
         if read.format == "pipeline":
-            from quire.cli.resolving import DocumentCheck
+            from quire.library.check import DocumentCheck
 
             return DocumentCheck().pipeline(read.source)
         return read.diagnostics
@@ -258,7 +257,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _print_diagnostics(read: Document) -> None:
-    from quire.render.diagnostics import Findings, printer
+    from quire.display.diagnostics import Findings, printer
 
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     found = tuple(one for one in read.diagnostics if one.severity in (Severity.ERROR, Severity.WARNING))

@@ -9,7 +9,7 @@ from pathlib import Path
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
 from quire.models.scripted import NO_REPLY, ScriptedModel
-from quire.runtime import Runtime, RunView
+from quire.runs import Runtime, RunView
 
 PREFIX = "script:"
 # An event keeps the message of a failure and not its kind; its record may be superseded and gone.

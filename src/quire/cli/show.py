@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from quire.cli.completers import complete_document, complete_input
-from quire.cli.filled import filled
-from quire.cli.looking import put, put_json, put_lines
+from quire.cli.options import filled
+from quire.cli.stdio import put, put_json, put_lines
 from quire.errors import BadDocument
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from quire.documents import Document
+    from quire.library.document import Document
     from quire.plan.nodes import Plan
     from quire.values import Value
 
@@ -54,7 +54,7 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise click.UsageError("--graph and --prompt exclude each other")
     if inputs and prompt is None:
         raise click.UsageError("-i is for --prompt")
-    from quire.workspace.named import document_of
+    from quire.library.lookup import document_of
 
     document = document_of(file)
     if document.plan is None:
@@ -69,9 +69,9 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
         raise click.UsageError("--prompt needs the STEP of a playbook or a pipeline")
     elif prompt is not None:
         from quire.cli.inputs import given_inputs
-        from quire.cli.prompting import print_prompt, prompt_of_document
+        from quire.cli.show_prompt import print_prompt, prompt_of_document
         from quire.workspace.configuration import load_settings
-        from quire.workspace.find import find_workspace
+        from quire.workspace.locate import find_workspace
 
         settings = load_settings(find_workspace(Path.cwd()))
         given = given_inputs(inputs, None, as_json=plan.format == "pipeline")
@@ -85,17 +85,17 @@ def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str,
 
 def _drawn(plan: Plan, form: str) -> str:
     if form == "svg":
-        from quire.render.svg import svg
+        from quire.display.flowchart import svg
 
         return svg(plan)
-    from quire.plan.mermaid import mermaid
+    from quire.display.flowchart import mermaid
 
     return mermaid(plan)
 
 
 def _outline(document: Document, plan: Plan, as_json: bool) -> None:
-    from quire.cli.foresight import foreseen
-    from quire.render.foreseen import foreseen_data, foreseen_lines
+    from quire.display.outline import foreseen_data, foreseen_lines
+    from quire.library.foresight import foreseen
 
     data, lines = _outline_pipeline(document) if plan.format == "pipeline" else _outline_text(plan)
     ahead = foreseen(plan)
@@ -107,15 +107,15 @@ def _outline(document: Document, plan: Plan, as_json: bool) -> None:
 
 
 def _outline_text(plan: Plan) -> tuple[dict[str, Value], Iterator[str]]:
-    from quire.render.outline import outline, outline_data
+    from quire.display.outline import outline, outline_data
 
     return outline_data(plan), outline(plan)
 
 
 def _outline_pipeline(document: Document) -> tuple[dict[str, Value], Iterator[str]]:
+    from quire.display.outline_pipeline import pipeline_data, pipeline_outline
     from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
-    from quire.render.pipeline_outline import pipeline_data, pipeline_outline
-    from quire.workspace.named import tree_of
+    from quire.library.lookup import tree_of
 
     plan, tree = document.runnable(), tree_of(document)
     needed, optional = inferred_inputs(tree), optional_inputs(tree)
@@ -123,7 +123,7 @@ def _outline_pipeline(document: Document) -> tuple[dict[str, Value], Iterator[st
 
 
 def _print_errors(document: Document) -> None:
-    from quire.render.diagnostics import Findings, printer
+    from quire.display.diagnostics import Findings, printer
 
     text = printer("full")([Findings(document.source, document.errors)], sys.stderr.isatty())
     click.echo(text, nl=False, err=True)

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.cli.inputs import given_inputs
-from quire.cli.looking import put_json, put_lines
+from quire.cli.stdio import put_json, put_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from quire.documents import Document
+    from quire.library.document import Document
 
 
 def show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
     """`prompt_inputs` are the values of `-i` where the messages are wanted, None for the outline."""
-    from quire.cli.foresight import foreseen
-    from quire.render.directive_outline import directive_data, directive_outline
-    from quire.render.foreseen import foreseen_data
-    from quire.runtime.survey import survey
+    from quire.display.outline import foreseen_data
+    from quire.display.outline_directive import directive_data, directive_outline
+    from quire.library.foresight import foreseen
+    from quire.library.survey import survey
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import find_workspace
+    from quire.workspace.locate import find_workspace
 
     settings = load_settings(find_workspace(Path.cwd()))
     given = given_inputs(prompt_inputs or (), None)
@@ -35,8 +35,8 @@ def show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_j
         else:
             put_lines(directive_outline(seen))
         return
-    from quire.cli.prompting import print_prompt
-    from quire.engine.preview import Preview
+    from quire.cli.show_prompt import print_prompt
+    from quire.engine.interpreter.preview import Preview
     from quire.engine.requests import Message, ModelRequest
 
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]

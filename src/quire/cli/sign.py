@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from quire.display.visible import escaped, visible
 from quire.errors import CannotStart, Refused
-from quire.render.visible import escaped, visible
 
 
 @click.command("sign")
@@ -31,15 +31,14 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     key (see quire keys new), 6 when one is not yours to sign, or nobody has agreed to what is new.
     """
     from quire.cli.sign_consent import require_consent, survey
-    from quire.cli.signables import find_signables
-    from quire.cli.trusting import somebody_is_here
+    from quire.cli.trust_prompt import somebody_is_here
+    from quire.library.lookup import find_signables
+    from quire.library.signed_authority import forget
     from quire.source import read_source
-    from quire.trust.own import own_key
-    from quire.trust.sign_file import sign_file
-    from quire.trust.trusted import Home, TrustedKeys
-    from quire.trust.validators import warnings
-    from quire.workspace.find import user_space
-    from quire.workspace.signed_authority import forget
+    from quire.trust.own_keys import own_key
+    from quire.trust.sign_file import sign_file, warnings
+    from quire.trust.trusted_keys import Home, TrustedKeys
+    from quire.workspace.locate import user_space
 
     if not paths:
         raise click.UsageError("name a document, a folder or a glob", context)

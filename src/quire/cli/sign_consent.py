@@ -12,15 +12,14 @@ from pathlib import Path
 
 import click
 
-from quire.cli.signables import Found
+from quire.display.text import one_line
 from quire.errors import CannotStart, QuireError, Refused
-from quire.render.text import one_line
+from quire.library.lookup import Found
 from quire.source import Source, read_source
-from quire.trust.signable import Signable
+from quire.trust.sign_file import Signable, warnings
 from quire.trust.signature_line import digest_of
-from quire.trust.signing import Outcome
-from quire.trust.trusted import TrustedKeys
-from quire.trust.validators import warnings
+from quire.trust.signatures import Outcome
+from quire.trust.trusted_keys import TrustedKeys
 
 MOST_SHOWN = 200
 
@@ -74,7 +73,7 @@ def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
     _show(fresh)
     import asyncio
 
-    from quire.cli.trusting import yes_or_no
+    from quire.cli.trust_prompt import yes_or_no
 
     if not asyncio.run(yes_or_no(f"Sign {counted}? yes or no [no]: ")):
         raise Refused("nothing is signed")
@@ -107,10 +106,10 @@ def _authority(item: Signable, source: Source) -> Iterator[str]:
 
 
 def _of_directive(source: Source) -> Iterator[str]:
-    from quire.engine.thread.limits import resolve_limits
+    from quire.engine.interpreter.thread.limits import resolve_limits
     from quire.formats.directive.lower import thread
     from quire.formats.directive.parse import parse
-    from quire.workspace.authority import NUMBERS
+    from quire.library.signed_authority import NUMBERS
 
     read = parse(source).directive
     if read is None:
@@ -130,7 +129,7 @@ def _of_directive(source: Source) -> Iterator[str]:
 
 
 def _of_document(source: Source) -> Iterator[str]:
-    from quire.documents import read
+    from quire.library.document import read
     from quire.plan.uses import has_agents, tool_calls
 
     plan = read(source).plan

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 
-from quire.render.text import pasted
+from quire.display.text import pasted
 
 MEANT = {
     "help": "quire --help",

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from quire.display.visible import escaped, visible
 from quire.errors import Refused, Unreadable
-from quire.render.visible import escaped, visible
 
 
 @click.command("verify")
@@ -23,12 +23,12 @@ def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> No
 
     FREE: reads only. Exit 0 when all are fine, 6 when one is not, 2 when one cannot be read.
     """
-    from quire.cli.signables import find_signables
+    from quire.library.lookup import find_signables
     from quire.source import read_source
-    from quire.trust.signing import is_signed
-    from quire.trust.trusted import TrustedKeys
+    from quire.trust.signatures import is_signed
+    from quire.trust.trusted_keys import TrustedKeys
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import find_workspace
+    from quire.workspace.locate import find_workspace
 
     if not paths:
         raise click.UsageError("name a document, a folder or a glob", context)

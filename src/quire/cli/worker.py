@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.amounts import Amount
-from quire.cli.door import say
-from quire.cli.filled import filled
+from quire.cli.app import say
+from quire.cli.options import Amount, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.runtime import Runtime
+    from quire.runs import Runtime
     from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 SLOTS = 20
@@ -61,12 +60,12 @@ def command(
     """
     if find_spec("temporalio") is None:
         raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
-    from quire.runtime import Runtime
-    from quire.store import open_store
+    from quire.runs import Runtime
+    from quire.stores import open_store
     from quire.trust.seal import user_seal
     from quire.workspace.configuration import load_settings
-    from quire.workspace.find import find_workspace
-    from quire.workspace.requests import require_trusted
+    from quire.workspace.consent import require_trusted
+    from quire.workspace.locate import find_workspace
     from quire.workspace.settings import TemporalAccess
 
     settings = load_settings(find_workspace(Path.cwd()))
@@ -109,8 +108,8 @@ def with_access(configured: ClusterSettings, temporal: str | None, given: Tempor
     """What is given goes before what is configured, which only counts for the server that it was configured for.
 
     Raises `CannotStart`."""
-    from quire.workspace.cluster_table import problems_of
     from quire.workspace.settings import TemporalAccess
+    from quire.workspace.tables import problems_of
 
     base = configured.access if temporal in (None, configured.temporal) else TemporalAccess()
     if given.api_key_env or given.api_key_file:
@@ -129,7 +128,7 @@ def _path(text: str | None) -> Path | None:
 async def _reopened(runtime: Runtime, run: str) -> Runtime:
     """A script goes on where it was."""
     from quire.cli.scripts import PREFIX, with_script
-    from quire.runtime import Pins
+    from quire.runs import Pins
 
     pins = Pins.of((await runtime.row(run)).pins)
     return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime

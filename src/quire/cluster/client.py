@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from quire.cluster.access import read_credentials, reason, refusal
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
 from quire.errors import CannotStart
-from quire.workspace.requests import require_trusted
+from quire.workspace.consent import require_trusted
 from quire.workspace.settings import ClusterSettings, Settings
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from quire.cluster.client import Cluster
 from quire.cluster.driver import at_breakpoint
-from quire.engine.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, Ended
 from quire.engine.events import Listener
 from quire.engine.ports import People, Store
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.runtime import Runtime
-from quire.runtime.agreed import Given
-from quire.runtime.people import name_of
-from quire.runtime.runtime import NOTHING_GIVEN
+from quire.runs import Runtime
+from quire.runs.adapters import name_of
+from quire.runs.resume import Given
+from quire.runs.runtime import NOTHING_GIVEN
 from quire.values import Value
 from quire.workspace.settings import Settings
 

@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order, Outcome
-from quire.cluster.ports import SharedStore
-from quire.engine.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, Ended
 from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.ways import is_named, typed_way
-from quire.runtime import Pins, Runtime
-from quire.runtime.letters import letter_text
+from quire.runs import Pins, Runtime
+from quire.runs.letters import letter_text
+from quire.stores.contract import SharedStore
 
 TRIES = 3
 """How often a run is tried that cannot even begin: the next worker may have the key that this one lacks."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from quire.cluster.ports import SharedStore
 from quire.engine.ports import Store
 from quire.engine.records import RunRow, Status
 from quire.errors import QuireError
+from quire.stores.contract import SharedStore
 
 MOST = 500
 EVERY_SECONDS = 30.0

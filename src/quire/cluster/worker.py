@@ -34,7 +34,7 @@ from quire.cluster.driver import Driver, Reopen
 from quire.cluster.sweep import EVERY_SECONDS, Sweep
 from quire.cluster.workflow import RunWorkflow
 from quire.errors import CannotStart, QuireError, StoreError
-from quire.runtime import Runtime
+from quire.runs import Runtime
 from quire.workspace.settings import ClusterSettings
 
 T = TypeVar("T")

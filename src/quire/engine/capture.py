@@ -1,20 +1,176 @@
-"""From the text that a step gave to the value that it is kept as.
+"""The JSON objects that stand in a text, between prose, in one linear pass.
+
+A decoder that is tried at every brace is quadratic: each failure costs as much as the text is long. Here the text
+is read token by token. Where the JSON breaks off, every object that is still open can never be closed (read
+from its own brace, it meets the same break), those that were complete are kept, and reading goes on at the
+first brace that was taken for part of a string.
+
+The result of a playbook as the kind of thing that it says it is.
+
+One rule for whoever takes it: stdout, a file, a page, Python, the document that called. Models like to put a fence
+around what is no prose; it is no part of the thing, and nothing that reads JSON or JavaScript would take it.
+
+From the text that a step gave to the value that it is kept as.
 
 Nothing here can fail a step: what does not fit is kept whole and warned about.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from quire.engine.inputs import is_number
-from quire.engine.json_objects import FoundObject, json_objects, open_object
-from quire.formats.playbook import fences
+from quire.formats import markdown
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
-from quire.values import InvalidValue, Value, decode, encode
+from quire.values import InvalidValue, Value, decode, decode_object, encode
+
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*+(?:
+        (?P<mark>[{}\[\]:,])
+      | (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*")
+      | (?P<atom>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?![0-9.eE])|true|false|null)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+_CUT = re.compile(
+    r"""[ \t\r\n]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*\\?|-?[0-9.]*+[eE]?[+-]?|t(?:ru?)?|f(?:al?s?)?|n(?:ul?)?)?""", re.DOTALL
+)
+"""What may be left of a token where a text is cut off."""
+
+# What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a
+# colon; a comma or the end of what is open.
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    start: int
+    end: int
+    value: Mapping[str, Value]
+
+
+def json_objects(text: str) -> list[FoundObject]:
+    """In the order of the text; an object inside another is part of it and not listed."""
+    found: list[FoundObject] = []
+    for start, end in _spans(text):
+        with contextlib.suppress(ValueError):
+            found.append(FoundObject(start, end, decode_object(text, start)))
+    return found
+
+
+def open_object(text: str) -> int | None:
+    """Where an object begins that the end of the text cuts off; None where there is none."""
+    seen: set[int] = set()
+    at = text.find("{")
+    while at >= 0:
+        if at not in seen:
+            stopped = _read(text, at, [], seen)
+            if stopped is not None and _CUT.fullmatch(text, stopped):
+                return at
+        at = text.find("{", at + 1)
+    return None
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    complete: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    at = text.find("{")
+    while at >= 0:
+        if at not in seen:
+            _read(text, at, complete, seen)
+        at = text.find("{", at + 1)
+    outermost: list[tuple[int, int]] = []
+    for start, end in sorted(complete):
+        if not outermost or start >= outermost[-1][1]:
+            outermost.append((start, end))
+    return outermost
+
+
+def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -> int | None:
+    """Reads one value from a brace on until it ends or breaks off, noting the objects that were complete.
+
+    Returns where no token could be read; None where the value ended, or where a token did not fit.
+    """
+    open_at: list[int] = []
+    expected = _VALUE
+    while True:
+        token = _TOKEN.match(text, at)
+        if token is None:
+            return at
+        at = token.end()
+        mark = token["mark"]
+        if mark is None:
+            if expected in (_KEY, _KEY_OR_END) and token["text"] is not None:
+                expected = _COLON
+            elif expected in (_VALUE, _VALUE_OR_END):
+                expected = _COMMA_OR_END
+            else:
+                return None
+        elif mark in "{[":
+            if expected not in (_VALUE, _VALUE_OR_END):
+                return None
+            if mark == "{":
+                seen.add(at - 1)
+            open_at.append(at - 1)
+            expected = _KEY_OR_END if mark == "{" else _VALUE_OR_END
+        elif mark in "}]":
+            opened = "{" if mark == "}" else "["
+            fits = expected in (_COMMA_OR_END, _KEY_OR_END if mark == "}" else _VALUE_OR_END)
+            if not fits or text[open_at[-1]] != opened:
+                return None
+            start = open_at.pop()
+            if mark == "}":
+                while complete and complete[-1][0] > start:
+                    complete.pop()
+                complete.append((start, at))
+            if not open_at:
+                return None
+            expected = _COMMA_OR_END
+        elif mark == ":":
+            if expected != _COLON:
+                return None
+            expected = _VALUE
+        else:
+            if expected != _COMMA_OR_END:
+                return None
+            expected = _KEY if text[open_at[-1]] == "{" else _VALUE
+
+
+FENCED = ("json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
+"""Types whose text is taken out of a fence around all of it. In Markdown a fence belongs to the text."""
+JSON = ("json", "chartjs")
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+
+def artifact_text(text: str, artifact_type: str) -> str:
+    return unfenced(text) if artifact_type in FENCED else text
+
+
+def artifact_problem(text: str, artifact_type: str) -> str:
+    """Why a text is not what it should be, as far as that can be seen; empty where it may be."""
+    if artifact_type not in JSON:
+        return ""
+    try:
+        decode(text)
+    except InvalidValue as error:
+        return f"the output should be {artifact_type}, but it is not JSON: {error}"
+    return ""
+
+
+def unfenced(text: str) -> str:
+    """What is inside, where the whole text is one fenced block; else the text as it is."""
+    lines = text.strip().split("\n")
+    opening = _FENCE.match(lines[0])
+    if len(lines) < 2 or opening is None or lines[-1].strip() != opening[0]:
+        return text
+    inside = lines[1:-1]
+    return text if any(line.lstrip().startswith(opening[0]) for line in inside) else "\n".join(inside)
+
 
 _FENCE_BEFORE = re.compile(r"(^|\n)[ \t]*```[A-Za-z]*[ \t]*\n[ \t\n]*\Z")
 _FENCE_BEGUN = re.compile(r"(?:^|\n)[ \t]*(?:`{1,2}|```[A-Za-z]*[ \t]*(?:\n[ \t\n]*)?)\Z")
@@ -132,7 +288,7 @@ def _json_in_fence(text: str) -> str:
     """The last fenced block that is JSON, where there is one; else the text as it is."""
     lines = text.split("\n")
     marks = [line.lstrip() for line in lines]
-    found = fences.find(marks)
+    found = markdown.find(marks)
     for opening, closing in reversed(found.pairs):
         inside = "\n".join(lines[opening + 1 : closing]).strip()
         if _is_json(inside):

@@ -1,13 +1,21 @@
-"""The inputs of a run: complete, of the right type, and as text, before anything runs."""
+"""The inputs of a run: complete, of the right type, and as text, before anything runs.
+
+The inputs of a directive: complete and of the right type before a thread starts.
+
+Values often come from a command line or from a model, so a number, a boolean, a list or an object may be given as its
+text. What has no declaration to be held to (a directive without inputs, a type that nobody knows) is passed on.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from quire.errors import BadInputs
 from quire.plan.nodes import Input, Plan
-from quire.values import Value, clean, encode
+from quire.plan.thread import Parameter
+from quire.values import InvalidValue, Value, clean, decode, encode
 from quire.wording import nearest
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -105,3 +113,158 @@ def _as_text(value: Value) -> str:
 def _quoted(text: str) -> str:
     short = " ".join(text.split())
     return f'"{short if len(short) <= 60 else short[:57] + "…"}"'
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
+_PARAMETER_NUMBER = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,9})?")
+_PARAMETER_BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), True) | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
+_MOST_SHOWN = 60
+
+
+def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> dict[str, Value]:
+    """Every input that has a value, converted to its type. Raises `BadInputs` with all that is wrong at once.
+
+    A null is no value, an empty text is one. Without declared inputs whatever is given is passed on.
+    """
+    if not parameters:
+        return dict(given)
+    names = [parameter.name for parameter in parameters]
+    problems = [_unknown_parameter(name, names) for name in given if name not in names]
+    values: dict[str, Value] = {}
+    for parameter in parameters:
+        name = parameter.name
+        value = given.get(name)
+        whose = ""
+        if value is None:
+            value, whose = parameter.default, "its default "
+        if value is None:
+            if parameter.required:
+                problems.append(_missing(parameter))
+            continue
+        try:
+            values[name] = converted(parameter.type, value)
+        except ValueError as error:
+            problems.append(f"input {name}: {whose}{error}")
+    if problems:
+        raise BadInputs(problems)
+    return values
+
+
+def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
+    """A line for each input that is required and that nobody has given."""
+    owed = (one for one in parameters if one.required and one.default is None and given.get(one.name) is None)
+    return [_missing(one) for one in owed]
+
+
+def _missing(parameter: Parameter) -> str:
+    return f"missing required input {_described(parameter)}"
+
+
+def converted(type: str, value: Value) -> Value:
+    """The value as the type has it; raises ValueError with what would be right. An unknown type takes anything."""
+    kind = kind_of(type)
+    return value if kind is None else _CONVERSIONS[kind](value)
+
+
+def kind_of(type: str) -> str | None:
+    """The JSON type that a written type stands for, None where it is none that we know."""
+    return _KINDS.get(type.strip().lower())
+
+
+def _text(value: Value) -> Value:
+    if not isinstance(value, str):
+        raise ValueError(f"{shown(value)} is not a string")
+    return clean(value)
+
+
+def _integer(value: Value) -> Value:
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value.strip())
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"{shown(value)} is not an integer")
+
+
+def _number(value: Value) -> Value:
+    if isinstance(value, str) and _PARAMETER_NUMBER.fullmatch(value.strip()):
+        text = value.strip()
+        number = int(text) if _INTEGER.fullmatch(text) else float(text)
+        if not math.isinf(number):
+            return number
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise ValueError(f"{shown(value)} is not a number")
+
+
+def _boolean(value: Value) -> Value:
+    if isinstance(value, str) and value.strip().lower() in _PARAMETER_BOOLEANS:
+        return _PARAMETER_BOOLEANS[value.strip().lower()]
+    if isinstance(value, bool):
+        return value
+    raise ValueError(f"{shown(value)} is not a boolean: true or false")
+
+
+def _list(value: Value) -> Value:
+    found = _decoded(value)
+    if isinstance(found, list | tuple):
+        return found
+    raise ValueError(f"{shown(value)} is not an array: as text it is written in JSON, as in [1, 2]")
+
+
+def _object(value: Value) -> Value:
+    found = _decoded(value)
+    if isinstance(found, Mapping):
+        return found
+    raise ValueError(f'{shown(value)} is not an object: as text it is written in JSON, as in {{"a": 1}}')
+
+
+def _decoded(value: Value) -> Value:
+    if not isinstance(value, str):
+        return value
+    try:
+        return decode(value)
+    except InvalidValue:
+        return None
+
+
+_CONVERSIONS: Mapping[str, Callable[[Value], Value]] = {
+    "string": _text,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "array": _list,
+    "object": _object,
+}
+_KINDS = {kind: kind for kind in _CONVERSIONS} | {
+    "str": "string",
+    "text": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "map": "object",
+}
+
+
+def shown(value: Value) -> str:
+    """A value for a message: short, on one line, text in quotes."""
+    text = " ".join((value if isinstance(value, str) else encode(value)).split())
+    short = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    return f'"{short}"' if isinstance(value, str) else short
+
+
+def _described(parameter: Parameter) -> str:
+    about = " ".join(parameter.description.split())
+    return f"{parameter.name} ({parameter.type})" + (f": {about}" if about else "")
+
+
+def _unknown_parameter(name: str, names: Sequence[str]) -> str:
+    close = nearest(name, names)
+    if close:
+        return f"unknown parameter {name} (did you mean {close}?)"
+    return f"unknown parameter {name}: the directive's inputs are {', '.join(names)}"

@@ -9,7 +9,7 @@ from typing import cast
 
 from quire.engine.capture import displayed_so_far
 from quire.engine.records import EffectRecord, Event, Status
-from quire.engine.turns import (
+from quire.engine.thread_progress import (
     CallView,
     HookView,
     ThreadView,

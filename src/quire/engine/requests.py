@@ -12,14 +12,14 @@ from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from quire.engine.earlier import SystemText
+from quire.engine.earlier_results import SystemText
 from quire.engine.pure_work import PureWork
 from quire.errors import Refused, StepFailed
 from quire.plan.ways import last_label
 from quire.values import Value, canonical_of_checked, clean
 
 if TYPE_CHECKING:
-    from quire.engine.thread.limits import Limits
+    from quire.engine.interpreter.thread.limits import Limits
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""

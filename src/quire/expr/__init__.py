@@ -8,8 +8,7 @@ from quire.expr.compile import Compiled, compile
 from quire.expr.errors import EvalError, ExpressionError, ExprSyntaxError
 from quire.expr.kinds import python_text
 from quire.expr.parse import parse
-from quire.expr.reads import Read, reads
-from quire.expr.syntax import RESERVED, Expression
+from quire.expr.syntax import RESERVED, Expression, Read, reads
 
 __all__ = [
     "RESERVED",

@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from quire.expr import combinators, operators, paths
+from quire.expr import operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
-from quire.expr.limits import MAX_ITEMS, MAX_STEPS
-from quire.expr.reads import Read, reads
-from quire.expr.run import Code, Run
-from quire.expr.sizes import measure
+from quire.expr.limits import MAX_ITEMS, MAX_STEPS, Code, Run, measure
 from quire.expr.syntax import (
     Arithmetic,
     Compare,
@@ -29,8 +26,10 @@ from quire.expr.syntax import (
     Node,
     Not,
     Path,
+    Read,
     Total,
     children,
+    reads,
     walk,
 )
 from quire.source import Span
@@ -116,14 +115,14 @@ def _code(node: Node, bound: frozenset[str]) -> Code:
             return operators.arithmetic(_code(first, bound), terms)
         case Each(name=name, source=source, parameter=parameter, body=body, span=span):
             code = _code(body, bound | {parameter})
-            return combinators.each(name, _code(source, bound), parameter, code, _cost(body), span, source.span)
+            return operators.each(name, _code(source, bound), parameter, code, _cost(body), span, source.span)
         case Total(name="count", source=source):
-            return combinators.count(_code(source, bound), source.span)
+            return operators.count(_code(source, bound), source.span)
         case Total(source=source, span=span):
-            return combinators.total(_code(source, bound), span, source.span)
+            return operators.total(_code(source, bound), span, source.span)
         case Join(source=source, separator=separator, span=span):
             between = _code(separator, bound)
-            return combinators.join(_code(source, bound), between, span, source.span, separator.span)
+            return operators.join(_code(source, bound), between, span, source.span, separator.span)
         case Get(base=base, keys=keys, default=default):
             return paths.get(_code(base, bound), keys, _code(default, bound) if default is not None else None)
 

@@ -1,7 +1,23 @@
 """How deep, how long and how much work an expression may be. They are far from what people write, and near enough
-that a hostile document costs a second or two and some hundred megabytes, not the process."""
+that a hostile document costs a second or two and some hundred megabytes, not the process.
+
+What one evaluation carries along: the names it can read, and how much work it may still do.
+
+Two walks over whole values that cannot be trusted to be small: how large is this, and are these two equal.
+
+A value built by expressions may hold the same list in many places. It is small in memory and huge when written or
+compared, so both walks count what they see, place by place, and stop at a limit.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from quire.expr.errors import EvalError
+from quire.expr.kinds import ATOMS, FLAT, is_list, is_map, kind
+from quire.source import Span
+from quire.values import MAX_DEPTH, Value
 
 MAX_LENGTH = 100_000
 """Characters of an expression."""
@@ -23,3 +39,164 @@ MAX_DIGITS = 4_300
 
 MAX_BITS = 14_284
 """The most bits that are certain to need no more than `MAX_DIGITS` digits."""
+
+
+class Run:
+    """Lives for one evaluation; after an error it is thrown away, so nothing in it is ever put right."""
+
+    __slots__ = ("left", "names", "stores")
+
+    def __init__(self, names: Mapping[str, Any], stores: Mapping[str, Any]) -> None:
+        self.names = names
+        self.stores = stores
+        self.left = MAX_STEPS
+
+    def charge(self, steps: int, span: Span) -> None:
+        self.left -= steps
+        if self.left < 0:
+            message = f"the expression takes more than {MAX_STEPS:,} steps"
+            raise EvalError(message, span, "work on fewer items, or do a part of it in a step of its own")
+
+
+Code: TypeAlias = Callable[[Run], Any]
+"""A compiled node. Its result is a `Value`; `Any` saves a cast at every use of an already checked one."""
+
+
+_LONG = 1_000
+"""Shorter texts are compared in the time of a step."""
+
+_MANY = 32
+"""Shorter lists are measured faster than remembered."""
+
+
+class Sizes(NamedTuple):
+    """Items of all lists and maps inside, characters of all texts and keys inside, and levels of nesting."""
+
+    items: int = 0
+    characters: int = 0
+    depth: int = 0
+
+
+class Measured(list[Value]):
+    """A list that remembers its sizes. An accumulator that grows by one element at each step of a fold would be
+    measured whole at each step otherwise."""
+
+    __slots__ = ("sizes",)
+    sizes: Sizes
+
+
+def measure(value: object, span: Span) -> Sizes:
+    """Raises `EvalError` when the value is larger than what can be stored."""
+    if type(value) in FLAT:
+        return Sizes()
+    try:
+        return _within(_walk(value, span), span)
+    except TypeError:
+        raise EvalError("the result holds a map with a key that is not text", span) from None
+
+
+def _walk(value: object, span: Span) -> Sizes:
+    """Level by level. Stops early where a limit is passed; what it has counted by then says so."""
+    items = characters = depth = deepest = 0
+    level = [value]
+    while level and depth < MAX_DEPTH:
+        depth += 1
+        deeper: list[object] = []
+        for holder in level:
+            if type(holder) is Measured:
+                items += holder.sizes.items
+                characters += holder.sizes.characters
+                deepest = max(deepest, depth - 1 + holder.sizes.depth)
+                continue
+            parts, names = _parts(holder, span) if type(holder) is not dict else (holder.values(), holder)
+            items += len(parts)
+            for name in names:
+                characters += len(name)
+            for part in parts:
+                if type(part) is str:
+                    characters += len(part)
+                elif type(part) not in ATOMS:
+                    deeper.append(part)
+            if items > MAX_ITEMS or characters > MAX_TEXT:
+                return Sizes(items, characters, depth)
+        level = deeper
+    return Sizes(items, characters, max(depth + bool(level), deepest))
+
+
+def _parts(holder: object, span: Span) -> tuple[Collection[object], Collection[str]]:
+    if is_list(holder):
+        return holder, ()
+    if is_map(holder):
+        return list(holder.values()), holder
+    if isinstance(holder, str | int | float):
+        return (), ()
+    raise EvalError(f"the result holds {kind(holder)}, which is not a value", span)
+
+
+def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: Span) -> Sequence[Value]:
+    length = len(left) + len(right)
+    if length > MAX_ITEMS:
+        raise EvalError(f"the list has more than {MAX_ITEMS:,} items", span)
+    run.charge(length >> 1, span)
+    if length <= _MANY:
+        return [*left, *right]
+    one, other = _sizes(left, run, span), _sizes(right, run, span)
+    both = Measured(left)
+    both.extend(right)
+    depth = max(one.depth, other.depth)
+    both.sizes = _within(Sizes(one.items + other.items, one.characters + other.characters, depth), span)
+    return both
+
+
+def equal(left: object, right: object, run: Run, span: Span) -> bool:
+    """Python's equality for JSON, deep: `1 == true`, `1 == 1.0`, the order of keys does not count."""
+    if type(left) in ATOMS or type(right) in ATOMS:
+        return bool(left == right)
+    pairs = [(left, right)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other:
+            continue
+        if is_map(one):
+            if not is_map(other) or len(one) != len(other):
+                return False
+            run.charge(4 + 4 * len(one), span)
+            for key, part in one.items():
+                if key not in other:
+                    return False
+                pairs.append((part, other[key]))
+        elif is_list(one):
+            if not is_list(other) or len(one) != len(other):
+                return False
+            run.charge(4 + 4 * len(one), span)
+            pairs.extend(zip(one, other, strict=True))
+        else:
+            if isinstance(one, str) and isinstance(other, str):
+                charge_texts(one, other, run, span)
+            if one != other:
+                return False
+    return True
+
+
+def charge_texts(left: str, right: str, run: Run, span: Span) -> None:
+    """What it costs to compare two texts."""
+    if len(left) > _LONG:
+        run.charge(min(len(left), len(right)) >> 6, span)
+
+
+def _sizes(value: Sequence[Value], run: Run, span: Span) -> Sizes:
+    if type(value) is Measured:
+        return value.sizes
+    sizes = measure(value, span)
+    run.charge(sizes.items, span)
+    return sizes
+
+
+def _within(sizes: Sizes, span: Span) -> Sizes:
+    if sizes.items > MAX_ITEMS:
+        raise EvalError(f"the result has more than {MAX_ITEMS:,} items", span)
+    if sizes.characters > MAX_TEXT:
+        raise EvalError(f"the result has more than {MAX_TEXT:,} characters", span)
+    if sizes.depth > MAX_DEPTH:
+        raise EvalError(f"the result is nested deeper than {MAX_DEPTH} levels", span)
+    return sizes

@@ -11,7 +11,7 @@ from itertools import islice
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import is_list, is_map, kind
-from quire.expr.run import Code, Run
+from quire.expr.limits import Code, Run
 from quire.expr.syntax import RESERVED, Path
 from quire.values import Value
 from quire.wording import nearest

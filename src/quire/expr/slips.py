@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from quire.diagnostics import Code
-from quire.expr.codes import REPEATED_KEY, UNKNOWN_ESCAPE
+from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE
+from quire.expr.parse import tokens, unknown_escapes
 from quire.expr.syntax import Expression, MapOf, walk
-from quire.expr.tokens import tokens, unknown_escapes
 from quire.source import Span
 
 

@@ -18,7 +18,7 @@ from quire.formats import invisible
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.reading import Reading
+    from quire.formats.playbook.parse_result import Reading
 
 __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
 
@@ -77,7 +77,7 @@ def _space(parts: tuple[str, ...]) -> str:
 
 def _holds_directive(text: str) -> bool:
     """Whether the first `xml` fence is a directive; a file with steps is a playbook that shows one."""
-    from quire.formats.directive.fences import Fence, find_fence
+    from quire.formats.markdown import Fence, find_fence
 
     if _STEP.search(text):
         return False

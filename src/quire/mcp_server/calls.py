@@ -13,21 +13,20 @@ from typing import TypeAlias
 
 import mcp_types as types
 
-from quire.engine.drive import Drive
+from quire.engine.driver.drive import Drive
 from quire.engine.events import Listener
 from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
-from quire.formats.pipeline.gate import LAUNCHING
-from quire.mcp_server.callers import Caller
+from quire.formats.pipeline.inline import LAUNCHING
 from quire.mcp_server.catalogue import Offered
-from quire.mcp_server.late import Late
-from quire.mcp_server.progress import reporting
-from quire.mcp_server.questions import Asked, Elicited, input_required, read_answers
+from quire.mcp_server.clients import Caller
+from quire.mcp_server.elicitation import Asked, Elicited, input_required, read_answers
+from quire.mcp_server.launched_runs import Late
+from quire.mcp_server.notifications import reporting
 from quire.mcp_server.results import result_of, waiting
-from quire.runtime import RunOptions, Runtime
-from quire.runtime.known_tools import KnownTools
-from quire.runtime.launch import ASYNC, INLINE, Envelope, Launcher, Launching, envelope_of
+from quire.runs import RunOptions, Runtime
+from quire.runs.launch import ASYNC, INLINE, Envelope, KnownTools, Launcher, Launching, envelope_of
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants

@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from quire.documents import Document, read
-from quire.engine.thread.inputs import converted, kind_of
+from quire.engine.inputs import converted, kind_of
 from quire.errors import QuireError
 from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.library.document import Document, read
+from quire.library.pipelines import PIPELINES_FOLDER as PIPELINES
+from quire.library.pipelines import Registered, Registry, load_registry, read_pipelines
+from quire.library.playbooks import SUFFIX, load_playbooks
 from quire.plan.nodes import Input, Plan
 from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
 from quire.values import Value
-from quire.workspace.pipelines import FOLDER as PIPELINES
-from quire.workspace.pipelines import Registered, Registry, load_registry, read_pipelines
-from quire.workspace.playbooks import SUFFIX, load_playbooks
 from quire.workspace.settings import Settings
 
 LONGEST_NAME = 64
@@ -120,9 +120,9 @@ class Catalogue:
     def _directives(self, problems: list[str]) -> Iterator[Offered]:
         """Those of the project and of the user that are signed by a trusted key, with all that they are composed from.
         Nobody who calls a tool is there to be warned, so it takes a signature whatever the workspace says."""
-        from quire.runtime.bundles import Gathering
-        from quire.workspace.spaces import Spaces
-        from quire.workspace.verified import VerifiedItems
+        from quire.library.directives import Gathering
+        from quire.library.spaces import Spaces
+        from quire.library.verify import VerifiedItems
 
         spaces = Spaces(self._settings)
         try:

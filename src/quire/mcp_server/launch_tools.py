@@ -8,7 +8,7 @@ import mcp_types as types
 
 from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.results import ENVELOPE
-from quire.runtime.launch import ASYNC, INLINE, unknown_argument
+from quire.runs.launch import ASYNC, INLINE, unknown_argument
 from quire.values import Value
 
 RESULT = "pipeline_result"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import mcp_types as types
 
 from quire.engine.records import Question
-from quire.runtime.launch import Envelope
+from quire.runs.launch import Envelope
 from quire.values import Value, copy
 
 ENVELOPE: dict[str, Value] = {

@@ -1,10 +1,14 @@
-"""The server itself: what an MCP client can list, call and read."""
+"""The server itself: what an MCP client can list, call and read.
+
+The server on stdin and stdout, for a client that starts it as its own process.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,20 +20,21 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.session import ServerSession
+from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
 from quire import __version__
 from quire.errors import NoSuchRun, QuireError
 from quire.formats.pipeline.definition import GRAMMAR
-from quire.mcp_server.callers import Caller, Context, connection_of
 from quire.mcp_server.calls import Calls, Reopen, Result
 from quire.mcp_server.catalogue import Catalogue, Offered
-from quire.mcp_server.late import SCHEME, Late
+from quire.mcp_server.clients import Caller, Context, connection_of
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
+from quire.mcp_server.launched_runs import SCHEME, Late
 from quire.mcp_server.results import ENVELOPE, result_of
-from quire.runtime import RunOptions, Runtime
-from quire.runtime.launch import Envelope
+from quire.runs import RunOptions, Runtime
+from quire.runs.launch import Envelope
 
 T = TypeVar("T")
 
@@ -280,3 +285,33 @@ def _tool(offered: Offered) -> types.Tool:
         input_schema=dict(offered.schema),
         output_schema=dict(ENVELOPE),
     )
+
+
+INTERRUPTED = 130
+
+
+async def serve_stdio(host: Host) -> None:
+    """Until the client closes stdin. While it serves, whatever else writes to stdout ends up on stderr."""
+    loop = asyncio.get_running_loop()
+    ending: list[asyncio.Task[None]] = []
+
+    def end() -> None:
+        if not ending:
+            ending.append(loop.create_task(_end_at_once(host)))
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        try:
+            loop.add_signal_handler(number, end)
+        except NotImplementedError:
+            signal.signal(number, lambda *_: loop.call_soon_threadsafe(end))
+    options = host.server.create_initialization_options()
+    async with stdio_server() as (incoming, outgoing):
+        await host.server.run(incoming, outgoing, options)
+
+
+async def _end_at_once(host: Host) -> None:
+    """Nobody can call back the thread that reads stdin, and it would keep the process: so that ends without it."""
+    try:
+        await host.calls.stop()
+    finally:
+        os._exit(INTERRUPTED)

@@ -1,14 +1,136 @@
-"""Which model a run uses, and why: the first of what was asked for, what is configured, what is there."""
+"""What the workspace says about models; the reader of `quire.toml` builds it, everything here reads it.
+
+A model whose price the user has said: it is charged by its tokens, whatever a list says.
+
+Where the local Ollama is and what it holds, asked with the standard library so that choosing stays cheap.
+
+Which model a run uses, and why: the first of what was asked for, what is configured, what is there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
 
+from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply
 from quire.errors import NoModel
-from quire.models.files import preferred_model
-from quire.models.ollama import ollama_models, ollama_url
-from quire.models.settings import ModelSettings
+from quire.models.downloads import preferred_model
+
+TIMEOUT = 120.0
+"""Seconds in which a service must send something, where nobody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderSettings:
+    """An OpenAI-compatible service. Without `api_key_env` it gets no key at all, whatever the environment holds.
+
+    `timeout` is its own, in seconds; None is that of all models.
+    """
+
+    base_url: str
+    api_key_env: str | None = None
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """`[models]`: a tier is a name that may stand wherever a model is named.
+
+    `timeout` is how many seconds a service may be silent, before a reply and in the middle of one.
+    """
+
+    default: str | None = None
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    timeout: float = TIMEOUT
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By the name of a model; only the user's own file sets them."""
+
+
+def price_key(spec: str, settings: ModelSettings) -> str:
+    """The name under which the price of a model is looked for: that behind a tier."""
+    return settings.tiers.get(spec, spec)
+
+
+CHARACTERS_A_TOKEN = 3
+MILLION = 1_000_000
+
+
+class WithPrice:
+    """A model and what its tokens cost."""
+
+    def __init__(self, model: Model, price: Price) -> None:
+        self._model = model
+        self._price = price
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    def estimate(self, call: ModelCall) -> float | None:
+        said = len(call.system) + sum(len(message.content) for message in call.messages)
+        offered = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in call.tools)
+        return self._cost((said + offered) // CHARACTERS_A_TOKEN + 1, call.max_tokens or LONGEST_REPLY)
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        reply = await self._model.complete(call, on_delta)
+        usage = reply.usage
+        # A reply that nobody counted has a price, which is not known.
+        cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None
+        return replace(reply, usage=replace(usage, cost=cost))
+
+    def _cost(self, read: int, written: int) -> float:
+        return (read * self._price.input + written * self._price.output) / MILLION
+
+
+PORT = 11434
+
+
+def ollama_url(environ: Mapping[str, str]) -> str:
+    """The address without a path. `OLLAMA_HOST` may be a bare host, a host and port, or a URL."""
+    host = environ.get("OLLAMA_HOST", "").strip()
+    if not host:
+        return f"http://127.0.0.1:{PORT}"
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    # The server reads the same variable as the address to bind to, so it often holds one that nobody can call.
+    name = parts.hostname if parts.hostname not in (None, "", "0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
+    shown = f"[{name}]" if name and ":" in name else name
+    return f"{parts.scheme}://{shown}:{port or (443 if parts.scheme == 'https' else PORT)}"
+
+
+def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str, ...]:
+    """The chat models it holds, newest first; none when it does not answer in time."""
+    import http.client
+
+    parts = urlsplit(ollama_url(environ))
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=timeout)
+    try:
+        connection.request("GET", "/api/tags")
+        response = connection.getresponse()
+        found: object = json.loads(response.read(1_000_000)) if response.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return ()
+    finally:
+        connection.close()
+    listed = found.get("models") if isinstance(found, dict) else None
+    names = [item.get("name") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    # Cloud models cost money and embedding models do not talk: neither is taken without being asked for.
+    return tuple(n for n in names if isinstance(n, str) and not n.endswith("-cloud") and "embed" not in n)
 
 
 @dataclass(frozen=True, slots=True)

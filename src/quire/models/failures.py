@@ -17,9 +17,9 @@ from pydantic import ValidationError
 from pydantic_ai import exceptions as pai
 
 from quire.errors import ModelFailed
+from quire.models.choose import TIMEOUT
 from quire.models.http_limits import NotEvents, TooMuch, cause_of
 from quire.models.retry import TransportFailed
-from quire.models.settings import TIMEOUT
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
 
 SHOWN = 300

@@ -14,14 +14,14 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from quire.engine.json_objects import json_objects
+from quire.engine.capture import json_objects
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed, QuireError
-from quire.models.runtime import Runtime, runtime_for
-from quire.models.shapes import choice, forcible, shaped
-from quire.models.talk import Turn, answer_so_far, decided, turns
+from quire.models.grammar import choice, forcible, shaped
+from quire.models.llama import Runtime, runtime_for
+from quire.models.prompted_tools import Turn, answer_so_far, decided, turns
 from quire.values import InvalidValue, Value, clean, encode
 
 PROSE_TOKENS = 1024

@@ -33,12 +33,12 @@ from pydantic_ai.usage import RequestUsage
 from quire.engine.ports import LONGEST_REPLY, MAX_REPLY_CHARACTERS, ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.errors import ModelFailed
-from quire.models.conversation import Conversation
+from quire.models.choose import TIMEOUT
 from quire.models.failures import Service, failure_of, refuses_request
+from quire.models.grammar import forcible
 from quire.models.http_limits import Limits, limit_responses
+from quire.models.messages import Conversation
 from quire.models.retry import TransportFailed
-from quire.models.settings import TIMEOUT
-from quire.models.shapes import forcible
 from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0

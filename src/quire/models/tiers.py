@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from quire.errors import CannotStart
-from quire.models.choose import DEFAULTS, Choice, choose_model
-from quire.models.settings import ModelSettings
+from quire.models.choose import DEFAULTS, Choice, ModelSettings, choose_model
 
 _LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
 _GENERAL = ("general", "sonnet", "medium", "balanced", "standard")

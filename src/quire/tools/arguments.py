@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from quire.schema.measure import Measured, TooCostly, measured, parts_of
-from quire.schema.plain import plainly_fits
+from quire.plain_schema import plainly_fits
+from quire.schema_limits import Measured, TooCostly, measured, parts_of
 from quire.tools.builtin.specs import NAMES
 from quire.tools.registry import ToolSpec
 from quire.values import Value

@@ -15,10 +15,10 @@ from quire import values
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
+from quire.tools.blocking import OutOfTime, within
 from quire.tools.mcp_results import answer_of, text_of
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
 from quire.tools.registry import Answer, ToolSpec
-from quire.tools.threads import OutOfTime, within
 from quire.trust.capabilities import mcp_tool
 from quire.values import Value
 from quire.workspace.mcp_config import McpServer

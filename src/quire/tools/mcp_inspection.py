@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
-from quire.schema.measure import problem_of
+from quire.schema_limits import problem_of
 
 if TYPE_CHECKING:
     from mcp.client._transport import ReadStream, WriteStream

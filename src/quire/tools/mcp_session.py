@@ -1,20 +1,24 @@
-"""One open session with an MCP server, held by a task of its own until it is told to stop."""
+"""The end of what a server writes to its standard error: kept out of the terminal, shown when it fails.
+
+One open session with an MCP server, held by a task of its own until it is told to stop.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from quire import __version__
 from quire.models.http_limits import Limits, limit_responses
-from quire.tools import confirmed_imports, groups
+from quire.tools import confirmed_imports, process_groups
 from quire.tools.mcp_inspection import Incoming, Inspection, Outgoing
-from quire.tools.stderr import Tail
-from quire.tools.stdio import MAX_MESSAGE_BYTES, Pipes, open_pipes
+from quire.tools.server_process import MAX_MESSAGE_BYTES, Pipes, open_pipes
 from quire.workspace.mcp_config import McpServer
 from quire.workspace.server_code import ServerCode
 
@@ -25,6 +29,41 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
     from mcp.types import CallToolResult
+
+
+SHOWN = 4_096
+KEPT = 65_536
+"""More than is shown: secrets are taken out before the cut, and a secret that is cut in two would not be found."""
+
+
+class Tail:
+    """A pipe for a child process and the last bytes that came through it, in memory and nowhere else.
+
+    A server may write secrets there, so nothing of it goes to a file.
+    """
+
+    def __init__(self) -> None:
+        self._read, write = os.pipe()
+        self.stream: TextIO = os.fdopen(write, "w", encoding="utf-8")
+        self._kept = b""
+        # A daemon: a grandchild may hold the pipe open long after the server is gone.
+        self._thread = threading.Thread(target=self._collect, name="mcp-stderr", daemon=True)
+        self._thread.start()
+
+    def started(self) -> None:
+        """The child has its own copy of the writing end now; ours would keep the pipe from ending."""
+        self.stream.close()
+
+    def text(self, redact: Callable[[str], str] = lambda text: text, wait: float = 0.2) -> str:
+        """The last lines, without what `redact` takes out; a dead server's are complete after a moment."""
+        self._thread.join(wait)
+        return redact(self._kept.decode("utf-8", "replace"))[-SHOWN:].strip()
+
+    def _collect(self) -> None:
+        with os.fdopen(self._read, "rb", buffering=0) as pipe:
+            while chunk := pipe.read(KEPT):
+                self._kept = (self._kept + chunk)[-KEPT:]
+
 
 START_SECONDS = 60.0
 CLOSE_SECONDS = 15.0
@@ -121,7 +160,7 @@ class Session:
 
     def _kill_group(self) -> None:
         if self._pipes is not None:
-            groups.kill(self._pipes.group)
+            process_groups.kill(self._pipes.group)
 
     async def _hold(self, mode: str, ready: asyncio.Future[Client], stop: asyncio.Event) -> None:
         from mcp import Client, MCPError

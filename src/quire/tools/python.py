@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
-from quire.tools.annotations import as_value, converted
+from quire.tools.blocking import OutOfTime, in_thread, within
 from quire.tools.confirmed_imports import ConfirmedImports
 from quire.tools.registry import ToolSpec
-from quire.tools.signature import EFFECT_ID, Unsupported, input_schema
-from quire.tools.threads import OutOfTime, in_thread, within
+from quire.tools.signatures import EFFECT_ID, Unsupported, as_value, converted, input_schema
 from quire.trust.capabilities import python_tool
 from quire.values import Value
-from quire.workspace.requests import require_trusted
+from quire.workspace.consent import require_trusted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -166,7 +165,7 @@ class PythonConnection:
     def _import_all(self) -> None:
         files = self._files
         if files is None:
-            from quire.workspace.loaded import read_modules
+            from quire.workspace.server_code import read_modules
 
             modules, _ = read_modules(self._folder, self._modules)
             files = {name: digest for loaded in modules.values() for name, digest in loaded.items()}

@@ -1,7 +1,7 @@
 """What tools there are and where they live, in one shape for all kinds.
 
 A connection is the first name in `@tool(CONNECTION, TOOL, …)`: an MCP server, `python` for functions, or `quire` for
-the built-in tools. What a name without a connection means is said in `quire.tools.names`.
+the built-in tools. What a name without a connection means is said in `quire.tools.tool_names`.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from quire.errors import Denied
-from quire.tools.seccomp import filter_program
+from quire.tools.sandbox_limits import filter_program
 from quire.workspace.grants import is_everything
 
 TMP_BYTES = 512 * 1024 * 1024

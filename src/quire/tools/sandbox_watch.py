@@ -19,9 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from quire.errors import ToolFailed
-from quire.tools.cgroup import ControlGroup
-from quire.tools.seccomp import filter_program
-from quire.tools.threads import in_thread
+from quire.tools.blocking import in_thread
+from quire.tools.sandbox_limits import ControlGroup, filter_program
 from quire.workspace.settings import SandboxSettings
 
 MB = 1024 * 1024

@@ -1,4 +1,6 @@
-"""Ed25519 keys: what signs a document, and what a signature is checked with.
+"""Private keys in the keyring of the system, for those who do not want them in a file.
+
+Ed25519 keys: what signs a document, and what a signature is checked with.
 
 A key is known by its id, the first 16 hex digits of the SHA-256 of its public half in PEM form. `cryptography` is
 imported when a key is first used, a public key is decoded once, and a signature is computed once.
@@ -10,12 +12,47 @@ import hashlib
 import tomllib
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+
+SERVICE = "quire"
+
+
+def put(key_id: str, pem: str) -> None:
+    keyring = _module()
+    try:
+        keyring.set_password(SERVICE, key_id, pem)
+    except keyring.errors.KeyringError as error:
+        raise CannotStart(
+            f"the keyring does not take the key ({error}); leave out --keyring to keep it in a file"
+        ) from None
+
+
+def get(key_id: str) -> str:
+    keyring = _module()
+    try:
+        found = keyring.get_password(SERVICE, key_id)
+    except keyring.errors.KeyringError as error:
+        raise CannotStart(f"the keyring cannot be read: {error}") from None
+    if not isinstance(found, str):
+        raise CannotStart(f"the keyring does not hold the key {key_id}; make a new one with: quire keys new NAME")
+    return found
+
+
+def _module() -> ModuleType:
+    try:
+        import keyring
+        import keyring.errors
+    except ImportError:
+        raise CannotStart("keys in the keyring need the package keyring: pip install 'quire[keyring]'") from None
+    return keyring
+
 
 _PRIVATE = "PRIVATE KEY-----"
 _PUBLIC = "PUBLIC KEY-----"

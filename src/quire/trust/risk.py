@@ -8,19 +8,21 @@ never that it is less:
     patterns:
       - pattern: rye.fetch.knowledge.secret.*
         tier: elevated
+
+Directives that nobody vouches for, in warn mode: what is dangerous in them, the user has to allow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
-from quire.errors import Unreadable
+from quire.errors import Refused, Unreadable
 from quire.source import Source, read_source
-from quire.trust.wildcards import fixed_head, glob
+from quire.trust.capabilities import Grants, fixed_head, glob
 
 FILE = (".ai", "config", "capability_risk.yaml")
 Decision = Literal["allow", "warn", "block"]
@@ -179,3 +181,34 @@ def _message(capability: str, tier: Tier) -> str:
         f"the capability {capability} is {tier.value} ({tier.meaning}), and {effect}; if it is meant, write "
         f'<acknowledge risk="{tier.value}">why</acknowledge> into its <permissions>'
     )
+
+
+class Ungranted(Refused):
+    """What an unsigned directive asks for and the user has not allowed: capabilities with their tiers.
+
+    `reasons` are the words of its author, by tier."""
+
+    def __init__(self, item_id: str, missing: Mapping[str, Tier], reasons: Mapping[str, str]) -> None:
+        listed = ", ".join(f"{capability} is {tier.value}" for capability, tier in missing.items())
+        allow = " ".join(f"--allow {capability}" for capability in missing)
+        super().__init__(
+            f"{item_id} is not signed by anybody you trust, and {listed}: "
+            f"sign it with quire sign, or allow it with {allow}"
+        )
+        self.item_id = item_id
+        self.missing = missing
+        self.reasons = reasons
+
+
+def require_granted(
+    item_id: str, capabilities: Iterable[str], granted: Grants, project: ProjectRisk, reasons: Mapping[str, str]
+) -> None:
+    """Raises `Ungranted` with all that is elevated, or more, and not among what the user has granted."""
+    missing: dict[str, Tier] = {}
+    for capability in capabilities:
+        tier = tier_of(capability, project)
+        allowed = all(granted.includes(pattern) for pattern in Grants.of([capability]).patterns)
+        if tier in (Tier.ELEVATED, Tier.UNRESTRICTED) and not allowed:
+            missing[capability] = tier
+    if missing:
+        raise Ungranted(item_id, missing, reasons)

@@ -21,7 +21,7 @@ from functools import cached_property
 from pathlib import Path
 
 from quire.errors import CannotStart
-from quire.trust.files import make_folder, read_private, read_small
+from quire.trust.private_files import make_folder, read_private, read_small
 
 VARIABLE = "QUIRE_SEAL_KEY"
 FILE_VARIABLE = "QUIRE_SEAL_KEY_FILE"
@@ -104,7 +104,7 @@ def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
         _make(file, secrets.token_hex(32))
     text = read_private(file, "seal key", f"move it away, and seal your runs anew: mv {file} {file}.old").strip()
     if text.startswith(_KEYRING):
-        from quire.trust.keyring import get
+        from quire.trust.keys import get
 
         return _long_enough(get(text.removeprefix(_KEYRING)), "the seal key in the keyring")
     return _long_enough(text, str(file))
@@ -123,7 +123,7 @@ def key_place(user: Path, environ: Mapping[str, str] = os.environ) -> str:
 
 def move_key(user: Path, *, keyring: bool) -> None:
     """Takes the key of the user's space into the system's keyring, or back into its file."""
-    from quire.trust.keyring import put
+    from quire.trust.keys import put
 
     text, file = seal_key(user, {}), key_file(user)
     name = f"seal-{Seal.of(text).key_id}"

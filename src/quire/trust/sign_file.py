@@ -1,18 +1,142 @@
-"""Signs a file on disk: reads it once, validates, and puts the signed one in its place whole or not at all."""
+"""Which item a file is: its kind, the id that a signature binds it to, and how a comment is written in it.
+
+Directives and knowledge are known by their place below an `.ai` folder, `demo/deploy` for
+`.ai/directives/demo/deploy.md`. Playbooks and pipelines are known by their path from the workspace's folder.
+
+What has to be true of a file before anybody puts a signature on it. Each kind is looked at by its own format.
+
+Signs a file on disk: reads it once, validates, and puts the signed one in its place whole or not at all.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from quire.errors import Refused, Unreadable
-from quire.source import MAX_DOCUMENT_BYTES, file_identity, normalise, read_source, replace_file
+from quire.diagnostics import Severity
+from quire.errors import CannotStart, Refused, Unreadable
+from quire.formats import MARKDOWN, YAML
+from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, read_source, replace_file
 from quire.trust.keys import SigningKey
-from quire.trust.signable import Signable, refuse_system
-from quire.trust.signature_line import digest_of
-from quire.trust.signing import sign_text
-from quire.trust.trusted import TrustedKey, TrustedKeys
-from quire.trust.validators import issues
+from quire.trust.signature_line import Syntax, digest_of
+from quire.trust.signatures import Kind, Verdict, sign_text, verify_text
+from quire.trust.trusted_keys import TrustedKey, TrustedKeys
+
+ITEM_FOLDERS: dict[str, Kind] = {"directives": "directive", "knowledge": "knowledge"}
+SYSTEM = Path(__file__).resolve().parents[1]
+"""The folder of the package: what is in it belongs to nobody here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signable:
+    """`below` is the path of the file in the folder of its kind; `path` is how the user named it."""
+
+    path: Path
+    kind: Kind
+    id: str
+    syntax: Syntax
+    below: PurePath
+
+    @property
+    def required(self) -> bool:
+        """Whether it must be signed to be used; others are verified when they are signed."""
+        return self.kind in ("directive", "knowledge")
+
+    def verify(self, text: str, trusted: TrustedKeys) -> Verdict:
+        return verify_text(text, self.kind, self.id, trusted, syntax=self.syntax, path=shown_path(self.path))
+
+
+def signable(path: Path, workspace: Path) -> Signable:
+    """Raises `CannotStart` for a file that no signature is made for. The file itself is not looked at."""
+    # Links are not followed: the place at which an item is found is its name.
+    whole = Path(os.path.abspath(path))  # noqa: PTH100
+    suffix = whole.suffix.lower()
+    if suffix not in (*MARKDOWN, *YAML):
+        raise CannotStart(f"{path} is not a document that can be signed: those end in .md or .yaml")
+    syntax: Syntax = "yaml" if suffix in YAML else "markdown"
+    parts = whole.parts
+    at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
+    if at >= 0:
+        kind = ITEM_FOLDERS.get(parts[at + 1]) if len(parts) > at + 2 else None
+        if kind is None or (kind == "directive" and syntax == "yaml"):
+            raise CannotStart(f"{path} is neither a directive nor knowledge, so it is not signed")
+        below = PurePath(*parts[at + 2 :])
+        return Signable(path, kind, below.with_suffix("").as_posix(), syntax, below)
+    # The folder of a workspace can be reached in several ways, and a file has one name in it all the same.
+    folder, whole = workspace.resolve(), path.parent.resolve() / path.name
+    below = PurePath(whole.relative_to(folder)) if whole.is_relative_to(folder) else PurePath(whole.name)
+    return Signable(path, "pipeline" if syntax == "yaml" else "playbook", below.as_posix(), syntax, below)
+
+
+def shown_path(path: Path) -> str:
+    """A path as people would type it where they are: from the current folder, if it is in there or in the `.ai` of the
+    project around it; else the whole one."""
+    try:
+        # Links stay as they are: the place at which an item is found is its name.
+        here, whole = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100
+    except OSError:
+        return str(path)
+    if whole.is_relative_to(here):
+        return str(whole.relative_to(here))
+    at = max((at for at, part in enumerate(whole.parts) if part == ".ai"), default=0)
+    return os.path.relpath(whole, here) if at and here.is_relative_to(Path(*whole.parts[:at])) else str(whole)
+
+
+def refuse_system(path: Path) -> None:
+    """Raises `Refused` for a file that is a part of Quire."""
+    if path.resolve().is_relative_to(SYSTEM):
+        raise Refused(f"{path} is a part of Quire and is never signed; copy it into your project's .ai folder first")
+
+
+def issues(item: Signable, source: Source) -> list[str]:
+    """All that is wrong, a line each; empty for a file that may be signed."""
+    if item.kind == "directive":
+        from quire.formats.directive.validate import issues as of_directive
+
+        return of_directive(source, item.below)
+    if item.kind == "knowledge":
+        from quire.formats.directive.knowledge import knowledge_issues
+
+        return knowledge_issues(source, item.below)
+    return _errors(item, source)
+
+
+def warnings(item: Signable, source: Source) -> list[str]:
+    """What the person who signs a file should know of it, a line each. It may be signed all the same."""
+    from quire.formats.invisible import invisible
+
+    hidden = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
+    return [*hidden, *(_blocking_risks(source) if item.kind == "directive" else ())]
+
+
+def _blocking_risks(source: Source) -> Iterator[str]:
+    """Capabilities that keep a directive from starting because nobody has acknowledged them."""
+    from quire.formats.directive.parse import parse
+    from quire.trust.risk import Tier, assess
+
+    permissions = parse(source).partial.permissions
+    if permissions is None:
+        return
+    asked = [one.capability for one in permissions.grants]
+    found = assess(asked, [one.risk for one in permissions.acknowledged])
+    if found.outcome == "block":
+        yield from found.messages[: sum(tier is Tier.UNRESTRICTED for tier in found.tiers.values())]
+
+
+def _errors(item: Signable, source: Source) -> list[str]:
+    from quire import formats
+
+    found = formats.format_of(source)
+    if found != item.kind:
+        return [f"it is a {found}, not a {item.kind}; a {found} is signed below .ai/{found}s, where it has a name"]
+    return [
+        f"line {source.position(one.span.start).line}: {one.code.id} {one.message}"
+        for one in formats.check(source)
+        if one.severity is Severity.ERROR
+    ]
 
 
 def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") -> list[str]:

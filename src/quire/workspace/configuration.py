@@ -13,14 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from quire.errors import BadConfiguration
-from quire.models.settings import TIMEOUT, ModelSettings, Price, ProviderSettings
+from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings
 from quire.source import read_bytes, real_path
-from quire.workspace.cluster_table import read_cluster, server_of_one_file
-from quire.workspace.excess import find_excess, without_excess
-from quire.workspace.find import Workspace, has_table, user_space
+from quire.workspace.locate import Workspace, has_table, user_space
 from quire.workspace.mcp_config import FILE as MCP_FILE
 from quire.workspace.mcp_config import read_servers
 from quire.workspace.owner import KEY as SAFE_FOLDERS
+from quire.workspace.requested_settings import find_excess, without_excess
 from quire.workspace.settings import (
     DEFAULT_TURNS,
     AgentSettings,
@@ -35,7 +34,7 @@ from quire.workspace.settings import (
     TrustMode,
     TrustSettings,
 )
-from quire.workspace.table import Table
+from quire.workspace.tables import Table, read_cluster, server_of_one_file
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 NEVER = "never"
@@ -107,7 +106,7 @@ def _until_confirmed(settings: Settings, own: Settings) -> Settings:
     held = without_excess(settings, own)
     if held == settings:
         return settings
-    from quire.workspace.requests import is_trusted
+    from quire.workspace.consent import is_trusted
 
     return settings if is_trusted(settings) else held
 

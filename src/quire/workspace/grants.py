@@ -21,7 +21,7 @@ from urllib.parse import unquote
 
 from quire.errors import BadConfiguration
 from quire.trust.capabilities import SHELL, Grants, canonical, capability, escape, grant_for, mcp_tool
-from quire.workspace.requests import is_trusted
+from quire.workspace.consent import is_trusted
 from quire.workspace.settings import Settings
 
 FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "edit_lines", "ls", "glob", "grep"))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from quire.engine.pure_work import PURE_WORK
-from quire.models.settings import ModelSettings
-from quire.workspace.find import Workspace
+from quire.models.choose import ModelSettings
+from quire.workspace.locate import Workspace
 from quire.workspace.mcp_config import McpServer
 
 OnUncertain = Literal["rerun", "ask", "fail"]
@@ -161,7 +161,7 @@ class Settings:
     files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
     requested: Mapping[str, object] = field(default_factory=dict)
-    """The tables of the workspace's own file, as written: what `quire.workspace.requests` asks the user about."""
+    """The tables of the workspace's own file, as written: what `quire.workspace.consent` asks the user about."""
     excess: tuple[Excess, ...] = ()
     outside: tuple[Path, ...] = ()
     """Folders of prompts and knowledge outside of the workspace that its file names."""

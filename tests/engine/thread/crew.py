@@ -9,14 +9,14 @@ from typing import Any
 
 from tests.engine.house import Clock, House, RecordingTools
 
-from quire.engine.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.walker import Terms
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import ModelCall, ModelReply, Ports
 from quire.engine.records import Usage
 from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
-from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.interpret import PATH, interpret_directive
-from quire.engine.thread.start import set_up
-from quire.engine.walker import Terms
 from quire.errors import Denied, ModelFailed
 from quire.trust.capabilities import Grants, flat_name
 from quire.values import Value

@@ -14,10 +14,10 @@ import pytest
 from tests.engine.test_crashes import Died, Mortal
 from tests.engine.thread.crew import Crew, Reply, SlowClock, Table, calls, directive, down, fork, give, ls, orchestrate
 
+from quire.engine.driver.replay import replay
 from quire.engine.progress import Progress
 from quire.engine.records import Status
-from quire.engine.replay import replay
-from quire.store import open_store
+from quire.stores import open_store
 from quire.values import Value
 
 Hire = Callable[..., Awaitable[Crew]]
@@ -208,7 +208,7 @@ async def test_a_wait_is_over_when_its_time_is_up(hire: Hire) -> None:
 
 
 async def test_what_breaks_the_run_breaks_it_in_a_child_too(hire: Hire) -> None:
-    from quire.engine.walker import Terms
+    from quire.engine.driver.walker import Terms
 
     crew = await hire(
         {"main": directive("main"), "child": directive("child")},

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.thread.compose import Composed, Granted, compose
+from quire.engine.interpreter.thread.compose import Composed, Granted, compose
 from quire.errors import BadInputs, CannotStart, Refused
 from quire.plan.thread import Acknowledgement, Context, Hook, HookAction, Parameter, Permission, Thread
 from quire.source import Span

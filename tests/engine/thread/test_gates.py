@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from tests.engine.thread.crew import Crew, Reply, Table, calls, directive, give, ls
 
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.requests import ToolRequest
-from quire.engine.thread.bundle import Bundle
-from quire.engine.thread.interpret import PATH, interpret_directive
-from quire.engine.thread.start import set_up
 from quire.errors import ToolFailed
 from quire.values import Value
 

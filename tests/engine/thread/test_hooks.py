@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.thread.hooks import (
+from quire.engine.interpreter.thread.hooks import (
     OPERATORS,
     fill_params,
     filled_action,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.engine.thread.inputs import resolve_inputs
+from quire.engine.inputs import resolve_inputs
 from quire.errors import BadInputs
 from quire.plan.thread import Parameter
 from quire.values import Value, encode

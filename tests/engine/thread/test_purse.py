@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.thread.purse import Purse, SharedPurse
+from quire.engine.interpreter.thread.budget import Purse, SharedPurse
 
 
 def test_what_is_set_aside_comes_back() -> None:

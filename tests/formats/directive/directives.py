@@ -6,11 +6,11 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePath
 
 from quire.errors import Refused
-from quire.formats.circles import Circle, Wanted
+from quire.formats.directive.check_references import Kind, Parent, Surroundings
 from quire.formats.directive.document import check
 from quire.formats.directive.parse import parse
-from quire.formats.directive.reading import Reading
-from quire.formats.directive.surroundings import Kind, Parent, Surroundings
+from quire.formats.directive.parse_result import Reading
+from quire.formats.resolver import Circle, Wanted
 from quire.source import Source
 
 METADATA = """\

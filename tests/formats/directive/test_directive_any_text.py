@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
+from quire.formats.directive.as_json import directive_tree
 from quire.formats.directive.document import check
-from quire.formats.directive.fields import directive_tree
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
 from quire.formats.directive.write import without_spans, write

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire.formats.directive.fences import Fence, Missing, find_fence
+from quire.formats.markdown import Fence, Missing, find_fence
 
 
 @pytest.mark.parametrize(

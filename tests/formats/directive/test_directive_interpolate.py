@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.formats.directive.interpolate import fill, references
+from quire.plan.templates import fill, references
 from quire.source import Span
 from quire.values import Value
 

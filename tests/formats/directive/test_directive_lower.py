@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from tests.formats.directive.directives import document, read
 
-from quire.documents import load
 from quire.errors import BadDocument, CannotStart
 from quire.formats.directive.lower import lower, thread
+from quire.library.document import load
 from quire.plan.thread import Acknowledgement, Context, HookAction, Thread
 from quire.values import Value
 

@@ -7,13 +7,13 @@ from pathlib import PurePath
 import pytest
 from tests.formats.directive.directives import METADATA, Around, codes_in, document
 
-from quire.engine.thread import hooks
-from quire.formats.circles import Wanted
-from quire.formats.directive.calls import documents_called
+from quire.engine.interpreter.thread import hooks
+from quire.formats.directive.check_references import Parent
 from quire.formats.directive.document import check
+from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.knowledge import check_knowledge
 from quire.formats.directive.parse import parse
-from quire.formats.directive.surroundings import Parent
+from quire.formats.resolver import Wanted
 from quire.plan.vocabulary import CONTROL, DECISIONS, HOOK_EVENTS, OPERATORS, SENT_EVENTS
 from quire.source import Source
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from quire.diagnostics import Diagnostic
-from quire.formats.called import Called
-from quire.formats.circles import Reach
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile, Step
+from quire.formats.resolver import Called, Reach
 from quire.plan.nodes import Plan
 from quire.source import Source
 from quire.values import Value

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from tests.formats.pipeline.reading import Workspace, checked, steps
 
-from quire.formats.circles import Circle, Wanted
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.parse import parse
+from quire.formats.resolver import Circle, Wanted
 from quire.source import Source
 from quire.values import Value
 

@@ -11,10 +11,9 @@ from tests.formats.pipeline.reading import Workspace, checked
 
 from quire.diagnostics import Code, Severity
 from quire.formats import all_codes
-from quire.formats.called import Called
-from quire.formats.circles import Circle, Wanted
 from quire.formats.pipeline.codes import codes, errors, lints, warnings
 from quire.formats.pipeline.parse import parse
+from quire.formats.resolver import Called, Circle, Wanted
 from quire.source import Source
 
 OURS = [value for room in (errors, warnings, lints) for value in vars(room).values() if isinstance(value, Code)]

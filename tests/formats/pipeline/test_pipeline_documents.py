@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import Workspace, checked, steps
 
-from quire.formats.called import Called
+from quire.formats.resolver import Called
 from quire.schema import Field, Kind, Object, Ref, Simple
 from quire.values import Value
 

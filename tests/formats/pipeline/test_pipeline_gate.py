@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.formats.pipeline.gate import Refusal, gate
+from quire.formats.pipeline.inline import Refusal, gate
 
 KNOWN = ("file__read", "web_search")
 COLLECT = "collect: {transform: {value: pipe}}"

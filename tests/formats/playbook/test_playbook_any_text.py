@@ -14,9 +14,9 @@ from tests.depth import depth
 
 from quire.diagnostics import Severity
 from quire.formats import check
+from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import Step
-from quire.formats.playbook.vector import as_vector
 from quire.formats.playbook.write import without_spans, write
 from quire.source import Source
 

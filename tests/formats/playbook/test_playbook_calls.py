@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from quire.formats.called import Called
-from quire.formats.circles import Circle, Wanted
 from quire.formats.playbook.document import check
+from quire.formats.resolver import Called, Circle, Wanted
 from quire.plan.nodes import Arguments
 from quire.source import Source
 from quire.values import Value

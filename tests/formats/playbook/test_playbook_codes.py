@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.docs.codes_page import codes_page
+
 from quire.diagnostics import Severity
 from quire.formats import all_codes
-from quire.formats.codes_doc import codes_page
 from quire.formats.playbook.codes import codes
 
 ROOT = Path(__file__).parents[3]

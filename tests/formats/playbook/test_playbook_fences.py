@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.diagnostics import Severity
-from quire.formats.playbook import fences
+from quire.formats import markdown
 from quire.formats.playbook.parse import parse
 from quire.source import Source
 
@@ -29,7 +29,7 @@ from quire.source import Source
     ],
 )
 def test_pairs(lines: list[str], pairs: tuple[tuple[int, int], ...], unclosed: tuple[int, ...]) -> None:
-    assert fences.find(lines) == fences.Fences(pairs, unclosed)
+    assert markdown.find(lines) == markdown.Fences(pairs, unclosed)
 
 
 FENCE = '```markdown\n## STEP 9: Not\n@output(no)\n```if a == "b"```\n### STEP 1x: no\n```'

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from quire.diagnostics import Severity
-from quire.formats.playbook import placeholders
+from quire.formats.playbook import syntax
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.reading import Reading
+from quire.formats.playbook.parse_result import Reading
 from quire.formats.playbook.syntax import Playbook, Step
 from quire.formats.playbook.write import without_spans
-from quire.plan import template
+from quire.plan import templates
 from quire.source import Source
 
 
@@ -483,7 +483,7 @@ def test_the_last_system_prompt_counts_and_is_not_scanned() -> None:
 
 
 def test_reading_and_rendering_have_one_grammar_of_placeholders() -> None:
-    assert placeholders.PLACEHOLDER.pattern == template.PLACEHOLDER.pattern
+    assert syntax.PLACEHOLDER.pattern == templates.PLACEHOLDER.pattern
 
 
 def test_placeholders_know_their_places() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.vector import as_vector
 from quire.formats.playbook.write import without_spans, write
 from quire.source import Source
 

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 import yaml
 
-from quire.formats.yaml import events as yaml_events
+from quire.formats.yaml import parser_events as yaml_events
 
 
 @pytest.fixture(params=["CSafeLoader", "SafeLoader"])

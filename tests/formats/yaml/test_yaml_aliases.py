@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.depth import depth
 
 from quire.diagnostics import Diagnostic
-from quire.engine.thread.hooks import read_hooks_yaml
+from quire.engine.interpreter.thread.hooks import read_hooks_yaml
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.pipeline.document import check
 from quire.formats.pipeline.parse import parse

@@ -12,7 +12,7 @@ from tests.depth import depth
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, describe, label_of, literal, read_yaml
 from quire.formats.yaml import codes as yaml_codes
-from quire.formats.yaml import events as yaml_events
+from quire.formats.yaml import parser_events as yaml_events
 from quire.source import Source, Span
 from quire.values import Value
 

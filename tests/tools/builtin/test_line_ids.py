@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.tools.built_in import House
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.lines import DIGITS, edited, line_ids, split
+from quire.tools.builtin.files import DIGITS, edited, line_ids, split
 from quire.values import Value
 
 TEXT = "one\ntwo\n\nthree\n\nlast"

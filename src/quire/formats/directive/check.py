@@ -9,16 +9,16 @@ import re
 from collections.abc import Iterator
 
 from quire.diagnostics import Code, Diagnostic
+from quire.formats.directive.check_references import Surroundings, check_signing, check_surroundings
 from quire.formats.directive.codes import errors, lints, warnings
-from quire.formats.directive.found import Suggestions, shown
-from quire.formats.directive.interpolate import InputReference, references
+from quire.formats.directive.findings import Suggestions, shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
-from quire.formats.directive.practice import practice
-from quire.formats.directive.reading import Reading
-from quire.formats.directive.surroundings import Surroundings, check_signing, check_surroundings
+from quire.formats.directive.lint import practice
+from quire.formats.directive.parse_result import Reading
 from quire.formats.directive.syntax import Directive, Parameter
 from quire.formats.directive.validate import missing_fields
 from quire.formats.near_names import name_fix, word_fix
+from quire.plan.templates import InputReference, references
 from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
 

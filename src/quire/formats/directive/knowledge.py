@@ -13,10 +13,9 @@ from pathlib import PurePath
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.formats import YAML
 from quire.formats.directive.codes import knowledge as codes
-from quire.formats.directive.fences import Missing, find_fence
-from quire.formats.directive.found import shown
-from quire.formats.directive.signature import signature_line
+from quire.formats.directive.findings import shown
 from quire.formats.directive.validate import VERSION
+from quire.formats.markdown import Missing, find_fence, signature_line
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 from quire.values import Value, clean
 

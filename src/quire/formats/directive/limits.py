@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quire.formats.directive.found import shown
+from quire.formats.directive.findings import shown
 from quire.formats.directive.syntax import Attributes, Cost, Directive, Text
 from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from quire.diagnostics import Severity
-from quire.formats.directive.found import Suggestions, shown
+from quire.formats.directive.findings import Suggestions, shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, limit_problem
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Directive, Parameter, text_of

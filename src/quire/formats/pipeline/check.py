@@ -9,24 +9,23 @@ from collections.abc import Mapping
 from operator import attrgetter
 
 from quire.diagnostics import Diagnostic
-from quire.formats.circles import Reach
-from quire.formats.pipeline.checks.arguments import check_arguments
-from quire.formats.pipeline.checks.calls import CallChecker, call_cycles
-from quire.formats.pipeline.checks.limits import check_limits
-from quire.formats.pipeline.checks.names import (
+from quire.formats.pipeline.check_calls import CallChecker, call_cycles
+from quire.formats.pipeline.check_limits import check_limits
+from quire.formats.pipeline.check_references import (
+    check_arguments,
     check_identities,
     check_python_tools,
     check_schema_names,
+    check_stores,
+    check_texts,
     check_tool_names,
 )
-from quire.formats.pipeline.checks.resolver import Document, Find, Resolver, Settled, finder
-from quire.formats.pipeline.checks.stores import check_stores
-from quire.formats.pipeline.checks.texts import check_texts
-from quire.formats.pipeline.checks.types import check_types
+from quire.formats.pipeline.check_types import check_types
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.reading import Reading
-from quire.formats.pipeline.syntax import Pipeline
-from quire.formats.pipeline.walk import targets, walk
+from quire.formats.pipeline.parse_result import Reading
+from quire.formats.pipeline.resolver import Document, Find, Resolver, Settled, finder
+from quire.formats.pipeline.syntax import Pipeline, targets, walk
+from quire.formats.resolver import Reach
 from quire.schema import FieldType
 
 __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]

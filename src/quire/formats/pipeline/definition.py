@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from quire.diagnostics import Severity
-from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.parse_result import Reading
 from quire.source import Source
 
 GRAMMAR = """\

@@ -1,22 +1,64 @@
-"""Keys and values of a pipeline document: what may stand there, and what is said about what may not.
+"""What reading finds wrong, and how it is told: where it points, what it quotes, what it suggests.
+
+Keys and values of a pipeline document: what may stand there, and what is said about what may not.
 
 Everything here reports and returns None, so that a caller can look at all parts of a step before it gives up on it.
 """
 
 from __future__ import annotations
 
-from quire.diagnostics import Code
+from collections.abc import Collection
+
+from quire.diagnostics import Code, Diagnostic, Fix
 from quire.expr import Expression, ExprSyntaxError
 from quire.expr import parse as parse_expression
-from quire.expr.codes import EXPRESSION_SYNTAX
+from quire.expr.errors import EXPRESSION_SYNTAX
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.findings import Findings
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.pipeline.syntax import Argument, ExpressionText, Literal, Name, Text
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, describe, literal, place
 from quire.formats.yaml.codes import MISPLACED_TAG
 from quire.source import Source, Span
+from quire.wording import nearest
+
+LONGEST = 60
+"""Characters of a name that somebody may have misspelt, and of a text that is quoted."""
+
+_MAX_SUGGESTIONS = 50
+_MAX_KNOWN = 200
+
+
+class Findings:
+    """Those of one reading."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self._suggested = 0
+
+    def report(self, code: Code, message: str, span: Span, help: str = "", fix: Fix = ()) -> None:
+        self.found.append(Diagnostic(code, message, span, "", help, fix))
+
+    @property
+    def suggests(self) -> bool:
+        """Whether there are suggestions left to make."""
+        return self._suggested < _MAX_SUGGESTIONS
+
+    def suggestion(self, name: str, known: Collection[str]) -> str:
+        """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
+        if len(name) > LONGEST or len(known) > _MAX_KNOWN or not self.suggests:
+            return ""
+        self._suggested += 1
+        meant = nearest(name, known)
+        return f"did you mean {meant}?" if meant else ""
+
+    def visible(self, entry: Entry) -> Span:
+        """Where to point at a value: at its key if it is empty."""
+        return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
+
+    def shown(self, text: str) -> str:
+        return f'"{text}"' if len(text) <= LONGEST else f'"{text[: LONGEST - 3]}…"'
+
 
 _MAX_PLACING = 3_000_000
 

@@ -8,8 +8,18 @@ from itertools import zip_longest
 
 from quire.expr import RESERVED, Read, reads
 from quire.formats.pipeline.prompts import PromptReference, references
-from quire.formats.pipeline.syntax import AgentBody, ForEachBody, Name, ParallelBody, Pipeline, Step, Text
-from quire.formats.pipeline.walk import expressions, parts, targets
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    ForEachBody,
+    Name,
+    ParallelBody,
+    Pipeline,
+    Step,
+    Text,
+    expressions,
+    parts,
+    targets,
+)
 from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()

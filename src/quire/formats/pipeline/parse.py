@@ -8,7 +8,7 @@ from __future__ import annotations
 from quire.diagnostics import Severity
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.reading import Reading
+from quire.formats.pipeline.parse_result import Reading
 from quire.formats.pipeline.schemas import read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step

@@ -11,9 +11,9 @@ from quire.formats.playbook.parse import parse
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.formats.circles import Reach
-    from quire.formats.playbook.calls import Resolver
+    from quire.formats.playbook.check_calls import Resolver
     from quire.formats.playbook.lint import HasFile
+    from quire.formats.resolver import Reach
 
 __all__ = ["check", "codes"]
 

@@ -9,7 +9,7 @@ from re import Match
 from quire.diagnostics import Edit, Fix
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.scan import CONDITION, ELICIT, MARKER, OUTPUT, SECTION, scan
-from quire.formats.playbook.types import DIRECTIVES
+from quire.formats.playbook.syntax import DIRECTIVES
 from quire.source import Span
 
 # A dash needs space around it: `## Step 1-3: all` is not step 1.
@@ -54,7 +54,7 @@ def directive_fix(text: str, at: int) -> Fix:
 
 
 def _is_directive(line: str) -> bool:
-    from quire.formats.playbook.directives import Ignored, read_directive
+    from quire.formats.playbook.annotations import Ignored, read_directive
 
     if scan(line).kinds[:1] in ([OUTPUT], [ELICIT]):
         return True

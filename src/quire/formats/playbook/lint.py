@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from quire.diagnostics import Diagnostic, Edit
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
-from quire.formats.playbook.facts import Facts, asked_names, family, gather
 from quire.formats.playbook.lint_text import lint_text
-from quire.formats.playbook.placeholders import PLACEHOLDER
-from quire.formats.playbook.reading import Reading
+from quire.formats.playbook.names import Facts, asked_names, family, gather
+from quire.formats.playbook.parse_result import Reading
 from quire.formats.playbook.syntax import (
+    INPUT_TYPES,
+    OUTPUT_TYPES,
+    PLACEHOLDER,
     ArtifactDeclaration,
     Condition,
     InputDeclaration,
@@ -21,13 +23,12 @@ from quire.formats.playbook.syntax import (
     Playbook,
     Step,
 )
-from quire.formats.playbook.types import INPUT_TYPES, OUTPUT_TYPES
 from quire.source import Source, Span
 from quire.wording import Suggestions
 
 if TYPE_CHECKING:
-    from quire.formats.circles import Reach
-    from quire.formats.playbook.calls import Resolver
+    from quire.formats.playbook.check_calls import Resolver
+    from quire.formats.resolver import Reach
 
 _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
 _OUTPUT_TYPE = re.compile(r"@output\([A-Za-z0-9_]++[^\S\n]*+(?::[^\S\n]*+([A-Za-z0-9_]++))?")
@@ -45,7 +46,7 @@ def lint(reading: Reading, resolver: Resolver | None = None, reach: Reach | None
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
         if resolver is not None:
-            from quire.formats.playbook.calls import check_calls
+            from quire.formats.playbook.check_calls import check_calls
 
             found += check_calls(reading.playbook, resolver, reach)
     return tuple(sorted(found, key=lambda one: one.span.start))
@@ -267,7 +268,7 @@ def _twice(options: Sequence[str], span: Span) -> Iterator[Diagnostic]:
 
 def _tool(step: Step) -> Iterator[Diagnostic]:
     if step.tool and step.tool.arguments:
-        from quire.formats.playbook.arguments import arguments
+        from quire.formats.playbook.lower import arguments
         from quire.plan.uses import OWN, SHELLS, has_values
 
         try:

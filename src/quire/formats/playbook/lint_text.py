@@ -11,11 +11,10 @@ from re import Match
 from quire.diagnostics import Diagnostic, Edit
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import lints
-from quire.formats.playbook.facts import gather
-from quire.formats.playbook.placeholders import PLACEHOLDER
-from quire.formats.playbook.reading import Reading
+from quire.formats.playbook.names import gather
+from quire.formats.playbook.parse_result import Reading
 from quire.formats.playbook.scan import HASH, SECTION, SUBSTEP, TITLE, Scan, is_section, line_span, scan, step_number
-from quire.formats.playbook.syntax import Step
+from quire.formats.playbook.syntax import PLACEHOLDER, Step
 from quire.source import Span
 from quire.wording import nearest_word
 

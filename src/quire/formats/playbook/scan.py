@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from re import Match
 
-from quire.formats.playbook import fences
-from quire.formats.playbook.fences import Fences
+from quire.formats import markdown
+from quire.formats.markdown import Fences
 from quire.source import Span
 
 # Alternatives begin with a plain character wherever they can: those that do are passed over without a try.
@@ -133,7 +133,7 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
     """Takes what is inside of fences out of the lines."""
     ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
-    found = fences.find([line[0][1:] for line in ticks])
+    found = markdown.find([line[0][1:] for line in ticks])
     result.lines, result.kinds = lines, list(map(_kind, lines))
     result.blocks, result.fenced, result.unclosed = [], [], [ticks[at] for at in found.unclosed]
     if found.pairs:

@@ -1,4 +1,9 @@
-"""The sections of a playbook that are no steps."""
+"""The text of a step, put together from what is left when directives and branches are taken out.
+
+The lines of `## INPUTS`.
+
+The sections of a playbook that are no steps.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +14,103 @@ from re import Match
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
-from quire.formats.playbook.codes import notes, warnings
-from quire.formats.playbook.inputs import read_inputs
-from quire.formats.playbook.placeholders import PLACEHOLDER
+from quire.formats.playbook.codes import errors, notes, warnings
 from quire.formats.playbook.scan import SECTION, line_span
-from quire.formats.playbook.syntax import ArtifactDeclaration, InputDeclaration
-from quire.formats.playbook.types import ARTIFACT_TYPES
-from quire.source import Source
+from quire.formats.playbook.syntax import (
+    ARTIFACT_TYPES,
+    INPUT_TYPES,
+    PLACEHOLDER,
+    ArtifactDeclaration,
+    InputDeclaration,
+)
+from quire.source import Source, Span
 from quire.wording import nearest_word
+
+
+def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
+    """Lines without the space at their ends; blank lines around a line that was taken out become one."""
+    if len(pieces) == 1:
+        start, end = pieces[0]
+        piece = text[start:end]
+        return (_tidied(piece) if " \n" in piece or "\t" in piece else piece).strip()
+    kept: list[str] = []
+    blank = False
+    for start, end in pieces:
+        piece = _tidied(text[start:end])
+        body = piece.strip("\n")
+        if not body:
+            blank = True
+            continue
+        if kept:
+            kept.append("\n\n" if blank or piece[0] == "\n" else "\n")
+        kept.append(body)
+        blank = piece.endswith("\n\n")
+    return "".join(kept).strip()
+
+
+def _tidied(text: str) -> str:
+    return "\n".join([line.rstrip(" \t") for line in text.split("\n")])
+
+
+_LINE = re.compile(
+    r"\n[^\S\n]*+(?:(-)[^\S\n]++`([A-Za-z][A-Za-z0-9_]*+)`[^\S\n]++\(([^):\n]*+)(?::([^)\n]*+))?(\))"
+    r"(?::[^\S\n]*+(\S.*+)?|[^\S\n]*+)(?![^\n])|([-*+].*+|[0-9]{1,9}+[.)][^\S\n].*+))"
+)
+_DASH, _NAME, _INPUT_TYPE, _VALUE, _CLOSE, _DESCRIPTION, _OTHER = range(1, 8)
+
+
+def read_inputs(
+    source: Source, start: int, end: int, declared: dict[str, InputDeclaration], found: list[Diagnostic]
+) -> None:
+    """Adds the inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
+    for line in _LINE.finditer(source.text, start, end):
+        name = line[_NAME]
+        if name is None:
+            _complain(line[_OTHER].rstrip(), line.start(_OTHER), found)
+            continue
+        kind, value, description = line[_INPUT_TYPE], line[_VALUE], line[_DESCRIPTION]
+        resolved = INPUT_TYPES.get(kind) or INPUT_TYPES.get(kind.strip().lower(), "string")
+        default: str | None = None
+        options: tuple[str, ...] = ()
+        if value and (value := value.strip()):
+            if resolved == "enum":
+                options = tuple([option for part in value.split(",") if (option := part.strip())])
+            else:
+                default = value
+        if description:
+            description = description.rstrip()
+            stop = line.start(_DESCRIPTION) + len(description)
+        else:
+            description, stop = "", line.end(_CLOSE)
+        this = InputDeclaration(
+            name, resolved, default, options, description, default is None, line.start(_DASH), stop, line.start(_NAME)
+        )
+        twin = declared.setdefault(name, this)
+        if twin is not this:
+            found.append(
+                Diagnostic(
+                    errors.DUPLICATE_INPUT,
+                    f'Duplicate input name: "{name}"',
+                    this.name_span,
+                    "declared again here",
+                    f"it is declared on line {source.position(twin.start).line} already",
+                )
+            )
+
+
+def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
+    # A rule (`---`) and bold text (`**`) begin like list items and are none.
+    if not text.startswith("**") and text.strip("-*+ \t"):
+        found.append(
+            Diagnostic(
+                warnings.MALFORMED_INPUT,
+                f'Malformed input line: "{text}"',
+                Span(at, at + len(text)),
+                "declares nothing",
+                "the form is - `name` (type): description",
+            )
+        )
+
 
 Gaps = Sequence[tuple[int, int]]
 

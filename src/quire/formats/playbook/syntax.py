@@ -1,17 +1,55 @@
-"""The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
+"""Where the placeholders of a document are, by the grammar that rendering uses.
+
+The pattern is that of `quire.plan.templates`, which a test holds to it: `quire check` makes no plan, and importing the
+plan would be a tenth of its time.
+
+The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
 
 Nobody changes a node once the reader has given it away. Nodes are not frozen all the same: that costs several times as
 much to make, and making nodes is a good part of what reading is. For the same reason a place is kept as plain offsets
 into the text, and made a `Span` for whoever asks.
+
+The words of the format: types with their other names, and the kinds of artifact.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from quire.formats.playbook.placeholders import Placeholder, find
 from quire.source import Span
+
+# Every repetition is over a class that excludes what follows it, so matching is linear.
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Placeholder:
+    """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
+
+    name: str
+    type: str | None
+    default: str | None
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.end)
+
+
+def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...]:
+    """The placeholders in these stretches of the text, in order."""
+    return tuple(
+        [
+            Placeholder(found[1], found[2], found[3], found.start(), found.end())
+            for start, end in places
+            for found in PLACEHOLDER.finditer(text, start, end)
+        ]
+    )
+
 
 ElicitKind = Literal["input", "confirm", "select"]
 Operator = Literal["==", "!="]
@@ -204,3 +242,22 @@ class Playbook:
     @property
     def title_span(self) -> Span:
         return Span(self.title_start, self.title_end)
+
+
+INPUT_TYPES = {
+    "string": "string",
+    "text": "text",
+    "number": "number",
+    "num": "number",
+    "int": "number",
+    "float": "number",
+    "boolean": "boolean",
+    "bool": "boolean",
+    "enum": "enum",
+    "select": "enum",
+    "choice": "enum",
+}
+OUTPUT_TYPES = {**INPUT_TYPES, "json": "json"}
+ARTIFACT_TYPES = ("markdown", "json", "mermaid", "chartjs", "html_css", "javascript", "typescript")
+ELICIT_KINDS: dict[str, ElicitKind] = {"input": "input", "confirm": "confirm", "select": "select"}
+DIRECTIVES = ("output", "elicit", "prompt", "tool")

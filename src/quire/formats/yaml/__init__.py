@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from quire.formats.yaml.anchors import MAX_DEPTH
-from quire.formats.yaml.literals import literal, named
-from quire.formats.yaml.nodes import EXPR, Entry, Mapping, Node, Scalar, Sequence, Style, describe, label_of, text_of
-from quire.formats.yaml.places import place
-from quire.formats.yaml.read import YamlReading, read_yaml
+from quire.formats.yaml.nodes import (
+    EXPR,
+    Entry,
+    Mapping,
+    Node,
+    Scalar,
+    Sequence,
+    Style,
+    describe,
+    label_of,
+    literal,
+    named,
+    text_of,
+)
+from quire.formats.yaml.reader import MAX_DEPTH, YamlReading, read_yaml
+from quire.formats.yaml.scalars import place
 
 __all__ = [
     "EXPR",

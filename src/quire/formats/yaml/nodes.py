@@ -3,6 +3,8 @@
 Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); what is in quotes or in a block is text.
 Where there are aliases one node stands in several places of the tree, and its span is that of the anchored text. Nobody
 changes a node once the reader has given it away; they are not frozen because that costs several times as much to make.
+
+Nodes as plain values, and mappings whose keys must be text.
 """
 
 from __future__ import annotations
@@ -11,7 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from quire.diagnostics import Diagnostic
+from quire.formats.yaml import codes
 from quire.source import Span
+from quire.values import Value
 
 EXPR = "!expr"
 """The one tag of our own."""
@@ -97,3 +102,30 @@ def describe(node: Node) -> str:
     if isinstance(node.value, bool):
         return f"the boolean {node.text}"
     return "text" if isinstance(node.value, str) else f"the number {node.text}"
+
+
+def literal(node: Node, found: list[Diagnostic]) -> Value:
+    """The value of a node; what is not a literal is reported and left out. The reader's limit bounds the recursion."""
+    if isinstance(node, Scalar):
+        if node.tag:
+            message = f"{node.tag} cannot stand here: it marks the whole value of an argument"
+            found.append(Diagnostic(codes.MISPLACED_TAG, message, node.span))
+            return None
+        return node.value
+    if isinstance(node, Sequence):
+        return [literal(item, found) for item in node.items]
+    return {name: literal(entry.value, found) for name, entry in named(node, found)}
+
+
+def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
+    """The entries by name; a key that is not text is reported and left out."""
+    entries: list[tuple[str, Entry]] = []
+    for entry in mapping.entries:
+        name = entry.key.value
+        if isinstance(name, str):
+            entries.append((name, entry))
+        else:
+            help = f'write "{entry.key.text}" if text is meant' if entry.key.text else ""
+            message = f"a key must be text, not {describe(entry.key)}"
+            found.append(Diagnostic(codes.KEY, message, entry.key.span, "", help))
+    return entries

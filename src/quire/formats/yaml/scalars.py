@@ -3,12 +3,21 @@
 So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.` and `1e3` are numbers; `on`, `no`, `12:30`, `1_000` and `2026-01-01`,
 which YAML 1.1 took for something else, are text, as whoever wrote them most likely meant. `.inf` and `.nan` are numbers
 that JSON cannot hold, and so are refused.
+
+Where a part of a scalar's text stands in the source: what an expression's own errors point at.
+
+Exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white
+space belongs to the word before it. Where there is no way back the whole scalar is the answer.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
+
+from quire.formats.yaml.nodes import Scalar, Style
+from quire.source import Source, Span
 
 WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -85,3 +94,87 @@ def _based(text: str) -> int:
 
 def _short(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:17]}…"
+
+
+_ESCAPE = re.compile(r"\\(?:x..|u.{4}|U.{8}|.)|.", re.DOTALL)
+_DOUBLED = re.compile(r"''|.", re.DOTALL)
+_ANY = re.compile(r".", re.DOTALL)
+_PIECES = {Style.DOUBLE: _ESCAPE, Style.SINGLE: _DOUBLED}
+_BLANK_ESCAPES = " \t\nntvfrN_LP"
+
+
+def place(source: Source, scalar: Scalar, part: Span) -> Span:
+    """The span in the source of a span in `scalar.text`."""
+    at = _offsets(source.text, scalar)
+    if at is None or not 0 <= part.start <= part.end < len(at):
+        return scalar.body
+    if part.start == part.end:
+        return Span(at[part.start], at[part.start])
+    # A part that ends with a line of a block does not reach into the indentation of the next one.
+    end = at[part.end - 1] + 1 if scalar.style is Style.LITERAL else at[part.end]
+    return Span(at[part.start], end)
+
+
+def _offsets(text: str, scalar: Scalar) -> list[int] | None:
+    """For each character of the scalar's text its offset, and one more for the end of it."""
+    body = text[scalar.body.start : scalar.body.end]
+    start = scalar.body.start
+    if scalar.style is Style.LITERAL:
+        return _literal_block(body, scalar.text, start)
+    if "\n" in body or scalar.style is Style.FOLDED:
+        return _folded(body, scalar, start)
+    if scalar.style is Style.PLAIN:
+        return list(range(start, start + len(body) + 1)) if body == scalar.text else None
+    pattern = _ESCAPE if scalar.style is Style.DOUBLE else _DOUBLED
+    at = [start + 1 + match.start() for match in pattern.finditer(body[1:-1])]
+    return [*at, scalar.body.end - 1] if len(at) == len(scalar.text) else None
+
+
+def _literal_block(body: str, text: str, start: int) -> list[int] | None:
+    at: list[int] = []
+    wanted = text.split("\n")
+    for line, (begin, written) in zip(wanted, _lines(body, start), strict=False):
+        if not written.endswith(line):
+            return None
+        begin += len(written) - len(line)
+        at.extend(range(begin, begin + len(line) + 1))
+    return at if len(at) >= len(text) + 1 else [*at, *([start + len(body)] * (len(text) + 1 - len(at)))]
+
+
+def _folded(body: str, scalar: Scalar, start: int) -> list[int] | None:
+    """Folding changes white space and nothing else: all other characters stand in both texts, in the same order."""
+    pattern = _PIECES.get(scalar.style, _ANY)
+    begin = body.find("\n") + 1 if scalar.style is Style.FOLDED else 0 if pattern is _ANY else 1
+    end = len(body) if pattern is _ANY else len(body) - 1
+    pieces = ((start + match.start(), match[0]) for match in pattern.finditer(body, begin, end))
+    written = [(at, piece) for at, piece in pieces if not _blank(piece)]
+    wanted = [character for character in scalar.text if not character.isspace()]
+    if len(written) != len(wanted) or any(
+        len(piece) == 1 and piece != character for (_, piece), character in zip(written, wanted, strict=True)
+    ):
+        return None
+    found: list[int] = []
+    places = iter(written)
+    after = start + begin
+    for character in scalar.text:
+        if character.isspace():
+            found.append(after)
+        else:
+            at, piece = next(places)
+            found.append(at)
+            after = at + len(piece)
+    return [*found, after]
+
+
+def _blank(piece: str) -> bool:
+    return piece.isspace() or (len(piece) == 2 and piece[0] == "\\" and piece[1] in _BLANK_ESCAPES)
+
+
+def _lines(body: str, start: int) -> Iterator[tuple[int, str]]:
+    """The lines below the header, with their offsets."""
+    at = body.find("\n") + 1
+    while 0 < at <= len(body):
+        end = body.find("\n", at)
+        end = len(body) if end < 0 else end
+        yield start + at, body[at:end]
+        at = end + 1

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import ToolFailed
+from quire.tools.blocking import OutOfTime, in_thread
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.registry import ToolSpec
-from quire.tools.threads import OutOfTime, in_thread
 from quire.trust.capabilities import Grants, canonical, capability
 from quire.values import Value
 from quire.workspace.grants import FETCH, reach_of
 from quire.workspace.settings import SandboxSettings
 
 if TYPE_CHECKING:
-    from quire.tools.builtin.addresses import Hosts
     from quire.tools.builtin.files import Files
-    from quire.tools.builtin.find import Finder
-    from quire.tools.builtin.places import Places
+    from quire.tools.builtin.http import Hosts
+    from quire.tools.builtin.paths import Places
     from quire.tools.builtin.protected import Protection
+    from quire.tools.builtin.search import Finder
     from quire.tools.builtin.shell import Shell
 
 
@@ -112,7 +112,7 @@ class BuiltInConnection:
 
     @cached_property
     def _hosts(self) -> Hosts:
-        from quire.tools.builtin.addresses import Hosts
+        from quire.tools.builtin.http import Hosts
 
         return Hosts(self._reach.hosts, self._grants.covers(capability("execute", "tool", FETCH)))
 
@@ -129,7 +129,7 @@ class BuiltInConnection:
 
     @cached_property
     def _places(self) -> Places:
-        from quire.tools.builtin.places import Places
+        from quire.tools.builtin.paths import Places
 
         return Places(self._folder, self._private)
 
@@ -149,13 +149,13 @@ class BuiltInConnection:
     @cached_property
     def _files(self) -> Files:
         from quire.tools.builtin.files import Files
-        from quire.tools.builtin.survey import Survey
+        from quire.tools.builtin.protected_survey import Survey
 
         return Files(self._places, Survey.of(self._places.root, self._protection).protection)
 
     @cached_property
     def _finder(self) -> Finder:
-        from quire.tools.builtin.find import Finder
+        from quire.tools.builtin.search import Finder
 
         return Finder(self._places, self._redact)
 

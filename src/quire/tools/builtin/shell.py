@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quire.errors import Denied, ToolFailed
+from quire.tools.blocking import in_thread
 from quire.tools.builtin.protected import Protection, shown_path
-from quire.tools.builtin.survey import Survey, put_aside
+from quire.tools.builtin.protected_survey import Survey, put_aside
 from quire.tools.sandbox import sandboxed, scrubbed
 from quire.tools.sandbox_watch import Watch
-from quire.tools.threads import in_thread
 from quire.values import Value, encode
 from quire.workspace.settings import SandboxSettings
 

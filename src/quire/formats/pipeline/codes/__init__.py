@@ -7,7 +7,7 @@ What is wrong with the YAML itself is YM0xx, with an expression EX0xx. Ids are n
 from __future__ import annotations
 
 from quire.diagnostics import Code
-from quire.expr.codes import CODES as EXPRESSION_CODES
+from quire.expr.errors import CODES as EXPRESSION_CODES
 from quire.formats.pipeline.codes import errors, lints, schemas, warnings
 from quire.formats.yaml.codes import codes as yaml_codes
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from quire.diagnostics import Severity
-from quire.formats.code_pages import make
+from quire.diagnostics import Severity, make
 
 _error = partial(make, Severity.ERROR)
 

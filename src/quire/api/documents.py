@@ -1,0 +1,65 @@
+"""The document that a caller means: one that was read, a source, a text, a file, or a name in the workspace."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from quire import formats
+from quire.diagnostics import Diagnostic
+from quire.errors import BadDocument, CannotStart
+from quire.library.document import Document, load, read
+from quire.library.lookup import document_of
+from quire.source import Source
+
+_STEP = re.compile(r"^## STEP", re.MULTILINE)
+_YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")
+
+
+def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
+    """Every finding about a document, lints included, in the order of the text. Nothing is run.
+
+    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` where there is
+    no document to read.
+    """
+    if isinstance(document, str | Path) and not _is_text(document):
+        return formats.check(load(document).source)
+    return formats.check(find(document, None).source)
+
+
+def find(document: str | Path | Source | Document, workspace: Path | None) -> Document:
+    """Read what the caller gave. A `str` with a line break is a text; else it is a file, or else a name.
+
+    Raises `Unreadable`, or `CannotStart` where a name means nothing or several things.
+    """
+    match document:
+        case Document():
+            return document
+        case Source():
+            return read(document)
+        case Path():
+            return load(document)
+        case str() if _is_text(document):
+            if not document.strip("\ufeff \t\r\n"):
+                raise BadDocument("the text of the document is empty")
+            return read(_source(document))
+        case str():
+            return document_of(document, workspace)
+    raise CannotStart(f"{document!r} is not a document: give a path, a text, a name, a Source or a Document")
+
+
+def _is_text(document: object) -> bool:
+    return isinstance(document, str) and ("\n" in document or "\r" in document)
+
+
+def _source(text: str) -> Source:
+    """The text under a name that says its format."""
+    source = Source.of(text, "<text>.md")
+    return Source.of(text, "<text>.yaml") if _is_pipeline(source.text) else source
+
+
+def _is_pipeline(text: str) -> bool:
+    """Whether the first line that is not empty and not a comment of YAML, or a title of Markdown, is a key."""
+    lines = (line.strip() for line in text.splitlines())
+    first = next((line for line in lines if line and line != "---" and not line.startswith("#")), "")
+    return _YAML_KEY.match(first) is not None and _STEP.search(text) is None

@@ -1,0 +1,65 @@
+"""The result of a run, as a program reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from quire.engine.driver.drive import Ended
+from quire.engine.records import Status
+from quire.runs import Runtime
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended or where it waits. `run` is its id: `quire resume` and `quire answer` take it.
+
+    `output` is the last executed step's as text, `artifact` that as it is written to a file. `steps` has the status of
+    each step by label; `questions` are the prompts that wait for a person, by label; `error` is empty unless the run
+    failed.
+    """
+
+    run: str
+    status: Status
+    output: str
+    artifact: str
+    artifact_type: str
+    named: Mapping[str, str]
+    steps: Mapping[str, str]
+    questions: Mapping[str, str]
+    error: str
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    value: Value = None
+    """The output itself: for a pipeline any JSON value, for a directive its outputs, for a playbook the text."""
+    stores: Mapping[str, Value] = field(default_factory=dict)
+    """The named stores of a pipeline, its inputs included, as far as it has come; empty for other formats."""
+    outputs: Mapping[str, Value] = field(default_factory=dict)
+    """The declared outputs of a directive that has ended; empty for other formats."""
+    warnings: tuple[str, ...] = ()
+    """What the look before the start found that may not work, and what was said on the way."""
+
+
+async def result_of(runtime: Runtime, run: str, ended: Ended) -> Result:
+    view = await runtime.view(run)
+    value = view.value
+    return Result(
+        run=run,
+        status=ended.status,
+        output=view.output,
+        artifact=view.artifact,
+        artifact_type=view.artifact_type,
+        named=dict(view.named),
+        steps={step.label: step.status for step in view.replay.progress.steps.values()},
+        questions={question.label: question.prompt for question in view.questions},
+        error=ended.failure.message if ended.failure else "",
+        input_tokens=view.row.input_tokens,
+        output_tokens=view.row.output_tokens,
+        cost=view.row.cost,
+        value=value,
+        stores=dict(view.stores),
+        outputs=dict(value) if view.row.format == "directive" and isinstance(value, Mapping) else {},
+        warnings=tuple(f"step {label}: {text}" if label else text for label, text in view.warnings),
+    )

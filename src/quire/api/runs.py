@@ -1,0 +1,153 @@
+"""Runs from Python: a run is started by awaiting it or iterating over it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Collection, Generator, Mapping
+from pathlib import Path
+
+from quire.api.documents import find
+from quire.api.results import Result, result_of
+from quire.engine.events import Listener
+from quire.engine.ports import Model, People
+from quire.engine.records import Event
+from quire.errors import BadInputs, CannotStart, RunState
+from quire.library.document import Document
+from quire.runs import RunOptions, Runtime
+from quire.runs.options import name_list
+from quire.source import Source
+from quire.values import Value
+
+
+def run(
+    document: str | Path | Source | Document,
+    *,
+    inputs: Mapping[str, Value] | None = None,
+    model: str | Model | None = None,
+    answers: Mapping[str, str] | None = None,
+    people: People | None = None,
+    unattended: bool = False,
+    breakpoints: Collection[str] = (),
+    allow: Collection[str] = (),
+    budget: float | None = None,
+    workspace: str | Path | None = None,
+) -> Running:
+    """Starts a run: await it for its `Result`, or iterate over it for its events (and await it then, if you like).
+
+    `document` is a path, a document or a `Source` that was read, a text (any `str` with a line break), or the name of
+    a pipeline, playbook or directive of the workspace; a file wins over a name.
+
+    Without `model` it is chosen as on the command line. `answers` are by step label; a question that nobody
+    answers leaves the run waiting (`status` is `awaiting_input`). The workspace is that of the current folder, as on
+    the command line, or of the one that is given. Raises `CannotStart` and its kin before
+    anything has run; a run that fails is a result, not an exception.
+    """
+    start = Path(workspace) if workspace else None
+    read = find(document, start)
+    if inputs is not None and not isinstance(inputs, Mapping):
+        raise BadInputs([f"inputs are a mapping of names to values, not {inputs!r}"])
+    options = RunOptions(
+        model=model_name(model),
+        breakpoints=name_list("breakpoints", breakpoints),
+        answers=answers or {},
+        unattended=unattended,
+        allow=name_list("allow", allow),
+        budget=budget,
+    )
+    require_people(people)
+    given = model if not isinstance(model, str) else None
+    return Running(read, inputs or {}, options, given, people, start)
+
+
+def model_name(model: str | Model | None) -> str | None:
+    """The name of a model that is yet to be found; None where it is there already, or where nobody says which."""
+    if isinstance(model, str):
+        return model
+    if model is not None and not hasattr(model, "complete"):
+        raise CannotStart(f"model is a name or a model, not {model!r}")
+    return None
+
+
+def require_people(people: object) -> None:
+    """Raises `CannotStart` for an object that nobody could be asked by: found before anything was paid for."""
+    if people is not None and not callable(getattr(people, "ask", None)):
+        raise CannotStart(f"people is an object with `async def ask(question, problem)`, not {people!r}")
+
+
+class Running:
+    """A run that is started by awaiting it or iterating over it, and only once: who awaits it later, or again, gets the
+    same `Result`. It is stopped when nobody iterates over it or waits for it any more."""
+
+    def __init__(
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        model: Model | None,
+        people: People | None,
+        workspace: Path | None,
+    ) -> None:
+        self.result: Result | None = None
+        self._document = document
+        self._inputs = inputs
+        self._options = options
+        self._model = model
+        self._people = people
+        self._workspace = workspace
+        self._id = ""
+        self._task: asyncio.Task[Result] | None = None
+        self._attached = 0
+
+    def __await__(self) -> Generator[object, None, Result]:
+        return self._ended().__await__()
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        if self._task is not None:
+            raise RunState("a run is started once, and its events are read as they happen: `await` has its result")
+        queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        task = self._begin(queue.put_nowait)
+        task.add_done_callback(lambda done: queue.put_nowait(None))
+        async with self._holding(task):
+            while (event := await queue.get()) is not None:
+                yield event
+        task.result()
+
+    def _begin(self, listen: Listener) -> asyncio.Task[Result]:
+        self._task = asyncio.create_task(self._run(listen))
+        return self._task
+
+    async def _ended(self) -> Result:
+        task = self._task or self._begin(lambda event: None)
+        async with self._holding(task):
+            # Unlike the task itself, this can be cancelled for one of several who wait.
+            if not task.done():
+                await asyncio.wait([task])
+        if task.cancelled():
+            further = f"quire resume {self._id}" if self._id else "nothing has run"
+            raise RunState(f"the run was stopped before its end: {further}")
+        return task.result()
+
+    @contextlib.asynccontextmanager
+    async def _holding(self, task: asyncio.Task[Result]) -> AsyncIterator[None]:
+        """Stop a run when the last caller that waits for it is cancelled."""
+        self._attached += 1
+        try:
+            yield
+        finally:
+            self._attached -= 1
+            if not self._attached:
+                if not task.done():
+                    task.cancel()
+                # One that has failed in this very moment as well: nobody else will ask how it ended.
+                await asyncio.gather(task, return_exceptions=True)
+
+    async def _run(self, listen: Listener) -> Result:
+        runtime = Runtime.open(self._workspace, model=self._model, shared=True)
+        try:
+            self._id = await runtime.start(self._document, self._inputs, self._options)
+            ended = await runtime.drive(self._id, people=self._people, listen=listen)
+            self.result = await result_of(runtime, self._id, ended)
+            return self.result
+        finally:
+            await runtime.close()

@@ -1,0 +1,151 @@
+"""What helps where `resume` does not: a hook that says `fail` says so again, and so does what the document computes."""
+
+from __future__ import annotations
+
+import re
+
+from quire.display.text import one_line, place
+from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.engine.progress import Progress
+from quire.engine.records import RunRow
+from quire.engine.thread_progress import HookView
+from quire.plan.vocabulary import CONTROL
+from quire.plan.ways import first_label, shell_way
+from quire.trust.capabilities import canonical
+
+_STOPS = ("fail", "abort")
+_OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
+
+
+_EFFECT = re.compile(r"/(?:model|tool|ask|prompt|load|offer|break|uncertain|work|repair|abort)(?:\[\d+\])?$")
+"""The end of the path of an effect; what else ends a run is computed from the document."""
+_DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
+"""Kinds of failures of an effect that the document is to blame for."""
+_MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
+_ANSWER = ("answer", "unattended")
+_ALLOW = re.compile(r"--allow ([^\s;,)]+)")
+
+
+def after_failure(row: RunRow, progress: Progress) -> list[str]:
+    """Lines for people: commands that can succeed after a failure, or that none can."""
+    failure = row.failure
+    if failure is None:
+        return []
+    if row.format == "directive" and (name := limit_of(failure.kind)):
+        return [f"to go on: quire resume {row.id} --limit {name}={_more(progress, name)}"]
+    if failure.kind == "denied" and row.format == "directive":
+        document = one_line(row.document)
+        return [f"a resume has the same permissions: change them in the document, sign it, then quire run {document}"]
+    if failure.kind == "denied":
+        return with_a_grant(row, progress)
+    if hook := hook_that_stopped(row, progress):
+        return what_helps(row, progress, hook)
+    if lines := by_other_means(row):
+        return lines
+    if fails_again(row):
+        return instead_of_resume(row)
+    again = ""
+    if failure.kind == "limit":
+        # Where the price is not known, no amount is enough.
+        again = " --budget none" if "--budget none" in failure.message else " --budget MORE|none"
+    return [f"to try again from there: quire resume {row.id}{again}"]
+
+
+def limit_of(kind: str) -> str:
+    """The limit of a thread that a kind of failure is about; empty for any other failure."""
+    name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
+    return name if name != kind and name in DEFAULTS else ""
+
+
+def _more(progress: Progress, name: str) -> str:
+    """Twice the limit that was reached: a proposal."""
+    now = progress.limits.get(name)
+    return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
+
+
+def fails_again(row: RunRow) -> bool:
+    """Whether the document is wrong, and not the world: the same text fails again, however often it is resumed."""
+    if row.failure is None or not row.ended_by or row.format == "directive":
+        return False
+    return row.failure.kind in _DOCUMENT or not _EFFECT.search(row.ended_by[0])
+
+
+def instead_of_resume(row: RunRow) -> list[str]:
+    """Lines for people: commands that can succeed."""
+    lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
+    if row.format == "playbook":
+        step = one_line(first_label(row.position))
+        lines.append(f"  or go on with another value: quire fork {row.id} --from {step} --set NAME=VALUE")
+    return lines
+
+
+def by_other_means(row: RunRow) -> list[str]:
+    """Lines for people where a resume as it is would fail in the same way; none where it may succeed."""
+    kind = row.failure.kind if row.failure else ""
+    if kind in _MODEL:
+        return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
+    if kind == "script":
+        where = place(row.position) if row.position else "that call"
+        return [f"to go on: quire resume {row.id} --script FILE, with a reply for {where}"]
+    if kind in _ANSWER:
+        return [f"to go on: quire resume {row.id} --answer {shell_way(one_line(row.position))}=VALUE"]
+    if kind == "too_many_calls":
+        return [f"to go on: raise max_pipeline_spawns under [safety.spawn] in quire.toml, then quire resume {row.id}"]
+    return []
+
+
+def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
+    """Lines for people after a refusal: a resume has what the run had at its start, a fork may have more."""
+    grant = _ALLOW.search(row.failure.message if row.failure else "")
+    path = row.ended_by[0] if row.ended_by else ""
+    step = _top(row, progress, path)
+    if grant and step:
+        return [f"to go on: quire fork {row.id} --from {step} --allow {one_line(grant[1])}"]
+    return [f"to go on: edit the document, then quire resume {row.id} --document; a resume alone asks for the same"]
+
+
+def _top(row: RunRow, progress: Progress, path: str) -> str:
+    """The label of the step to fork from; a pipeline is forked between its own steps."""
+    if row.format == "pipeline":
+        step = progress.steps.get(path.partition("/")[0])
+        return one_line(step.label) if step else ""
+    return one_line(first_label(row.position))
+
+
+def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
+    """The hook by whose own word a run failed; None where anything else did, a person or the outputs of a directive."""
+    if row.failure is None or row.failure.kind == "stopped":
+        return None
+    blamed = {path.removesuffix("/*") for path in row.ended_by}
+    hooks = [hook for thread in progress.threads.values() for hook in thread.hooks if hook.path in blamed]
+    stopping = [one for one in hooks if canonical(one.item_id) == CONTROL and one.parameters.get("action") in _STOPS]
+    return stopping[-1] if stopping else None
+
+
+def what_helps(row: RunRow, progress: Progress, hook: HookView) -> list[str]:
+    """Lines for people."""
+    named = one_line(hook.hook or hook.event)
+    lines = [f"the hook {named} (on {hook.event}) ended it, and would again after a resume; what helps:"]
+    step = _fork_from(row, progress, hook)
+    if step:
+        lines.append(f'  quire fork {row.id} --from "{step}" [--set NAME=VALUE], to do that again, or otherwise')
+    elif row.pins.get("inputs"):
+        lines.append(f'  quire fork {row.id} --from "turn 1" --set NAME=VALUE, to begin with another input')
+    return [
+        *lines,
+        f"  quire run {one_line(row.document)}, once the hook or what it looks at (inputs, limits) is changed",
+    ]
+
+
+def _fork_from(row: RunRow, progress: Progress, hook: HookView) -> str:
+    """The step or turn that led to it; empty before the first turn of a directive, where nothing can be redone."""
+    if row.format == "directive":
+        turn = _OUTERMOST.match(hook.path)
+        return f"turn {turn[1]}" if turn else ""
+    path = hook.path
+    while path:
+        step = progress.steps.get(path)
+        if step is not None and not step.thread:
+            return one_line(step.label)
+        path = path.rpartition("/")[0]
+    return ""

@@ -1,0 +1,75 @@
+"""What `--allow` grants, looked at before a run: a name that means nothing grants nothing, and is mostly misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quire.cli.can import ACTIONS, TYPES
+from quire.display.text import one_line
+from quire.errors import BadInputs
+from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
+from quire.tools.builtin.specs import NAMES, SPECS
+from quire.trust.capabilities import ALIASES, canonical, glob
+from quire.wording import nearest
+from quire.workspace.mcp_config import RESERVED
+from quire.workspace.settings import Settings
+
+_OTHERS = ("rye/fetch", "rye/execute", "rye/sign", "rye/agent/threads/orchestrator")
+KNOWN = frozenset({*SPECS, *NAMES, *ALIASES, *LAUNCHING, *_OTHERS})
+
+
+def require_known(allow: Sequence[str], settings: Settings) -> None:
+    """Raises `BadInputs` with a line for each name that is neither a tool nor a capability.
+
+    Servers and modules are not started to ask what they have: their names are enough."""
+    problems = []
+    for name in allow:
+        tool = name.partition("=")[0]
+        if not _is_capability(tool) and not _is_known(tool, settings):
+            said = f"--allow {one_line(name)}: there is no tool and no capability of that name"
+            problems.append(said + _hint(tool, settings))
+    if problems:
+        raise BadInputs(problems)
+
+
+def _is_capability(name: str) -> bool:
+    """A whole one: only the action and the type are checked, since a directive may ask for what is not there yet."""
+    if name == "*":
+        return True
+    root, action, item_type = (*name.split(".", 3), "", "")[:3]
+    if root != "rye" or "*" in action:
+        return root == "rye"
+    return action in ACTIONS and ("*" in item_type or item_type in TYPES)
+
+
+def _is_known(tool: str, settings: Settings) -> bool:
+    if tool.startswith("rye."):
+        tool = tool.replace(".", "/")
+    if tool in KNOWN or canonical(tool) in NAMES or tool.startswith(LAUNCH_PREFIX):
+        return True
+    # `X/*` covers `X` too.
+    if "*" in tool and any(glob(tool, one) or glob(tool, f"{one}/") for one in KNOWN):
+        return True
+    places = [tool, *(tool.partition(mark)[0] for mark in ("/", "__"))]
+    if tool.startswith("mcp/"):
+        places.append(tool.split("/")[1])
+    known = {*settings.servers, *settings.disabled_servers, RESERVED}
+    return any(place in known for place in places)
+
+
+def _hint(tool: str, settings: Settings) -> str:
+    close = _corrected(tool) or nearest(tool, [*KNOWN, *settings.servers])
+    if close:
+        return f"; did you mean {close}?"
+    if settings.servers or settings.tools.modules:
+        return f"; the tool of a server is SERVER/TOOL, a Python function {RESERVED}/NAME"
+    return ""
+
+
+def _corrected(name: str) -> str:
+    """A capability with a slip in its action or its type, without it."""
+    root, *rest = name.split(".", 3)
+    if root != "rye" or len(rest) < 2:
+        return ""
+    action, item_type = nearest(rest[0], ACTIONS), nearest(rest[1], TYPES)
+    return ".".join([root, action, item_type, *rest[2:]]) if action and item_type else ""

@@ -1,0 +1,163 @@
+"""What happens to a command line: the verb is found and called, and every failure becomes a line and a number."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+
+from quire.cli import BROKEN_PIPE, INTERRUPTED, VERBS
+from quire.display.visible import PLAINER, visible
+from quire.errors import QuireError
+from quire.wording import nearest
+
+USAGE = 2
+CLOSED: set[int] = set()
+"""The standard streams that the caller had closed, by their numbers."""
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+
+
+class Verbs(click.Group):
+    """Knows the verbs by their table and imports only the one that is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (module, _) in VERBS.items() if find_spec(module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        module = VERBS.get(cmd_name, ("", ""))[0]
+        if not module or not find_spec(module):
+            return None
+        found: object = import_module(module).command
+        return found if isinstance(found, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is None and not name.startswith("-"):
+            from quire.cli.suggestions import verb
+
+            close = verb(name, self.list_commands(ctx))
+            raise click.UsageError(f"there is no verb {name!r}" + (f"; did you mean {close!r}?" if close else ""), ctx)
+        return (name, command, args[1:]) if command else super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, VERBS[name][1]) for name in self.list_commands(ctx)]
+        with formatter.section("Verbs"):
+            formatter.write_dl(rows)
+
+
+group = Verbs(
+    "quire",
+    help="Runs AI workflows that are written as documents.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[click.Option(["-V", "--version"], is_flag=True, help="Show the version and exit.")],
+)
+
+
+def enter(arguments: list[str]) -> int:
+    _open_streams()
+    if not (sys.stderr.encoding or "").lower().startswith("utf") and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors=PLAINER)
+    if "_QUIRE_COMPLETE" in os.environ:
+        from quire.cli.completion import install
+
+        install()
+        group.main(arguments, prog_name="quire", standalone_mode=False)
+        return 0
+    try:
+        with group.make_context("quire", list(arguments or ["--help"])) as context:
+            result: object = group.invoke(context)
+        sys.stdout.flush()
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left.
+        _drop_output()
+        return BROKEN_PIPE
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and _nowhere():
+            from quire.workspace.locate import GONE
+
+            say(GONE)
+            return USAGE
+        # Only a stream has no file name: anything else is a file that somebody forgot to guard, which is a bug.
+        if error.filename is not None or error.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        say(f"the output could not be written: {error.strerror}")
+        return USAGE
+    except click.ClickException as error:
+        say(_usage(error))
+        return USAGE if isinstance(error, click.UsageError) else error.exit_code
+    except QuireError as error:
+        say(str(error))
+        return error.exit_code
+    return result if isinstance(result, int) else 0
+
+
+def _open_streams() -> None:
+    """Stands in for standard streams that the caller closed.
+
+    Python has no object for those, and the next file that is opened, a database perhaps, would get their number.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(spare)
+    CLOSED.update(number for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)) if stream is None)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _nowhere() -> bool:
+    """Whether the current folder has been removed: then whatever looks at it, or at a relative path, fails."""
+    try:
+        os.getcwd()  # noqa: PTH109
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _drop_output() -> None:
+    """Python would complain once more when it closes standard output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(message: str) -> None:
+    first, *rest = message.split("\n")
+    print("\n".join([f"quire: {visible(first)}", *(f"  {visible(line)}" for line in rest)]), file=sys.stderr)
+
+
+def _usage(error: click.ClickException) -> str:
+    """One line that says what is wrong with the command line."""
+    if isinstance(error, click.NoSuchOption):
+        known = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
+        close = nearest(error.option_name, known)
+        message = f"there is no option {error.option_name}" + (f"; did you mean {close}?" if close else "")
+    else:
+        text = " ".join(error.format_message().split()).rstrip(".")
+        message = text[:1].lower() + text[1:] + _instead(error, text)
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = context.command_path if context else "quire"
+    return f"{message} (see {where} --help)"
+
+
+def _instead(error: click.ClickException, text: str) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or "extra argument" not in text:
+        return ""
+    from quire.cli.suggestions import argument
+
+    meant = argument(text, context.command_path, [name for param in context.command.params for name in param.opts])
+    return f"; did you mean {meant}?" if meant else ""

@@ -1,0 +1,115 @@
+"""Runs that belong to a cluster: handed over, spoken of, and watched from here."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+
+from quire.cli import INTERRUPTED
+from quire.cli.detach import say_warnings
+from quire.cli.report import End
+from quire.cli.session import Manner, choose_view, conclude
+from quire.cluster.client import Cluster, connect, require_cluster
+from quire.cluster.dispatch import ended, follow
+from quire.display.visible import visible
+from quire.engine.progress import Progress
+from quire.engine.records import Event, RunRow, Status
+from quire.errors import CannotStart, RunState, Untrusted
+from quire.library.document import Document
+from quire.models.choose import Choice
+from quire.runs import Pins, RunOptions, Runtime
+from quire.runs.permission_origins import permissions_of
+from quire.values import Value
+
+UNSEEN_SECONDS = 5.0
+
+
+def cluster_of(row: RunRow) -> str:
+    """The task queue of the cluster that has a run, or nothing."""
+    return Pins.of(row.pins).queue
+
+
+async def run_there(
+    runtime: Runtime,
+    read: Document,
+    given: dict[str, Value],
+    options: RunOptions,
+    choice: Choice | None,
+    manner: Manner,
+    detach: bool,
+) -> int:
+    """Makes the run and hands it over. Nothing is written where Temporal is not there to take it."""
+    where = require_cluster(runtime.settings)
+    client = await connect(where)
+    runtime.queue = where.task_queue
+    run = await runtime.start(read, given, options, choice)
+    await speak_of(runtime, await runtime.row(run), Cluster(client, where.task_queue, where.heartbeat))
+    if detach:
+        if not manner.quiet:
+            await say_warnings(runtime, run)
+        click.echo(run)
+        click.echo(f"to see it: quire runs {run} --follow", err=True)
+        return 0
+    return await watch(runtime, run, manner)
+
+
+async def resume_there(runtime: Runtime, row: RunRow, manner: Manner) -> int:
+    """Raises `RunState` for a run that the cluster does not know."""
+    if not cluster_of(row):
+        raise RunState(f"run {row.id} was not started with --cluster: `quire resume {row.id}` drives it here")
+    await speak_of(runtime, row, resume=True)
+    moves = row.status in (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)
+    return await watch(runtime, row.id, manner, beyond=-1 if moves else row.epoch)
+
+
+async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None, *, resume: bool = False) -> bool:
+    """Tells the cluster of a run that is to move; whether that worked. What is stored is found in any case, later."""
+    try:
+        if cluster is None:
+            where = require_cluster(runtime.settings)
+            cluster = Cluster(await connect(where), cluster_of(row), where.heartbeat)
+        await cluster.look(row.id, resume=resume)
+    except (CannotStart, Untrusted) as error:
+        if resume:
+            raise
+        click.echo(f"quire: {visible(str(error).splitlines()[0])}", err=True)
+        click.echo("it is stored all the same: a worker finds it when it looks around next", err=True)
+        return False
+    return True
+
+
+async def watch(runtime: Runtime, run: str, manner: Manner, *, beyond: int = -1) -> int:
+    """Shows a run until it rests, says how it stands and returns the exit code. Ctrl-C only stops the watching."""
+    known = await runtime.view(run)
+    progress = Progress.of(known.document.runnable())
+    view = choose_view(progress, manner)
+    told = False
+
+    def show(event: Event) -> None:
+        progress.apply(event)
+        view.show(event)
+
+    async def pause(seconds: float) -> None:
+        nonlocal told
+        await asyncio.sleep(seconds)
+        late = runtime.clock.now() - known.row.created_at > UNSEEN_SECONDS
+        if not told and late and (await runtime.row(run)).status is Status.PENDING:
+            told = True
+            view.note(f"no worker has taken it yet (task queue {cluster_of(known.row)})")
+
+    view.start()
+    try:
+        row = await follow(runtime, run, show, beyond=beyond, pause=pause)
+    except asyncio.CancelledError:
+        view.stop()
+        click.echo(f"the run goes on without you: quire runs {run} --follow (quire cancel {run} ends it)", err=True)
+        return INTERRUPTED
+    finally:
+        view.stop()
+    replayed = (await runtime.view(run)).replay.progress
+    if row.status is Status.EXPIRED:
+        click.echo("nobody answered in time: the run has expired", err=True)
+    questions = await runtime.store.questions(run)
+    permissions = permissions_of(known, runtime.settings)
+    return conclude(End(row, replayed, questions, await ended(runtime, run), False, permissions), view, manner)

@@ -1,0 +1,324 @@
+"""How a drive ended: what is said about it, what goes to stdout, and the exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from quire.cli import BROKEN_PIPE, INTERRUPTED
+from quire.cli.advice import after_failure, limit_of
+from quire.cli.app import CLOSED
+from quire.cli.output import Target, write
+from quire.cli.stdio import as_utf8
+from quire.cli.terminal import answer_text, question_text
+from quire.display.tables import short
+from quire.display.text import one_line, output_text, place, visible
+from quire.display.turns import denied_capability, element_for, error_text
+from quire.engine.driver.drive import Ended
+from quire.engine.interpreter.thread.interpret import PATH
+from quire.engine.progress import Progress, StepView
+from quire.engine.records import Question, RunRow, Status
+from quire.engine.requests import Failure
+from quire.plan.ways import JOINT, last_label
+from quire.values import Value, as_texts
+
+EXIT_FAILED, EXIT_WAITING = 3, 4
+EXIT_LIMIT, EXIT_REFUSED = 5, 6
+STDOUT = 1
+_SHOWN_VALUE = 60
+_SHOWN_REFUSAL = 600
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once.
+
+    `permissions` is the file and the line where those of a directive are."""
+
+    row: RunRow
+    progress: Progress
+    questions: Sequence[Question]
+    ended: Ended | None
+    interrupted: bool
+    permissions: str = ""
+
+    @property
+    def failed_at(self) -> str:
+        """The path of what failed, where that is known."""
+        return self.row.ended_by[0] if self.row.failure and self.row.ended_by else ""
+
+    @property
+    def position(self) -> str:
+        """The label of the step where the run stands; of a pipeline that failed, the one at the top."""
+        failed = self._failed
+        return failed.label if failed else last_label(self._stands)
+
+    @property
+    def way(self) -> str:
+        """The same for people. A failure may come before the first write of its step."""
+        failed = self._failed
+        return failed.way if failed and JOINT not in self._stands else self._stands
+
+    @property
+    def _failed(self) -> StepView | None:
+        return self.progress.step_of(self.failed_at) if self.is_pipeline and self.failed_at else None
+
+    @property
+    def _stands(self) -> str:
+        return (self.ended.position if self.ended else "") or self.row.position
+
+    @property
+    def status(self) -> Status:
+        return self.ended.status if self.ended else Status.PAUSED
+
+    @property
+    def result(self) -> Mapping[str, Value]:
+        found = self.ended.result if self.ended else None
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def is_pipeline(self) -> bool:
+        return self.row.format == "pipeline"
+
+    @property
+    def is_directive(self) -> bool:
+        return self.row.format == "directive"
+
+    @property
+    def thread(self) -> Mapping[str, Value]:
+        """How the thread of a directive ended, whether well or not; empty while it has not."""
+        outermost = self.progress.threads.get(PATH) if self.is_directive else None
+        over = self.status in (Status.COMPLETED, Status.FAILED)
+        return outermost.ended or {} if outermost and over else {}
+
+    @property
+    def output(self) -> str:
+        """As it is written: the artifact of a playbook; of a pipeline or a directive what is no text as JSON."""
+        value = self.result.get("artifact", self.result.get("output", ""))
+        return output_text(value) if self.is_pipeline or self.is_directive else str(value)
+
+    @property
+    def artifact_type(self) -> str:
+        if self.is_pipeline or self.is_directive:
+            return "text" if isinstance(self.result.get("output"), str) else "json"
+        return str(self.result.get("artifact_type") or "")
+
+    @property
+    def exit_code(self) -> int:
+        match self.status:
+            case Status.COMPLETED:
+                return 0
+            case Status.FAILED:
+                return _failed(self.ended.failure.kind if self.ended and self.ended.failure else "")
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                return INTERRUPTED if self.interrupted else EXIT_WAITING
+        return INTERRUPTED if self.interrupted else EXIT_FAILED
+
+
+def _failed(kind: str) -> int:
+    if kind == "denied":
+        return EXIT_REFUSED
+    return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
+
+
+def result_line(end: End) -> dict[str, Value]:
+    """The last line of `--json`."""
+    failure = end.ended.failure if end.ended else None
+    steps: dict[str, Value] = {}
+    for step in end.progress.steps.values():
+        if step.thread and not end.is_directive:
+            continue
+        key, count = step.label, 1
+        while key in steps:
+            count += 1
+            key = f"{step.label}#{count}"
+        steps[key] = step.status
+    result: dict[str, Value] = {
+        "type": "result",
+        "run": end.row.id,
+        "status": str(end.status),
+        "output": end.result.get("output"),
+        "artifact": end.result.get("artifact", end.result.get("output")),
+        "artifact_type": end.result.get("artifact_type") or None,
+        "named": end.result.get("named", dict(end.progress.named)),
+        "steps": steps,
+        "cost": end.row.cost,
+        "input_tokens": end.row.input_tokens,
+        "output_tokens": end.row.output_tokens,
+        "error": _error(end, failure) if failure else None,
+    }
+    if end.is_pipeline:
+        inputs = end.row.pins.get("inputs")
+        known = {**(inputs if isinstance(inputs, Mapping) else {}), **end.progress.stores}
+        result["stores"] = end.result.get("stores", known)
+        if failure:
+            result["error"] = {**_error(end, failure), "path": end.failed_at}
+    if end.is_directive:
+        thread = end.thread
+        result |= {
+            "outputs": thread.get("outputs", {}),
+            "result": thread.get("result", ""),
+            "closing_message": thread.get("closing_message"),
+            "limit_type": thread.get("limit_type"),
+            "used": thread.get("cost"),
+        }
+    return result
+
+
+def _error(end: End, failure: Failure) -> dict[str, Value]:
+    return {"kind": failure.kind, "message": failure.message, "step": end.position, "way": end.way}
+
+
+def tell(end: End) -> None:
+    """Says on stderr what a person needs to know next. A completed run speaks for itself."""
+    run, position = end.row.id, end.way
+    where = place(position) if position else "its start"
+    _tell_of_thread(end)
+    match end.status:
+        case Status.COMPLETED:
+            return
+        case Status.FAILED:
+            failure = end.ended.failure if end.ended else None
+            message = visible(failure.message if failure else "").strip().replace("\n", "\n  ")
+            deeper = end.is_pipeline and "/" in end.failed_at
+            where = f"{where} ({end.failed_at})" if deeper else where
+            if end.is_directive:
+                message = error_text(message).removesuffix("; resume with a higher limit")
+            _say(f"failed at {where}: {message}" if position else f"failed: {message}")
+            for line in after_failure(end.row, end.progress) if failure else ():
+                _say(line)
+        case Status.CANCELLED:
+            _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
+        case Status.AWAITING_INPUT:
+            # Who was just asked has the question before their eyes.
+            ways = [question.way for question in end.questions]
+            for question in () if end.interrupted else end.questions:
+                _say(question_text(question, by_path=ways.count(question.way) > 1))
+            by_path = "STEP|PATH " if len(set(ways)) < len(ways) else "STEP "
+            step = by_path if len(ways) > 1 else ""
+            _say(f"waiting for an answer: quire answer {run} {step}VALUE")
+            for question in () if end.interrupted else end.questions:
+                of = f" of {place(question.way)}" if len(ways) > 1 else ""
+                _say(f"  VALUE{of} is {answer_text(question)}")
+            if end.interrupted:
+                _say(f"to be asked here again: quire resume {run}")
+        case Status.PAUSED if not end.interrupted:
+            _say(f"paused after {where}")
+            for name, value in {**end.progress.named, **as_texts(end.progress.stores)}.items():
+                short = one_line(value)
+                _say(f"  {name} = {short if len(short) <= _SHOWN_VALUE else short[:_SHOWN_VALUE] + '…'}")
+            _say(f"to go on: quire resume {run} [--set NAME=VALUE]")
+        case _:
+            _say(f"paused at {where}: quire resume {run}")
+
+
+def _tell_of_thread(end: End) -> None:
+    """What a directive was not allowed, and its closing message."""
+    denied = {
+        (step.title if step.depth else "", denied_capability(call.result or "") or error_text(call.result or "")): None
+        for step in end.progress.steps.values()
+        for call in step.calls.values()
+        if call.kind == "denied"
+    }
+    over = end.is_directive and end.status in (Status.COMPLETED, Status.FAILED)
+    file = re.sub(r":\d+$", "", end.permissions)
+    for child, what in denied if over else ():
+        if " " in what:
+            # Not for want of a capability: then the refusal itself says what would help.
+            _say(f"denied: {short(what.removeprefix('permission denied: '), _SHOWN_REFUSAL)}")
+        elif child and what:
+            _say(f"denied: {what} is not granted to {one_line(child)}, or not to the thread that started it")
+        elif what:
+            _say(f"denied: {what} is not among the permissions at {end.permissions}")
+            _say(f"  to grant it, write {element_for(what)} there and sign the file again: quire sign {file}")
+    closing = end.thread.get("closing_message")
+    if isinstance(closing, str) and closing.strip():
+        _say(visible(closing.strip()))
+
+
+def write_output(end: End, to: Target, quiet: bool) -> bool:
+    """Whether the output is in its file now."""
+    artifact_type = end.artifact_type
+    try:
+        path, warnings = write(to, end.output, artifact_type)
+    except OSError as error:
+        _say(f"{to.file(artifact_type)} could not be written ({error.strerror or error}); the output goes to stdout")
+        return False
+    for warning in warnings:
+        _say(f"warning: {warning}")
+    if not quiet:
+        _say(f"wrote {path}")
+    return True
+
+
+def print_output(end: End) -> int:
+    """On a terminal control characters are shown, elsewhere the bytes are exact."""
+    text = _for_terminal(end) if sys.stdout.isatty() else end.output
+    if not text:
+        return 0
+    if closed_stdout(end, "--output"):
+        return 0
+    if sys.stdout.isatty():
+        # A reply may hold what the terminal's encoding does not.
+        with contextlib.suppress(AttributeError):
+            sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    else:
+        as_utf8(sys.stdout)
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        nobody_reads()
+    except OSError as error:
+        nobody_reads()
+        _say(f"{unwritten(error)}: quire runs {end.row.id} --output")
+        return EXIT_FAILED
+    return 0
+
+
+def _for_terminal(end: End) -> str:
+    """The output for people: Markdown rendered, other texts with control characters shown and broken between words."""
+    if not end.output.strip() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
+        return visible(end.output)
+    from quire.display.text import rendered
+
+    return rendered(end.output, end.artifact_type)
+
+
+def closed_stdout(end: End, side: str) -> bool:
+    """Whoever closes it wants no output here, so it is no failure; they may still want to know where it is."""
+    if STDOUT in CLOSED:
+        _say(f"stdout is closed: quire runs {end.row.id} {side}")
+    return STDOUT in CLOSED
+
+
+def unwritten(error: OSError) -> str:
+    return f"stdout could not be written ({error.strerror or error})"
+
+
+def unread(end: End, error: OSError) -> int:
+    """The exit code of a run whose events somebody wanted and could not get; says where its result is."""
+    if end.status is Status.COMPLETED:
+        _say(f"{unwritten(error)}: quire runs {end.row.id} --json")
+    if end.status is Status.FAILED:
+        return end.exit_code
+    return BROKEN_PIPE if isinstance(error, BrokenPipeError) else EXIT_FAILED
+
+
+def nobody_reads() -> None:
+    """Points stdout to nowhere: what is left in its buffer must not fail again when the process ends."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        click.echo(line, err=True)

@@ -1,0 +1,368 @@
+"""`quire runs [RUN]` and the verbs below it, `quire runs why …`: what is no verb is a run.
+
+A verb's module is imported only when that verb is invoked, as at the front door.
+
+`quire runs`: the runs of this workspace, and one of them from every side.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+from click.shell_completion import CompletionItem
+
+from quire.cli.completion import complete_run
+from quire.cli.options import filled
+from quire.cli.stdio import look, put, put_json, put_lines
+from quire.engine.records import Status
+from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
+from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.engine.records import Event, RunRow
+    from quire.runs import Runtime
+    from quire.runs.view import RunView
+
+
+VERBS: dict[str, tuple[str, str]] = {
+    "why": ("quire.cli.runs.why", "Why a step came out as it did. FREE"),
+    "diff": ("quire.cli.runs.diff", "Two runs side by side. FREE"),
+    "export": ("quire.cli.runs.export", "A run as one file. FREE"),
+    "verify": ("quire.cli.runs.verify", "Whether a run, or the file of one, is as it was written. FREE"),
+    "seal": ("quire.cli.runs.seal", "Say that runs without a seal are yours. WRITES"),
+    "import": ("quire.cli.runs.imports", "Take in a run from a file, to look at. WRITES"),
+    "prune": ("quire.cli.runs.prune", "Remove runs that ended long ago. WRITES"),
+    "backup": ("quire.cli.runs.backup", "Copy the store while runs go on. WRITES"),
+}
+_LIST = ""
+
+
+class _Unnamed(click.Context):
+    """The list is what `quire runs` itself does: it has no word of its own."""
+
+    @property
+    def command_path(self) -> str:
+        return self.parent.command_path if self.parent else super().command_path
+
+
+class Listing(click.Command):
+    context_class = _Unnamed
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, line) for name, (_, line) in VERBS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        verbs = [] if ctx.params.get("run") else [name for name in VERBS if incomplete and name.startswith(incomplete)]
+        return [*(CompletionItem(name) for name in verbs), *super().shell_complete(ctx, incomplete)]
+
+
+class RunsGroup(click.Group):
+    def __init__(self, name: str, listing: click.Command) -> None:
+        super().__init__(name)
+        self._listing = listing
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # Nothing here is the group's own, and without any word click would print the help.
+        return super().parse_args(ctx, ["--", *(args if args and args[0] in VERBS else [_LIST, *args])])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in VERBS:
+            return args[0], self.get_command(ctx, args[0]), args[1:]
+        return self.name, self._listing, args[1:] if args[:1] == [_LIST] else args
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found: object = import_module(VERBS[cmd_name][0]).command if cmd_name in VERBS else None
+        return found if isinstance(found, click.Command) else None
+
+    def get_help(self, ctx: click.Context) -> str:
+        return self._listing.get_help(ctx)
+
+
+POLL_SECONDS = 0.3
+STARTING_POLLS = 30
+"""How often a run may be seen pending before `--follow` says that nobody drives it."""
+_COUNTED = 10_000
+_GOING = (Status.PENDING, Status.RUNNING)
+
+
+@click.command("runs", cls=Listing)
+@click.argument("run", metavar="[RUN|last]", required=False, shell_complete=complete_run, callback=filled)
+@click.option("--status", type=click.Choice([str(status) for status in Status]), help="Only runs in this state.")
+@click.option("--limit", type=click.IntRange(min=1), help="At most so many, the newest (50).")
+@click.option("--page", type=click.IntRange(min=1), help="The next so many runs: 2 is the second page of the list.")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+@click.option("--output", is_flag=True, help="Only the final output.")
+@click.option("--journal", is_flag=True, help="The recorded effects.")
+@click.option("--state", is_flag=True, help="The state of the execution as the playbook format defines it, as JSON.")
+@click.option("--prompt", metavar="STEP", help="What the model was told, or would be told, at a step.")
+@click.option(
+    "--transcript",
+    type=click.Choice(["md", "json"]),
+    is_flag=False,
+    flag_value="md",
+    help="All that the threads of a run said, called and were told.",
+)
+@click.option("--follow", is_flag=True, help="The events, as they come, until the run rests.")
+def listing(
+    run: str | None,
+    status: str | None,
+    limit: int | None,
+    page: int | None,
+    as_json: bool,
+    output: bool,
+    journal: bool,
+    state: bool,
+    prompt: str | None,
+    transcript: str | None,
+    follow: bool,
+) -> None:
+    """List runs, or look at one.
+
+    RUN is an id, the beginning of one, or `last`. FREE: reads the store only.
+    """
+    sides = {"--output": output, "--journal": journal, "--state": state, "--prompt": prompt, "--follow": follow}
+    sides |= {"--transcript": transcript}
+    asked = [name for name, given in sides.items() if given]
+    if run is None:
+        if asked:
+            raise click.UsageError(f"{asked[0]} needs a RUN (an id, or last)")
+        look(lambda runtime: _list(runtime, Status(status) if status else None, limit or 50, page or 1, as_json))
+        return
+    if status or limit or page:
+        raise click.UsageError("--status, --limit and --page are for the list, without a RUN")
+    if len(asked) > 1:
+        raise click.UsageError(f"{' and '.join(asked)} exclude each other")
+    side = asked[0] if asked else ""
+    look(lambda runtime: _one(runtime, run, side, prompt or "", as_json or transcript == "json"))
+
+
+command = RunsGroup("runs", listing)
+
+
+async def _list(runtime: Runtime, status: Status | None, limit: int, page: int, as_json: bool) -> None:
+    from quire.display.run_json import row_data
+    from quire.display.run_list import run_table
+
+    rows = (await runtime.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
+    if as_json:
+        put_json([row_data(row) for row in rows])
+    elif rows:
+        asking = {question.run for question in await runtime.store.questions()}
+        put_lines(run_table(rows, runtime.clock.now(), asking, _columns()))
+        if len(rows) == limit or page > 1:
+            await _count(runtime, status, limit, page, len(rows))
+    elif page > 1:
+        click.echo(f"there is no page {page}: the list has ended before", err=True)
+    else:
+        which = f"no run is {status.words}" if status else "no runs yet: `quire run DOCUMENT` makes one"
+        click.echo(which, err=True)
+
+
+def _columns() -> int | None:
+    """How wide the list may be; a file or a pipe takes any width."""
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+async def _count(runtime: Runtime, status: Status | None, limit: int, page: int, shown: int) -> None:
+    """Says how many runs there are where the list does not show all of them."""
+    total = len(await runtime.store.list(status=status, limit=_COUNTED))
+    if total <= shown:
+        return
+    of = f"more than {total:,}" if total == _COUNTED else f"{total:,}"
+    first = limit * (page - 1)
+    which = f"{first + 1:,} to {first + shown:,}" if first else f"{shown:,}"
+    further = f": --page {page + 1} has the next" if first + shown < total else ""
+    click.echo(f"{which} of {of} runs{further}", err=True)
+
+
+async def _one(runtime: Runtime, name: str, side: str, step: str, as_json: bool) -> None:
+    run = await _found(runtime, name)
+    match side:
+        case "--journal":
+            await _print_journal(runtime, run, as_json)
+        case "--follow":
+            await _print_events(runtime, run, as_json)
+        case "--transcript":
+            await _print_transcript(runtime, run, as_json)
+        case "--prompt":
+            await _print_prompt(runtime, run, step, as_json)
+        case "--state":
+            view = await runtime.view(run)
+            if view.row.format != "playbook":
+                raise RunState(f"run {run} is of a {view.row.format}: --state is for playbooks (see --json)")
+            put_json(view.state())
+        case "--output":
+            view = await runtime.view(run)
+            if not view.replay.finished:
+                raise RunState(f"run {run} has no final output: it is {view.row.status.words}")
+            data = {"output": view.value, "artifact": view.artifact, "artifact_type": view.artifact_type or None}
+            put_json(data) if as_json else put(view.artifact)
+        case _:
+            await _print_page(runtime, run, as_json)
+
+
+async def _found(runtime: Runtime, name: str) -> str:
+    try:
+        return await runtime.find(name)
+    except NoSuchRun as error:
+        close = nearest(name, VERBS)
+        if close is None:
+            raise
+        raise NoSuchRun(f"{error}; did you mean quire runs {close}?") from None
+
+
+async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.display.run_json import row_data, view_data
+    from quire.display.run_page import run_header, run_page
+
+    now = runtime.clock.now()
+    try:
+        view = await runtime.view(run)
+    except JournalMismatch:
+        # Its row can still be told; the error that follows says why no more can be.
+        row = await runtime.row(run)
+        if as_json:
+            put_json(row_data(row))
+        else:
+            put_lines(run_header(row, now, str(row.pins.get("model", ""))))
+        raise
+    from quire.display.text import one_line
+
+    broken = await _broken_seal(runtime, run)
+    if as_json:
+        put_json({**view_data(view), "sealed": broken is None})
+        return
+    put_lines(run_page(view, now))
+    if broken is not None and not view.pins.imported:
+        click.echo(one_line(str(broken)), err=True)
+        return
+    if view.row.status is Status.FAILED and not view.pins.imported:
+        _say_after_failure(view)
+        return
+    _say_next(view.row, bool(view.questions), several=len(view.questions) > 1)
+
+
+async def _broken_seal(runtime: Runtime, run: str) -> BrokenSeal | None:
+    """Why the run cannot go on: it is not as this user started it."""
+    try:
+        await runtime.store.check_seal(run, whole=False)
+    except BrokenSeal as broken:
+        return broken
+    return None
+
+
+async def _print_journal(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.display.run_json import effects_data
+    from quire.display.run_page import journal_table
+
+    effects = await runtime.store.effects(run)
+    if as_json:
+        put_json(effects_data(effects))
+    elif effects:
+        put_lines(journal_table(effects))
+    else:
+        click.echo(f"run {run} has recorded nothing yet", err=True)
+
+
+async def _print_prompt(runtime: Runtime, run: str, step: str, as_json: bool) -> None:
+    from quire.cli.show_prompt import print_prompt, prompt_of_run
+
+    print_prompt(prompt_of_run(await runtime.view(run), step, runtime.settings), as_json)
+
+
+async def _print_transcript(runtime: Runtime, run: str, as_json: bool) -> None:
+    from quire.display.transcript import transcript_data, transcript_markdown
+    from quire.runs.transcript import transcripts
+
+    view = await runtime.view(run)
+    found = transcripts(view)
+    if not found:
+        raise RunState(f"run {run} has no thread: a transcript is of directives (see --journal)")
+    put_json(transcript_data(view, found)) if as_json else put(transcript_markdown(view, found))
+
+
+async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
+    import asyncio
+
+    from quire.display.run_page import event_line
+    from quire.display.visible import escaped
+    from quire.values import encode
+
+    def show(event: Event) -> None:
+        put(escaped(encode(event.as_json()))) if as_json else click.echo(event_line(event))
+
+    row = await follow_run(runtime, run, show, asyncio.sleep)
+    if row.status is Status.FAILED and not row.pins.get("imported"):
+        _say_after_failure(await runtime.view(run))
+    else:
+        _say_next(row, row.status is Status.AWAITING_INPUT)
+
+
+async def follow_run(
+    runtime: Runtime, run: str, show: Callable[[Event], None], pause: Callable[[float], Awaitable[None]]
+) -> RunRow:
+    """Shows what is stored of a run, and what comes, until it rests: ended, waiting, or without its owner."""
+    seen = orphaned = pending = 0
+    while True:
+        # The row first: whatever it says has its events stored by then.
+        row = await runtime.row(run)
+        for event in await _with_records(runtime, row, await runtime.store.events(run, seen)):
+            show(event)
+            seen = event.seq
+        # One look is not enough for `interrupted`: the owner may have ended the run between row and lock.
+        orphaned = orphaned + 1 if row.status is Status.INTERRUPTED else 0
+        if row.status not in _GOING and orphaned != 1:
+            return row
+        # A process that was started for it takes a while to come to it.
+        pending = pending + 1 if row.status is Status.PENDING else 0
+        if pending == STARTING_POLLS:
+            click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
+        await pause(POLL_SECONDS)
+
+
+async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
+    """What a thread says and calls is in the records of its effects; for other formats nobody looks there."""
+    if row.format == "directive" and any(event.type == "effect" for event in events):
+        records = {record.path: record for record in await runtime.store.effects(row.id)}
+        for event in events:
+            event.record = records.get(event.path) if event.type == "effect" else None
+    return events
+
+
+def _say_after_failure(view: RunView) -> None:
+    """The same as was said when the run failed."""
+    from quire.cli.advice import after_failure
+
+    for line in after_failure(view.row, view.replay.progress):
+        click.echo(line, err=True)
+
+
+def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
+    """What one can do with a run that rests."""
+    words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
+    if row.pins.get("imported"):
+        click.echo(f"imported: quire fork {row.id} --from STEP goes on in a new run", err=True)
+        return
+    match row.status:
+        case Status.EXPIRED:
+            click.echo(f"expired: quire fork {row.id} --from STEP goes on in a new run", err=True)
+        case Status.AWAITING_INPUT if not waits:
+            click.echo(f"answered: quire resume {row.id} goes on", err=True)
+        case Status.AWAITING_INPUT:
+            click.echo(f"waiting for a person: quire answer {row.id} {words}", err=True)
+        case Status.RUNNING if waits:
+            click.echo(f"it goes on, but asks: quire answer {row.id} {words}", err=True)
+        case Status.PAUSED | Status.INTERRUPTED | Status.CANCELLED | Status.PENDING:
+            click.echo(f"{row.status}: quire resume {row.id} goes on", err=True)

@@ -1,0 +1,35 @@
+"""`quire runs why`: what a step read, was told, was answered and took."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quire.cli.completion import complete_run
+from quire.cli.options import filled
+from quire.cli.stdio import look, put_json, put_lines
+
+if TYPE_CHECKING:
+    from quire.runs import Runtime
+
+
+@click.command("why")
+@click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
+@click.argument("step", metavar="STEP")
+@click.option("--json", "as_json", is_flag=True, help="For machines.")
+def command(run: str, step: str, as_json: bool) -> None:
+    """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was sent,
+    the reply, calls of tools with arguments and results, texts that it loaded, what was tried again, time and cost.
+
+    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` has it. FREE.
+    """
+    look(lambda runtime: _why(runtime, run, step, as_json))
+
+
+async def _why(runtime: Runtime, name: str, step: str, as_json: bool) -> None:
+    from quire.display.why import why_data, why_page
+    from quire.runs.why import traced, why
+
+    found = why(await traced(runtime, await runtime.find(name)), step)
+    put_json(why_data(found)) if as_json else put_lines(why_page(found))

@@ -1,0 +1,271 @@
+"""Driving a run from the command line: the one way that `run`, `resume` and `answer` share."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TextIO, TypeVar
+
+import click
+
+from quire.cli.inputs import given_limits, split_pairs
+from quire.cli.interrupts import Interrupts
+from quire.cli.options import NO_BUDGET, Budget, budget_of, filled
+from quire.cli.output import Target
+from quire.cli.report import (
+    EXIT_FAILED,
+    End,
+    closed_stdout,
+    nobody_reads,
+    print_output,
+    result_line,
+    tell,
+    unread,
+    unwritten,
+    write_output,
+)
+from quire.cli.scripts import pinned_spec, with_script
+from quire.cli.stdio import stdout_aside
+from quire.cli.terminal import Terminal
+from quire.cli.trust_prompt import somebody_is_here
+from quire.display.text import one_line, visible
+from quire.display.views import JsonLines, PlainView, Talk, View
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.interpreter.thread.limits import resolve_limits
+from quire.engine.progress import Progress
+from quire.engine.records import Event, Status
+from quire.errors import Fenced, QuireError, StoreError
+from quire.models.downloads import SMALLEST, TOY
+from quire.runs import Runtime, RunView
+from quire.runs.permission_origins import permissions_of
+from quire.runs.resume import Given
+from quire.values import Value
+
+Verb = TypeVar("Verb", bound=Callable[..., object])
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run is watched, where its output goes, and under which limits it goes on."""
+
+    json: bool = False
+    quiet: bool = False
+    unattended: bool = False
+    to: Target | None = None
+    given: Given = field(default_factory=Given)
+
+    @property
+    def interactive(self) -> bool:
+        return not self.json and not self.unattended and somebody_is_here()
+
+    def writing_to(self, to: Target | None) -> Manner:
+        return replace(self, to=to)
+
+
+def driving_options(verb: Verb) -> Verb:
+    """The options that all three verbs have."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
+        click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
+        click.option("--out", metavar="FILE", callback=filled, help="Write the output to a file, or into a FOLDER/."),
+        click.option(
+            "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
+        ),
+        click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
+        click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def given_now(
+    limits: tuple[str, ...],
+    budget: float | None,
+    *,
+    model: str | None = None,
+    answers: tuple[str, ...] = (),
+    unattended: bool = False,
+    breaks: tuple[str, ...] = (),
+) -> Given:
+    """What the options of `resume` and `answer` say about the rest of a run."""
+    return Given(
+        limits=given_limits(limits),
+        budget=budget_of(budget),
+        unlimited=budget == NO_BUDGET,
+        model=pinned_spec(model) if model else "",
+        answers=split_pairs(answers, "--answer"),
+        unattended=unattended,
+        breakpoints=breaks,
+    )
+
+
+async def drive(
+    runtime: Runtime,
+    run: str,
+    manner: Manner,
+    *,
+    overrides: Mapping[str, Value] | None = None,
+    script: str | None = None,
+    why: str = "as the run was started",
+) -> int:
+    """Drives a run until it rests, shows it meanwhile and says how it ended. Returns the exit code.
+
+    `why` is why it runs on its model; `script` stands for the model that it was started with.
+    """
+    known = await runtime.view(run)
+    if manner.given.model:
+        known = replace(known, pins=replace(known.pins, instead=manner.given.model))
+    runtime = await with_script(runtime, known, script)
+    progress = _so_far(known, manner)
+    with stdout_aside() as stdout:
+        view = choose_view(progress, manner, stdout)
+        if not manner.quiet:
+            runtime.notice = view.say
+        terminal = Terminal(view, progress) if manner.interactive else None
+        interrupts = Interrupts(view.note, terminal.leave if terminal else lambda: False)
+        if isinstance(view, JsonLines):
+            view.gone = lambda error: interrupts.interrupt(f"{unwritten(error)}: pausing after this step …")
+        begun = False
+
+        def began(drive: Drive) -> None:
+            nonlocal begun
+            begun = True
+            if not manner.quiet and not manner.json and known.pins.model:
+                asked = manner.given.model
+                name = known.pins.instead or known.pins.model
+                model = f"script:{script} (--script)" if script else f"{asked or name} ({'--model' if asked else why})"
+                click.echo(f"model: {one_line(model)}", err=True)
+                if known.pins.model == f"local:{SMALLEST}" and not script and not os.environ.get("QUIRE_DEMO"):
+                    click.echo(TOY, err=True)
+            view.start()
+            interrupts.began(drive)
+
+        work = runtime.drive(
+            run,
+            people=terminal,
+            listen=_Listener(progress, view),
+            overrides=overrides,
+            began=began,
+            given=manner.given,
+        )
+        task = asyncio.ensure_future(work)
+        ended: Ended | None = None
+        try:
+            with interrupts.watching(task):
+                ended = await task
+        except asyncio.CancelledError:
+            if not interrupts.count:
+                raise
+        except QuireError as error:
+            if not begun:
+                raise
+            progress.settle(Status.FAILED)
+            view.stop()
+            return _broken_off(run, error)
+        finally:
+            if ended is None or ended.status is not Status.COMPLETED:
+                progress.settle(ended.status if ended else Status.PAUSED)
+            view.stop()
+    row, questions = known.row, known.questions
+    # The run has ended as it has, whether the store can be read again or not.
+    with contextlib.suppress(StoreError):
+        row, questions = await runtime.row(run), await runtime.store.questions(run)
+    end = End(row, progress, questions, ended, interrupts.count > 0, permissions_of(known, runtime.settings))
+    return conclude(end, view, manner)
+
+
+def _so_far(known: RunView, manner: Manner) -> Progress:
+    """What the view begins with: the steps of the document, and what is recorded of them."""
+    progress = Progress.of(known.document.runnable())
+    progress.limits = _limits(known, manner.given.limits)
+    for record in known.effects:
+        if record.path not in known.row.ended_by:
+            progress.add_effect(record)
+    return progress
+
+
+def _broken_off(run: str, error: QuireError) -> int:
+    """Says what ended a drive that had begun. Whatever it is, it did not keep the run from starting."""
+    further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
+    click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
+    return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
+
+
+def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Those that the outermost thread of the run is driven under."""
+    if known.thread is None:
+        return {}
+    given = {**known.pins.limits, **overrides}
+    return resolve_limits(known.thread.composed.limits_declared, given, None, known.thread.composed.rules).as_value()
+
+
+_MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})
+"""What shows that a run goes on."""
+
+
+class _Listener:
+    """Hands the events of a run to what shows them, and says so while something is to be tried again."""
+
+    def __init__(self, progress: Progress, view: View) -> None:
+        self._progress = progress
+        self._view = view
+        self._retrying = False
+        self._silent = type(view) is Talk
+
+    def __call__(self, event: Event) -> None:
+        if self._silent and event.type == "delta" and not self._retrying:
+            return
+        self._progress.apply(event)
+        self._view.show(event)
+        if isinstance(self._view, JsonLines):
+            return
+        if event.type == "retry":
+            self._retrying = True
+            self._view.note(f"asking again in {event.live['seconds']} s: {one_line(str(event.live['reason']))}")
+        elif event.type == "store_locked":
+            self._retrying = True
+            self._view.note(f"nothing can be recorded yet, trying again: {one_line(str(event.live['reason']))}")
+        elif self._retrying and event.type in _MOVES:
+            self._retrying = False
+            self._view.note("")
+
+
+def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -> View:
+    """`out` stands for stdout, for those who write there."""
+    if manner.json:
+        return JsonLines(out or sys.stdout, sys.stderr)
+    if manner.quiet:
+        return Talk(sys.stderr)
+    if not sys.stderr.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
+        return PlainView(progress, sys.stderr)
+    from rich.console import Console
+
+    from quire.display.live import LiveView
+
+    # A shell that exports its size exports that of then: what is painted has to fit the window of now.
+    environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return LiveView(progress, Console(stderr=True, highlight=False, _environ=environ))
+
+
+def conclude(end: End, view: View, manner: Manner) -> int:
+    tell(end)
+    code = end.exit_code
+    if isinstance(view, JsonLines):
+        view.line(result_line(end))
+        if view.broken is not None:
+            nobody_reads()
+            code = unread(end, view.broken)
+        closed_stdout(end, "--json")
+    if end.status is not Status.COMPLETED:
+        return code
+    # A result is never lost because a disk is full; with --json it is in the last line already.
+    written = manner.to is not None and write_output(end, manner.to, manner.quiet)
+    if not written and not manner.json:
+        code = print_output(end)
+    if manner.to is not None and not written:
+        code = EXIT_FAILED
+    return code

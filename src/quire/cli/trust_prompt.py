@@ -1,0 +1,103 @@
+"""A run that needs what a workspace or an unsigned directive asks for: the person at the terminal is asked, once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from quire.errors import BrokenSeal, Untrusted
+
+if TYPE_CHECKING:
+    from quire.trust.risk import Ungranted
+
+T = TypeVar("T")
+_LONGEST_REASON = 300
+
+
+def with_trust(work: Callable[[], T], *, ask: bool) -> T:
+    """Does the work, and once more when the user agrees to what it was refused for. It is refused before it begins."""
+    try:
+        return work()
+    except Untrusted:
+        if not ask:
+            raise
+        if not _agreed():
+            raise
+    except BrokenSeal as broken:
+        from quire.cli.runs.seal import seal_old_runs
+
+        if not (ask and broken.old and seal_old_runs()):
+            raise
+    return work()
+
+
+def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *, ask: bool) -> T:
+    """Does the work with what `--allow` says, and with what the person at the terminal allows a directive besides that
+    nobody signed. It is refused before anything has begun, so it can be done again."""
+    from quire.trust.risk import Ungranted
+
+    while True:
+        try:
+            return work(allow)
+        except Ungranted as refused:
+            # What was allowed and is refused all the same, nobody can allow.
+            if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
+                raise
+            allow = (*allow, *refused.missing)
+
+
+def _allowed(refused: Ungranted) -> bool:
+    import asyncio
+
+    from quire.display.tables import short
+    from quire.display.text import one_line
+
+    click.echo(f"{one_line(refused.item_id)} is not signed by anybody you trust, and asks for:", err=True)
+    for capability, tier in refused.missing.items():
+        click.echo(f"  {one_line(capability)} ({tier.value}: {tier.meaning})", err=True)
+    for tier in dict.fromkeys(refused.missing.values()):
+        if reason := refused.reasons.get(tier.value, "").strip():
+            click.echo(f"  why, in the words of its author: {short(reason, _LONGEST_REASON)}", err=True)
+    return asyncio.run(yes_or_no("Allow that, for this run? yes or no [no]: "))
+
+
+async def yes_or_no(prompt: str) -> bool:
+    """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
+    from quire.cli.terminal import typed_line
+    from quire.display.keyboard import drop_typed
+    from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+
+    while True:
+        drop_typed()
+        line = await typed_line(prompt, ("yes", "no"))
+        if not line or not line.strip():
+            return False
+        try:
+            return checked_answer("confirm", (), line) == "yes"
+        except WrongAnswer as wrong:
+            click.echo(str(wrong), err=True)
+
+
+def _agreed() -> bool:
+    from quire.cli.trust import ask_to_trust
+    from quire.display.text import one_line
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.consent import requests
+    from quire.workspace.locate import find_workspace
+
+    settings = load_settings(find_workspace(Path.cwd()))
+    click.echo(f"{settings.workspace.folder} asks for things that nobody has confirmed:", err=True)
+    for line in requests(settings):
+        click.echo(f"  {one_line(line)}", err=True)
+    return ask_to_trust(settings)
+
+
+def somebody_is_here() -> bool:
+    """Whether questions can be asked: on a terminal that listens to this process."""
+    from quire.display.keyboard import in_foreground
+
+    return sys.stdin.isatty() and sys.stderr.isatty() and in_foreground()

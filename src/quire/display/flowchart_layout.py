@@ -1,0 +1,225 @@
+"""Where the parts of a flowchart stand: steps below each other, arms beside each other, boxes around both.
+
+Documents are nested, so that no search for a good order is needed: the room of a part is known once that of its parts
+is, and then each gets its place from the top down. The same chart always has the same places.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, field
+
+from quire.plan.flowchart import Close, Item, Lane, Line, Node, Open, shortened
+
+GAP = 52
+"""Between what stands below each other: room for a line to bend in and for its label."""
+BETWEEN = 28
+PAD = 20
+TITLE = 26
+BACK = 26
+SIDE = 44
+"""What a line that leads back takes below and, with its label, at the right."""
+LINE_HEIGHT = 18
+_CHARACTER = 7.4
+_WRAP = 34
+_LABEL = 32
+_LANE = 36
+
+
+@dataclass(slots=True)
+class Placed:
+    """A node or a box: its middle, its upper edge, its size and its lines of text."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    item: Node | Open
+    head: list[str]
+    what: list[str]
+
+
+@dataclass(slots=True)
+class Route:
+    """The corners of a line, and where its label stands."""
+
+    points: list[tuple[float, float]]
+    label: str
+    at: tuple[float, float]
+    back: bool = False
+
+
+@dataclass(slots=True)
+class Chart:
+    width: float
+    height: float
+    boxes: list[Placed]
+    nodes: list[Placed]
+    routes: list[Route]
+
+
+def text_width(text: str) -> float:
+    """A guess on the wide side: who shows the chart has a font of their own."""
+    return sum(2 * _CHARACTER if unicodedata.east_asian_width(one) in "WF" else _CHARACTER for one in text)
+
+
+@dataclass(slots=True)
+class _Block:
+    item: Node | Open | Lane
+    parts: list[_Block] = field(default_factory=list)
+    width: float = 0.0
+    height: float = 0.0
+    x: float = 0.0
+    y: float = 0.0
+    loops: bool = False
+
+    @property
+    def kind(self) -> str:
+        return self.item.kind if isinstance(self.item, Open) else type(self.item).__name__.lower()
+
+
+def layout(items: tuple[Item, ...]) -> Chart:
+    root, lines = _tree(items)
+    _measure(root)
+    _place(root, root.width / 2 + PAD, PAD)
+    blocks = list(_all(root))
+    nodes = {block.item.name: block for block in blocks if isinstance(block.item, Node)}
+    lanes = {block.item.name: block for block in blocks if isinstance(block.item, Lane)}
+    boxes = {block.item.name: block for block in blocks if block.kind == "box" and isinstance(block.item, Open)}
+    forward = [line for line in lines if not line.back]
+    out, into = Counter(line.start for line in forward), Counter(line.end for line in forward)
+    routes = []
+    for line in lines:
+        start, end = nodes[line.start], nodes[line.end]
+        if line.back:
+            routes.append(_back(line, start, end, boxes[line.back]))
+        else:
+            early = out[line.start] > 1 and into[line.end] == 1
+            routes.append(_forward(line, start, end, lanes.get(line.lane), early=early))
+    placed = [_placed(block) for block in blocks if block.kind in ("node", "box")]
+    return Chart(
+        root.width + 2 * PAD,
+        root.height + 2 * PAD,
+        [one for one in placed if isinstance(one.item, Open)],
+        [one for one in placed if isinstance(one.item, Node)],
+        routes,
+    )
+
+
+def _tree(items: tuple[Item, ...]) -> tuple[_Block, list[Line]]:
+    root = _Block(Open("arm"))
+    stack, lines = [root], []
+    boxes: dict[str, _Block] = {}
+    for item in items:
+        match item:
+            case Line():
+                lines.append(item)
+                if item.back:
+                    boxes[item.back].loops = True
+            case Close():
+                stack.pop()
+            case Open():
+                block = _Block(item)
+                boxes[item.name] = block
+                stack[-1].parts.append(block)
+                stack.append(block)
+            case _:
+                stack[-1].parts.append(_Block(item))
+    return root, lines
+
+
+def _measure(block: _Block) -> None:
+    """The reader's limit on the depth of documents bounds the recursion."""
+    for part in block.parts:
+        _measure(part)
+    item = block.item
+    widest = max((part.width for part in block.parts), default=0.0)
+    stacked = sum(part.height for part in block.parts) + GAP * max(0, len(block.parts) - 1)
+    if isinstance(item, Lane):
+        block.width = _LANE
+    elif isinstance(item, Node):
+        lines = [*_lines(item.head), *_lines(item.what)]
+        block.width = max(90.0, max(map(text_width, lines), default=0.0) + 28) + (36 if item.shape == "choice" else 16)
+        block.height = LINE_HEIGHT * len(lines) + 20
+    elif item.kind == "row":
+        block.width = sum(part.width for part in block.parts) + BETWEEN * max(0, len(block.parts) - 1)
+        block.height = max((part.height for part in block.parts), default=0.0)
+    elif item.kind == "arm":
+        block.width = max(widest, text_width(_label(item.head)) + 8 if item.head else 0.0)
+        block.height = stacked
+    else:
+        title = max(map(text_width, _box_title(item)), default=0.0)
+        block.width = max(widest + 2 * PAD + (2 * SIDE if block.loops else 0), title + 2 * PAD)
+        block.height = stacked + _above(item) + PAD + (BACK if block.loops else 0)
+
+
+def _above(item: Open) -> float:
+    """The titles of a box, and the room below them in which lines bend."""
+    return TITLE + LINE_HEIGHT * (len(_box_title(item)) - 1) + GAP * 0.7
+
+
+def _place(block: _Block, x: float, y: float) -> None:
+    block.x, block.y = x, y
+    if block.kind == "row":
+        left = x - block.width / 2
+        for part in block.parts:
+            _place(part, left + part.width / 2, y)
+            left += part.width + BETWEEN
+            if part.parts and isinstance(part.parts[0].item, Lane):
+                part.parts[0].height = block.height
+        return
+    top = y + _above(block.item) if isinstance(block.item, Open) and block.kind == "box" else y
+    for part in block.parts:
+        _place(part, x, top)
+        top += part.height + GAP
+
+
+def _all(block: _Block) -> list[_Block]:
+    found = [block]
+    for part in block.parts:
+        found += _all(part)
+    return found
+
+
+def _placed(block: _Block) -> Placed:
+    item = block.item
+    assert not isinstance(item, Lane)  # noqa: S101  # only nodes and boxes are placed
+    if isinstance(item, Open):
+        return Placed(block.x, block.y, block.width, block.height, item, _box_title(item), [])
+    return Placed(block.x, block.y, block.width, block.height, item, _lines(item.head), _lines(item.what))
+
+
+def _lines(text: str) -> list[str]:
+    return textwrap.wrap(shortened(text), _WRAP) if text else []
+
+
+def _box_title(item: Open) -> list[str]:
+    return textwrap.wrap(f"{shortened(item.head)} ({shortened(item.what)})", 2 * _WRAP)
+
+
+def _label(text: str) -> str:
+    return shortened(text, _LABEL)
+
+
+def _forward(line: Line, start: _Block, end: _Block, lane: _Block | None, *, early: bool) -> Route:
+    """Lines that part bend right below where they begin, lines that meet right above where they end."""
+    begin, stop = (start.x, start.y + start.height), (end.x, end.y)
+    if lane is not None:
+        points = [begin, (lane.x, lane.y), (lane.x, max(lane.y + lane.height, stop[1] - GAP)), stop]
+        return Route(points, _label(line.label), (lane.x, lane.y - 14))
+    if early:
+        turn = (stop[0], min(begin[1] + GAP, stop[1]))
+        return Route([begin, turn, stop], _label(line.label), (turn[0], turn[1] - 14))
+    turn = (begin[0], max(stop[1] - GAP, begin[1]))
+    return Route([begin, turn, stop], _label(line.label), (stop[0], stop[1] - 14))
+
+
+def _back(line: Line, start: _Block, end: _Block, box: _Block) -> Route:
+    """Below all that the box holds, up at its right, and in from above: nothing stands there."""
+    low = box.y + box.height - PAD - BACK / 2
+    high = box.y + (box.parts[0].y - box.y if box.parts else TITLE) - GAP * 0.35
+    right = box.x + max((part.width for part in box.parts), default=0.0) / 2 + SIDE * 0.8
+    points = [(start.x, start.y + start.height), (start.x, low), (right, low), (right, high), (end.x, high)]
+    return Route([*points, (end.x, end.y)], _label(line.label), (right, (low + high) / 2 + 4), back=True)

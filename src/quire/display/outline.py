@@ -1,0 +1,218 @@
+"""A document as an outline: what it takes, what each step does, what it needs from outside.
+
+Bounds and envelope of a document, for people and for machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+
+from quire.display.tables import paragraph, short, table
+from quire.display.text import one_line, visible
+from quire.plan.bounds import COUNTED, Bounds, Range
+from quire.plan.envelope import Envelope
+from quire.plan.flowchart import condition
+from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
+from quire.plan.nodes import Sequence as Steps
+from quire.plan.thread import Thread
+from quire.values import Value
+
+_ASKS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
+
+
+def outline(plan: Plan) -> Iterator[str]:
+    yield click.style(one_line(plan.title), bold=True)
+    if plan.description:
+        yield from visible(plan.description).split("\n")
+    if plan.inputs:
+        header = ("NAME", "TYPE", "VALUE", "DESCRIPTION")
+        yield from paragraph("inputs", table([_input(wanted) for wanted in plan.inputs], header))
+    if plan.system:
+        yield from paragraph("system prompt", [short(plan.system, 100)])
+    yield from paragraph("steps", list(_steps(plan.body)))
+    tools = uses_of(plan, "tool")
+    if tools:
+        yield from paragraph("tools", used(tools))
+    prompts = uses_of(plan, "prompt")
+    if prompts:
+        yield from paragraph("prompts", used(prompts))
+    if plan.artifact:
+        yield from paragraph("artifact", [one_line(written(plan.artifact.type))])
+
+
+def outline_data(plan: Plan) -> dict[str, Value]:
+    return {
+        "title": plan.title,
+        "format": plan.format,
+        "description": plan.description,
+        "system": plan.system,
+        "inputs": [
+            {
+                "name": wanted.name,
+                "type": wanted.type,
+                "required": wanted.required,
+                "default": wanted.default,
+                "options": list(wanted.options),
+                "description": wanted.description,
+            }
+            for wanted in plan.inputs
+        ],
+        "steps": _steps_data(plan.body),
+        "tools": [{"tool": name, "steps": list(steps)} for name, steps in uses_of(plan, "tool").items()],
+        "prompts": [{"prompt": name, "steps": list(steps)} for name, steps in uses_of(plan, "prompt").items()],
+        "artifact": written(plan.artifact.type) if plan.artifact else None,
+    }
+
+
+def uses_of(plan: Plan, kind: str) -> dict[str, list[str]]:
+    """The tools, or the prompts, that a plan names, each with the labels of its steps."""
+    uses: dict[str, list[str]] = {}
+    for _, step in plan.steps():
+        match step.work:
+            case UseTool(connection=connection, tool=tool) if kind == "tool":
+                uses.setdefault(f"{connection}/{tool}", []).append(step.label)
+            case Think(preamble=PromptSource() as source) if kind == "prompt":
+                uses.setdefault(prompt_name(source), []).append(step.label)
+    return uses
+
+
+def prompt_name(source: PromptSource) -> str:
+    return f"{{{{{source.where}}}}}" if source.scheme == "variable" else f"{source.scheme}:{source.where}"
+
+
+def written(text: Template) -> str:
+    """The text of a template as it stands in the document."""
+    return "".join(part if isinstance(part, str) else part.raw for part in text.parts)
+
+
+def _input(wanted: Input) -> tuple[str, ...]:
+    value = "required" if wanted.required else f"default {wanted.default}" if wanted.default else "optional"
+    options = f"one of {', '.join(wanted.options)}" if wanted.options else ""
+    return wanted.name, wanted.type, ", ".join(filter(None, (value, options))), short(wanted.description, 80)
+
+
+def _steps(sequence: Steps) -> Iterator[str]:
+    for step in sequence.steps:
+        yield f"{one_line(step.label)}  {one_line(step.title)}".rstrip()
+        yield from (f"    {one_line(line)}" for line in _does(step))
+        for number, case in enumerate(step.match.cases if step.match else ()):
+            word = "elif" if number else "if"
+            yield f"    {word} {one_line(condition(case.test))}:" if case.test else "    else:"
+            yield from (f"      {line}" for line in _steps(case.body))
+
+
+def _does(step: Step) -> Iterator[str]:
+    if step.ask:
+        yield _question(step.ask)
+    match step.work:
+        case Think(prompt=prompt, preamble=preamble):
+            yield f"asks the model: {short(written(prompt), 80)}" if not prompt.empty else "asks the model"
+            if preamble:
+                yield f"with the prompt {prompt_name(preamble)} before it"
+        case UseTool(connection=connection, tool=tool, problem=problem):
+            yield f"calls the tool {connection}/{tool}" + (f" (cannot work: {problem})" if problem else "")
+        case Thread(extends=extends, limits=limits, permissions=permissions):
+            yield f"runs as a thread under {len(permissions)} permission{'' if len(permissions) == 1 else 's'}"
+            if extends:
+                yield f"goes on from {extends}"
+            if limits:
+                yield f"at most {', '.join(f'{name} {limit}' for name, limit in limits.items())}"
+        case None if not step.ask and not step.match:
+            yield "does nothing"
+    if step.capture:
+        yield f"keeps {_kept(step.capture)}"
+
+
+def _question(ask: Ask) -> str:
+    options = f" ({' | '.join(written(option) for option in ask.options)})" if ask.options else ""
+    default = f", else {written(ask.default)}" if ask.default is not None else ""
+    return f"{_ASKS[ask.kind]}: {short(written(ask.prompt), 80)}{options}{default}"
+
+
+def _kept(capture: Capture) -> str:
+    what = f'the field "{capture.field}"' if capture.field is not None else "the result"
+    kind = f" ({capture.type}{': ' + ', '.join(capture.options) if capture.options else ''})" if capture.type else ""
+    return f"{what} as {capture.name}{kind}"
+
+
+def used(uses: dict[str, list[str]]) -> list[str]:
+    return [f"{one_line(name)} (step{'' if len(at) == 1 else 's'} {', '.join(at)})" for name, at in uses.items()]
+
+
+def _steps_data(sequence: Steps) -> list[Value]:
+    return [_step_data(step) for step in sequence.steps]
+
+
+def _step_data(step: Step) -> Value:
+    data: dict[str, Value] = {"label": step.label, "title": step.title}
+    if step.ask:
+        data["asks"] = {
+            "kind": step.ask.kind,
+            "prompt": written(step.ask.prompt),
+            "options": [written(option) for option in step.ask.options],
+            "default": written(step.ask.default) if step.ask.default is not None else None,
+        }
+    match step.work:
+        case Think(prompt=prompt, preamble=preamble):
+            data["model"] = {"text": written(prompt), "prompt": prompt_name(preamble) if preamble else None}
+        case UseTool(connection=connection, tool=tool):
+            data["tool"] = {"connection": connection, "tool": tool}
+        case Thread(name=name, extends=extends, limits=limits, permissions=permissions):
+            data["thread"] = {
+                "name": name,
+                "extends": extends or None,
+                "limits": dict(limits),
+                "permissions": [permission.capability for permission in permissions],
+            }
+    if step.capture:
+        capture = step.capture
+        data["keeps"] = {
+            "name": capture.name,
+            "type": capture.type,
+            "options": list(capture.options),
+            "field": capture.field,
+        }
+    if step.match:
+        data["branches"] = [
+            {"if": condition(case.test) if case.test else None, "steps": _steps_data(case.body)}
+            for case in step.match.cases
+        ]
+    return data
+
+
+_NOTHING = Range()
+
+
+def foreseen_lines(bounds: Bounds, envelope: Envelope) -> Iterator[str]:
+    """Threads are said only of a document that can start some."""
+    said = [one for one in COUNTED if one != "threads" or bounds.threads != _NOTHING]
+    lines = table([(one.replace("_", " "), str(getattr(bounds, one))) for one in said])
+    if bounds.unknown:
+        lines.append(one_line(f"{', '.join(bounds.unknown)}: not found, so it can be anything"))
+    yield from paragraph("bounds", lines)
+    needs = [one_line(f"{need.capability} ({_step_count(need.steps)})") for need in envelope.needs] or ["nothing"]
+    if envelope.unknown:
+        needs.append(one_line(f"and what {', '.join(envelope.unknown)} needs, which is not known here"))
+    yield from paragraph("envelope (what it has to be allowed, at most)", needs)
+
+
+def foreseen_data(bounds: Bounds, envelope: Envelope) -> dict[str, Value]:
+    """Null is infinity: JSON has no other word for it."""
+    counts: dict[str, Value] = {one: _range(getattr(bounds, one)) for one in COUNTED}
+    return {
+        "bounds": {**counts, "unknown": list(bounds.unknown)},
+        "envelope": {
+            "capabilities": [{"capability": need.capability, "steps": list(need.steps)} for need in envelope.needs],
+            "unknown": list(envelope.unknown),
+        },
+    }
+
+
+def _range(count: Range) -> Value:
+    return {"least": count.least, "most": count.most}
+
+
+def _step_count(labels: tuple[str, ...]) -> str:
+    return f"step{'' if len(labels) == 1 else 's'} {', '.join(labels)}"

@@ -1,0 +1,249 @@
+"""A directive as an outline: what it takes and gives, what it is composed from, what it may do and how much of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import click
+
+from quire.display.tables import paragraph, short, table
+from quire.display.text import one_line, visible
+from quire.engine.interpreter.thread.limits import DEFAULTS
+from quire.library.survey import Capability, File, Layer, Placed, Survey
+from quire.plan.thread import HookAction, Parameter
+from quire.values import Value, encode
+
+_POSITIONS = {"system": "system message", "before": "before the directive", "after": "after the directive"}
+_OPERATORS = {
+    "eq": "is",
+    "ne": "is not",
+    "gt": "is above",
+    "gte": "is at least",
+    "lt": "is below",
+    "lte": "is at most",
+    "in": "is one of",
+    "contains": "contains",
+    "regex": "matches",
+}
+
+
+def directive_outline(seen: Survey) -> Iterator[str]:
+    thread = seen.thread
+    yield click.style(one_line(f"{thread.name} {thread.version}".strip()), bold=True)
+    if thread.description:
+        yield from visible(thread.description).split("\n")
+    yield one_line(f"directive {seen.item_id}" + (f", by {thread.author}" if thread.author else ""))
+    yield from paragraph("model", _model(seen))
+    if thread.inputs:
+        rows = [_parameter(one) for one in thread.inputs]
+        yield from paragraph("inputs", table(rows, ("NAME", "TYPE", "VALUE", "DESCRIPTION")))
+    yield from paragraph("outputs", _outputs(seen))
+    yield from paragraph("extends (from the directive to its root)", [*table([_file(one) for one in seen.chain])])
+    if seen.context:
+        yield from paragraph("context", table([_layer(one) for one in seen.context]))
+    yield from paragraph("capabilities", _capabilities(seen))
+    yield from paragraph("limits", table(_limits(seen), ("LIMIT", "EFFECTIVE", "FROM")))
+    if seen.hooks:
+        yield from paragraph("hooks, in the order in which they act", [_hook(one) for one in seen.hooks])
+    yield from paragraph("signatures", _signatures(seen.files))
+    warnings = [one for one in seen.composed.warnings if one not in {file.message for file in seen.files}]
+    if warnings:
+        yield from paragraph("warnings", [one_line(one) for one in warnings])
+
+
+def directive_data(seen: Survey) -> dict[str, Value]:
+    thread = seen.thread
+    return {
+        "title": thread.name,
+        "format": "directive",
+        "id": seen.item_id,
+        "version": thread.version,
+        "description": thread.description,
+        "category": thread.category,
+        "author": thread.author,
+        "model": {**thread.model, "resolves_to": seen.model.spec or None, "why": seen.model.reason},
+        "inputs": [_parameter_data(one) for one in thread.inputs],
+        "outputs": [_parameter_data(one) for one in thread.outputs],
+        "success": thread.success or None,
+        "failure": thread.failure or None,
+        "extends": [_file_data(one) for one in seen.chain],
+        "context": [
+            {"position": one.position, "item_id": one.item_id, "from": one.who, "suppressed_by": one.suppressed or None}
+            for one in seen.context
+        ],
+        "capabilities": [
+            {
+                "capability": one.capability,
+                "from": one.origin_id,
+                "file": one.path,
+                "line": one.line,
+                "risk": one.tier.value if one.tier else None,
+                "acknowledged": one.acknowledged,
+            }
+            for one in seen.capabilities
+        ],
+        "acknowledged": [{"risk": one.risk, "reason": one.reason} for one in seen.composed.acknowledged],
+        "limits": {"declared": dict(seen.composed.limits_declared), "effective": seen.limits.as_value()},
+        "hooks": [_hook_data(one) for one in seen.hooks],
+        "signatures": [_file_data(one) for one in seen.files],
+        "warnings": list(seen.composed.warnings),
+    }
+
+
+def condition_words(condition: Mapping[str, Value]) -> str:
+    """A hook's condition as a sentence has it; empty for one that always holds."""
+    parts = []
+    for name, word in (("all", " and "), ("any", " or ")):
+        inner = condition.get(name)
+        if isinstance(inner, list | tuple):
+            found = [condition_words(one) for one in inner if isinstance(one, Mapping)]
+            joined = word.join(found)
+            parts.append(f"({joined})" if len(found) > 1 and len(condition) > 1 else joined)
+    negated = condition.get("not")
+    if isinstance(negated, Mapping):
+        parts.append(f"not ({condition_words(negated)})")
+    if "path" in condition or "op" in condition:
+        parts.append(_test(str(condition.get("path", "")), str(condition.get("op", "eq")), condition.get("value")))
+    return " and ".join(filter(None, parts))
+
+
+def _test(path: str, op: str, value: Value) -> str:
+    if op == "exists":
+        return f"{path} is there"
+    return f"{path} {_OPERATORS.get(op, op)} {encode(value)}"
+
+
+def _model(seen: Survey) -> list[str]:
+    written = " ".join(f'{name}="{value}"' for name, value in seen.thread.model.items())
+    resolved = f"{seen.model.spec} ({seen.model.reason})" if seen.model.spec else seen.model.reason
+    return [one_line(f"<model {written} />" if written else "none is named"), one_line(f"here: {resolved}")]
+
+
+def _parameter(one: Parameter) -> tuple[str, ...]:
+    value = "required" if one.required else "optional"
+    if one.default is not None:
+        value = f"default {one.default}"
+    return one.name, one.type, short(value, 40), short(one.description, 80)
+
+
+def _outputs(seen: Survey) -> list[str]:
+    thread = seen.thread
+    rows = [
+        (one.name, one.type, "required" if one.required else "", short(one.description, 80)) for one in thread.outputs
+    ]
+    lines = table(rows) if rows else ["its last words (no outputs are declared)"]
+    for name, text in (("success", thread.success), ("failure", thread.failure)):
+        if text:
+            lines.append(f"on {name} it says: {short(text, 100)}")
+    return lines
+
+
+def _file(one: File) -> tuple[str, ...]:
+    return one.id, one.space or "not found", _shown(one.path)
+
+
+def _layer(one: Layer) -> tuple[str, ...]:
+    left_out = f"left out: suppressed by {one.suppressed}" if one.suppressed else ""
+    return _POSITIONS[one.position], one.item_id, f"from {one.who}", left_out
+
+
+def _capabilities(seen: Survey) -> list[str]:
+    if not seen.capabilities:
+        return ["none: neither it nor what it extends has <permissions>, so it is refused"]
+    lines = table([_capability(one) for one in seen.capabilities])
+    if seen.risk_problem:
+        lines.append(one_line(f"nothing starts: {seen.risk_problem}"))
+    for one in seen.composed.acknowledged:
+        lines.append(f"acknowledged {one_line(one.risk)}: {short(one.reason, 100)}")
+    return lines
+
+
+def _capability(one: Capability) -> tuple[str, ...]:
+    tier = one.tier.value if one.tier else "no known risk"
+    if one.acknowledged:
+        said = "acknowledged" if tier in ("elevated", "unrestricted") else ""
+    else:
+        said = "NOT acknowledged: it is refused" if tier == "unrestricted" else "not acknowledged: a warning"
+    return one.capability, tier, f"{_shown(one.path)}:{one.line}", said
+
+
+def _limits(seen: Survey) -> list[tuple[str, ...]]:
+    effective, declared = seen.limits.as_value(), seen.composed.limits_declared
+    return [
+        (
+            name,
+            "no limit" if effective[name] is None else str(effective[name]),
+            "the directive" if name in declared else "default",
+        )
+        for name in DEFAULTS
+    ]
+
+
+def _hook(one: Placed) -> str:
+    hook = one.hook
+    when = condition_words(hook.condition)
+    actions = "; ".join(_action(action) for action in hook.actions)
+    head = f"{hook.id or '(no id)'} on {hook.event}" + (f", if {when}" if when else "")
+    return one_line(f"{head}: {actions}  ({_shown(one.path)}:{one.line})")
+
+
+def _action(action: HookAction) -> str:
+    given = ", ".join(f"{name}={short(encode(value), 40)}" for name, value in action.parameters)
+    return f"{action.primary} {action.item_type} {action.item_id}" + (f" with {given}" if given else "")
+
+
+def _signatures(files: Sequence[File]) -> list[str]:
+    rows = [(one.verdict, one.type, one.id, _shown(one.path)) for one in files]
+    lines = table(rows, style=lambda cell, column: _coloured(cell) if column == 0 else cell)
+    return [*lines, *(one_line(one.message) for one in files if one.message)]
+
+
+def _coloured(cell: str) -> str:
+    return click.style(cell, fg="green" if cell.strip() in ("signed", "built in") else "red")
+
+
+def _parameter_data(one: Parameter) -> Value:
+    return {
+        "name": one.name,
+        "type": one.type,
+        "required": one.required,
+        "default": one.default,
+        "description": one.description,
+    }
+
+
+def _file_data(one: File) -> Value:
+    return {
+        "id": one.id,
+        "type": one.type,
+        "space": one.space or None,
+        "file": one.path or None,
+        "verdict": one.verdict,
+        "message": one.message or None,
+    }
+
+
+def _hook_data(one: Placed) -> Value:
+    hook = one.hook
+    return {
+        "id": hook.id,
+        "event": hook.event,
+        "condition": dict(hook.condition),
+        "condition_words": condition_words(hook.condition),
+        "actions": [
+            {"primary": act.primary, "item_type": act.item_type, "item_id": act.item_id, "params": dict(act.parameters)}
+            for act in hook.actions
+        ],
+        "position": hook.position,
+        "file": one.path,
+        "line": one.line,
+    }
+
+
+def _shown(path: str) -> str:
+    """From the current folder where it is below that."""
+    here = Path.cwd()
+    whole = Path(os.path.abspath(path)) if path else Path()  # noqa: PTH100  # links stay as they are
+    return str(whole.relative_to(here)) if path and whole.is_relative_to(here) else path

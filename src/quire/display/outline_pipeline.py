@@ -1,0 +1,186 @@
+"""A pipeline as an outline: what it reads, what each step does with what, and what it needs from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from quire.display.outline import used, written
+from quire.display.tables import paragraph, short, table
+from quire.display.text import one_line, visible
+from quire.engine.progress import step_title
+from quire.plan.flowchart import on_error_text, source_text
+from quire.plan.nodes import (
+    Agent,
+    Call,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Literal,
+    Parallel,
+    Plan,
+    Select,
+    Step,
+    Transform,
+)
+from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
+from quire.values import Value, encode
+
+_TEXT = 80
+
+
+def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
+    """`needed` and `optional` are the inputs, which a pipeline does not declare."""
+    yield click.style(one_line(plan.title), bold=True)
+    if plan.description:
+        yield from visible(plan.description).split("\n")
+    if needed or optional:
+        rows = [(name, "needed") for name in needed] + [(name, "optional") for name in optional]
+        yield from paragraph("inputs (what steps read before any step writes it)", table(rows))
+    yield from paragraph("steps", [line for step in plan.body.steps for line in _step(step)])
+    if plan.schemas:
+        lines = [f"{name}: {_fields(schema.fields)}" for name, schema in plan.schemas.items()]
+        yield from paragraph("schemas", [one_line(line) for line in lines])
+    for title, names in (("tools", tools_of(plan)), ("pipelines that it runs", callees_of(plan))):
+        if names:
+            yield from paragraph(title, used(names))
+
+
+def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> dict[str, Value]:
+    return {
+        "title": plan.title,
+        "format": plan.format,
+        "description": plan.description,
+        "inputs": [
+            *({"name": name, "required": True} for name in needed),
+            *({"name": name, "required": False} for name in optional),
+        ],
+        "steps": [_data(step) for step in plan.body.steps],
+        "schemas": {name: schema.json_schema(plan.schemas.get) for name, schema in plan.schemas.items()},
+        "tools": [{"tool": name, "steps": list(steps)} for name, steps in tools_of(plan).items()],
+        "pipelines": [{"pipeline": name, "steps": list(steps)} for name, steps in callees_of(plan).items()],
+    }
+
+
+def tools_of(plan: Plan) -> dict[str, list[str]]:
+    """The tools that steps call and that agents are left, each with the labels of those steps."""
+    found: dict[str, list[str]] = {}
+    for _, step in plan.steps():
+        names: Sequence[str] = (step.work.tool,) if isinstance(step.work, Invoke) else ()
+        if isinstance(step.work, Agent):
+            names = step.work.tools or ()
+        for name in names:
+            found.setdefault(name, []).append(step.label)
+    return found
+
+
+def callees_of(plan: Plan) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for _, step in plan.steps():
+        for call in _calls(step):
+            at = found.setdefault(call.document, [])
+            if step.label not in at:
+                at.append(step.label)
+    return found
+
+
+def _calls(step: Step) -> list[Call]:
+    match step.work:
+        case Call():
+            return [step.work]
+        case Select(cases=cases, default=default):
+            return [*(call for _, call in cases), *([default] if default else [])]
+    return []
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield f"{one_line(step.label)}  {one_line(step_title(step))}"
+    yield from (f"    {one_line(line)}" for line in _does(step))
+    for name, part in _parts(step):
+        yield f"    {one_line(name)}:"
+        yield from (f"      {line}" for line in _step(part))
+
+
+def _does(step: Step) -> Iterator[str]:
+    match step.work:
+        case Transform(value=value):
+            yield f"is {short(value.text, _TEXT)}"
+        case Invoke(arguments=arguments, schema=schema):
+            yield from (f"with {name} = {_argument(given)}" for name, given in arguments)
+            if schema:
+                yield f"the result fits {schema}"
+        case Agent(prompt=prompt, identity=identity, tools=tools, schema=schema):
+            yield f"asks the model: {short(written(prompt), _TEXT)}"
+            if identity:
+                yield f"as {identity}"
+            if tools is not None:
+                yield f"may use {', '.join(tools)}" if tools else "may use no tools"
+            if schema:
+                yield f"the reply fits {schema}"
+        case Call():
+            yield _passes(step.work)
+        case Select(on=on, cases=cases, default=default):
+            yield f"on {short(on.text, _TEXT)}"
+            for label, call in cases:
+                yield f"{label}: runs {call.document}, {_passes(call)}"
+            yield f"otherwise: runs {default.document}, {_passes(default)}" if default else "otherwise: fails"
+        case Fold(source=source, init=init, max_items=most):
+            first = f", the first {most}" if most is not None else ""
+            yield f"one by one over {short(source_text(source), _TEXT)}{first}; begins with {short(init.text, _TEXT)}"
+        case ForEach(source=source, max_parallel=parallel, max_items=most, on_error=on_error):
+            limit = f"at most {most}, " if most is not None else ""
+            over = short(source_text(source), _TEXT)
+            yield f"for each of {over}, {limit}{parallel} at once, {on_error_text(on_error)}"
+        case Parallel(on_error=on_error):
+            yield f"side by side, {on_error_text(on_error)}"
+
+
+def _passes(call: Call) -> str:
+    given = [
+        name if value.text == f"ctx.{name}" else f"{name} = {short(value.text, 40)}" for name, value in call.passes
+    ]
+    return f"passes {', '.join(given)}" if given else "passes nothing"
+
+
+def _argument(value: Literal | Formula) -> str:
+    return f"!expr {short(value.text, _TEXT)}" if isinstance(value, Formula) else short(encode(value.value), _TEXT)
+
+
+def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
+    match step.work:
+        case Fold(do=do):
+            return (("do", do),)
+        case ForEach(do=do, collect=collect):
+            return (("do", do), ("collect", collect))
+        case Parallel(branches=branches, collect=collect):
+            return (*branches, ("collect", collect))
+    return ()
+
+
+def _fields(fields: Sequence[Field]) -> str:
+    return ", ".join(f"{one.name} {_type(one.type)}{'' if one.required else ' (optional)'}" for one in fields)
+
+
+def _type(type: FieldType) -> str:
+    match type:
+        case Enum(values=values):
+            return f"one of {' | '.join(encode(value) for value in values)}"
+        case ListOf(of=of):
+            return f"list of {_type(of)}"
+        case Object(fields=fields):
+            return f"{{{_fields(fields)}}}"
+        case Ref(schema=schema):
+            return schema
+    return type.kind.value
+
+
+def _data(step: Step) -> Value:
+    data: dict[str, Value] = {"label": step.label, "kind": step.title, "does": list(_does(step))}
+    if step.capture:
+        data["output"] = step.capture.name
+    inside = _parts(step)
+    if inside:
+        data["steps"] = {name: _data(part) for name, part in inside}
+    return data

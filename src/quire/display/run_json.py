@@ -1,0 +1,161 @@
+"""Runs, questions and journals as JSON: what `--json` prints, and the one place that says which keys there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quire.engine.progress import StepView
+from quire.engine.records import EffectRecord, Question, RunRow
+from quire.engine.thread_progress import CallView
+from quire.plan.ways import last_label
+from quire.runs.view import RunView
+from quire.values import Value
+
+
+def row_data(row: RunRow) -> dict[str, Value]:
+    """A run as a list shows it. Times are seconds since 1970; an unknown cost is null."""
+    return {
+        "id": row.id,
+        "status": str(row.status),
+        "title": row.title,
+        "format": row.format,
+        "document": row.document,
+        "step": last_label(row.position),
+        "way": row.position,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "expires_at": row.expires_at,
+        "input_tokens": row.input_tokens,
+        "output_tokens": row.output_tokens,
+        "cost": row.cost,
+        "error": {"kind": row.failure.kind, "message": row.failure.message, "paths": list(row.ended_by)}
+        if row.failure
+        else None,
+        "origin": row.pins.get("origin") or None,
+        "imported": row.pins.get("imported") or None,
+    }
+
+
+def view_data(view: RunView) -> dict[str, Value]:
+    """All that is known of one run."""
+    progress = view.replay.progress
+    is_pipeline = view.row.format == "pipeline"
+    return {
+        **row_data(view.row),
+        "model": view.pins.model,
+        "inputs": dict(view.pins.inputs),
+        "breakpoints": list(view.pins.breakpoints),
+        "steps": [_step(step) for step in progress.steps.values()],
+        "set": [{"after": step.label, "path": step.path, "values": dict(values)} for step, values in view.changes],
+        "named": dict(view.named),
+        "warnings": [{"step": last_label(way), "way": way, "message": message} for way, message in view.warnings],
+        "questions": [question_data(question) for question in view.questions],
+        "answers": [_answer(way, record) for way, record in view.answers],
+        "effects": effects_data(view.effects),
+        "output": view.value if view.replay.finished else None,
+        "artifact": view.artifact if view.replay.finished else None,
+        "artifact_type": view.artifact_type,
+        **({"stores": dict(view.stores)} if is_pipeline else {}),
+        **(_thread(view) if view.thread else {}),
+    }
+
+
+def _thread(view: RunView) -> dict[str, Value]:
+    """What a run of a directive has besides."""
+    thread, ended = view.thread, view.ended
+    return {
+        "outputs": ended.get("outputs", {}),
+        "result": ended.get("result", ""),
+        "closing_message": ended.get("closing_message"),
+        "limit_type": ended.get("limit_type"),
+        "used": ended.get("cost"),
+        "limits": thread.limits.as_value() if thread else None,
+        "capabilities": list(thread.grants) if thread else [],
+        "threads": [
+            {"path": one.path, "directive": one.id, "depth": one.depth, "tools": list(one.tools), "ended": one.ended}
+            for one in view.replay.progress.threads.values()
+        ],
+    }
+
+
+def question_data(question: Question, title: str | None = None) -> dict[str, Value]:
+    """`title` is that of the run's document, where the question stands among those of other runs."""
+    head: dict[str, Value] = {"run": question.run}
+    if title is not None:
+        head["title"] = title
+    return {
+        **head,
+        "step": question.label,
+        "way": question.way,
+        "step_title": question.title,
+        "path": question.path,
+        "kind": question.kind,
+        "prompt": question.prompt,
+        "options": list(question.options),
+        "default": question.default,
+        "asked_at": question.asked_at,
+        "expires_at": question.expires_at,
+    }
+
+
+def _answer(way: str, record: EffectRecord) -> Value:
+    return {
+        "step": last_label(way),
+        "way": way,
+        "path": record.path,
+        "answer": record.value,
+        "by": record.by or None,
+        "at": record.at,
+    }
+
+
+def effects_data(effects: Sequence[EffectRecord]) -> list[Value]:
+    return [_effect(record) for record in effects]
+
+
+def _step(step: StepView) -> Value:
+    fan = step.fan
+    return {
+        "path": step.path,
+        "label": step.label,
+        "way": step.way,
+        "title": step.title,
+        "status": step.status,
+        "message": step.message,
+        "output": step.output,
+        "elapsed": round(step.elapsed, 3),
+        "input_tokens": step.input_tokens,
+        "output_tokens": step.output_tokens,
+        "cost": step.cost,
+        **({"thread": step.thread, "calls": [_call(call) for call in step.calls.values()]} if step.thread else {}),
+        **({"items": {"total": fan.total, "done": fan.done, "failed": fan.failed}} if fan else {}),
+    }
+
+
+def _call(call: CallView) -> Value:
+    return {
+        "name": call.name,
+        "tool": call.tool,
+        "arguments": dict(call.arguments),
+        "result": call.result,
+        "error": call.kind or None,
+    }
+
+
+def _effect(record: EffectRecord) -> Value:
+    usage = record.usage
+    return {
+        "path": record.path,
+        "kind": record.kind,
+        "state": record.state,
+        "request": record.request,
+        "at": record.at,
+        "elapsed": round(record.elapsed, 3),
+        "delays": list(record.delays),
+        "usage": {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost": usage.cost}
+        if usage
+        else None,
+        "error": {"kind": record.failure.kind, "message": record.failure.message} if record.failure else None,
+        **({"set": record.value} if record.kind == "break" else {}),
+        **({"by": record.by or None} if record.kind == "ask" else {}),
+    }

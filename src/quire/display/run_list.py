@@ -1,0 +1,61 @@
+"""The list of runs for people, as wide as their terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import product
+
+from quire.display.run_page import position_of, said, shown_status, status_in
+from quire.display.tables import age, short, table, tokens
+from quire.display.text import money
+from quire.display.visible import width
+from quire.engine.records import RunRow
+from quire.values import as_texts
+
+TITLE, INPUTS = 48, 60
+_LAYOUTS = tuple(product((True, False), (TITLE, 32, 20, 12), (INPUTS, 40, 24, 12, 0)))
+"""From the widest: whether tokens and cost are shown, and how much of title and inputs."""
+
+
+def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], columns: int | None = None) -> list[str]:
+    """`asking` are the runs whose question is open. The widest layout that fits into `columns`, else the narrowest."""
+    lines: list[str] = []
+    for numbers, title, inputs in _LAYOUTS:
+        lines = _table(rows, now, asking, numbers=numbers, title=title, inputs=inputs)
+        if columns is None or all(width(line) <= columns for line in _plain(lines)):
+            return lines
+    return lines
+
+
+def _table(
+    rows: Sequence[RunRow], now: float, asking: Collection[str], *, numbers: bool, title: int, inputs: int
+) -> list[str]:
+    header = ["RUN", "STATUS", "TITLE", "STEP", "AGE"] + ["TOKENS", "COST"] * numbers + ["INPUTS"] * bool(inputs)
+    cells = []
+    for row in rows:
+        cell = [
+            row.id,
+            said(shown_status(row, row.id in asking)),
+            short(row.title, title) + (_fork_of(row) if title == TITLE else ""),
+            position_of(row),
+            age(now - row.created_at),
+        ]
+        cell += [tokens(row.input_tokens, row.output_tokens), money(row.cost)] * numbers
+        cells.append(cell + [short(_inputs(row), inputs)] * bool(inputs))
+    return table(cells, header, right=frozenset({4, 5, 6} if numbers else {4}), style=status_in(1))
+
+
+def _plain(lines: Sequence[str]) -> list[str]:
+    from click import unstyle
+
+    return [unstyle(line) for line in lines]
+
+
+def _inputs(row: RunRow) -> str:
+    given = row.pins.get("inputs")
+    return ", ".join(f"{name}={value}" for name, value in as_texts(given).items()) if isinstance(given, Mapping) else ""
+
+
+def _fork_of(row: RunRow) -> str:
+    origin = row.pins.get("origin")
+    return f"  (fork of {origin.get('run')})" if isinstance(origin, Mapping) and origin else ""

@@ -1,0 +1,293 @@
+"""Runs for people: one run on a page, its journal, its questions, its events as lines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+
+from quire.display.tables import Style, age, paragraph, short, status_colour, table, tokens
+from quire.display.text import duration, fan_words, money, one_line, place, prompt_lines, visible
+from quire.display.turns import call_lines, effect_words, hook_words, turn_title, used_of
+from quire.engine.progress import StepView
+from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
+from quire.plan.ways import JOINT
+from quire.runs.view import RunView
+from quire.values import Value, as_texts
+
+OUTPUT_LINES = 12
+EFFECT_LINES = 30
+_TITLE = 48
+_EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": "skipped", "step_failed": "failed"}
+
+
+def run_page(view: RunView, now: float) -> Iterator[str]:
+    """Paragraphs of lines, from what one wants to know first to what came out."""
+    yield from run_header(view.row, now, view.pins.model, bool(view.questions))
+    if view.pins.inputs:
+        yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
+    steps = list(view.replay.progress.steps.values())
+    if used := used_of(view.replay.progress):
+        rows = [(name, f"{much} of {most}" if most else f"{much}, no limit") for name, much, most in used]
+        yield from paragraph("used", table(rows))
+    yield from paragraph("turns" if view.thread else "steps", _steps(steps))
+    if view.changes:
+        told = [
+            (f"after {place(step.way)}", name, short(value, 80))
+            for step, values in view.changes
+            for name, value in as_texts(values).items()
+        ]
+        yield from paragraph("set by hand", table(told))
+    if view.answers:
+        yield from paragraph("answers", _answers(view.answers))
+    hooks = [hook for thread in view.replay.progress.threads.values() for hook in thread.hooks]
+    if hooks:
+        yield from paragraph("hooks", [one_line(f"{hook.path}: {hook_words(hook)}") for hook in hooks])
+    failures = [line for step in steps if step.fan for line in _failures(step)]
+    if failures:
+        yield from paragraph("items that failed", failures)
+    if view.replay.progress.stores:
+        yield from paragraph("stores", _values(as_texts(view.replay.progress.stores)))
+    own = {name: value for name, value in view.named.items() if not name.startswith("__")}
+    if own:
+        yield from paragraph("named outputs", _values(own))
+    warnings = [f"{f'{place(label)}: ' if label else ''}{one_line(text)}" for label, text in view.warnings]
+    if warnings:
+        yield from paragraph("warnings", warnings)
+    if view.row.format == "pipeline" and view.effects:
+        yield from paragraph("effects", _effects(view))
+    if view.questions:
+        lines = [line for question in view.questions for line in question_lines(question, now)]
+        yield from paragraph("waiting for an answer", lines)
+    if view.closing:
+        yield from paragraph("closing message", visible(view.closing).split("\n"))
+    if view.replay.finished:
+        yield from paragraph(f"output ({view.artifact_type})" if view.artifact_type else "output", _output(view))
+
+
+def run_header(row: RunRow, now: float, model: str, asks: bool = True) -> Iterator[str]:
+    yield click.style(one_line(row.title) or row.id, bold=True)
+    cost = money(row.cost)
+    at = f" at {place(position_of(row))}" if position_of(row) and row.status is not Status.COMPLETED else ""
+    yield f"{'run':9} {row.id}"
+    yield f"{'status':9} {_coloured(said(shown_status(row, asks)), row.status)}{at}"
+    facts = [
+        ("document", row.document),
+        *_origin(row),
+        *([("model", model)] if model else []),
+        ("created", f"{_clock(row.created_at)} ({age(now - row.created_at)} ago)"),
+    ]
+    if row.expires_at is not None and row.status in (Status.PAUSED, Status.AWAITING_INPUT):
+        facts.append(("expires", f"{_clock(row.expires_at)} (in {age(row.expires_at - now)})"))
+    if row.input_tokens or row.output_tokens:
+        facts.append(("tokens", f"{row.input_tokens:,} in, {row.output_tokens:,} out" + (f", {cost}" if cost else "")))
+    if row.failure:
+        where = f"{place(position_of(row))}: " if position_of(row) else ""
+        facts.append(("error", f"{where}{row.failure.message} ({row.failure.kind})"))
+        if row.format == "pipeline" and row.ended_by:
+            facts.append(("failed at", ", ".join(row.ended_by)))
+    yield from (f"{name:9} {one_line(fact)}" for name, fact in facts)
+
+
+def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
+    cells = [
+        (
+            record.path,
+            record.kind,
+            record.state,
+            record.request[:12],
+            duration(record.elapsed),
+            tokens(record.usage.input_tokens, record.usage.output_tokens) if record.usage else "",
+            short(_note(record), 60),
+        )
+        for record in effects
+    ]
+    header = ("PATH", "KIND", "STATE", "REQUEST", "TOOK", "TOKENS", "NOTE")
+    return table(cells, header, right=frozenset({4, 5}))
+
+
+def _note(record: EffectRecord) -> str:
+    """Why it failed, who answered, or what was set where the run stood."""
+    if record.failure:
+        return record.failure.message
+    if record.by:
+        return f"by {record.by}"
+    names = record.value if record.kind == "break" and isinstance(record.value, Mapping) else ()
+    return f"set {', '.join(names)}" if names else ""
+
+
+def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
+    """The last ones; whose nobody knows who gave them say no name."""
+    shown = answers[-EFFECT_LINES:]
+    rows = [(place(way), short(str(one.value), 60), f"by {one.by}" if one.by else "") for way, one in shown]
+    rest = len(answers) - len(shown)
+    return [*([f"… {rest} before these: quire runs RUN --json"] if rest else []), *table(rows)]
+
+
+def question_lines(question: Question, now: float) -> list[str]:
+    """A question, what may be answered, and until when."""
+    at = f" at {one_line(question.path)}" if _is_nested(question) else ""
+    first, *more = prompt_lines(question.prompt)
+    lines = [f"{place(question.way)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
+    if question.options:
+        lines.append("  options: " + " | ".join(one_line(option) for option in question.options))
+    if question.default is not None:
+        lines.append(f"  default: {one_line(question.default)}")
+    waits = f"  asked {age(now - question.asked_at)} ago"
+    if question.expires_at is not None:
+        waits += f", expires in {age(question.expires_at - now)}"
+    return [*lines, waits]
+
+
+def event_line(event: Event) -> str:
+    """One stored event for those who read along; empty for what only machines want."""
+    data = event.data
+    step = place(event.way) if event.way else ""
+    title = one_line(str(data.get("title", "")))
+    match event.type:
+        case "effect":
+            took = duration(float(str(data.get("elapsed", 0))))
+            used = tokens(_whole(data, "input_tokens"), _whole(data, "output_tokens"))
+            what = [str(data.get("kind", "")), str(data.get("state", "")), took, used, str(data.get("message", ""))]
+            what += ["by", str(data["by"])] if data.get("by") else []
+            what.append(effect_words(event))
+        case "thread_started":
+            what = ["thread", str(data.get("thread", "")), "started"]
+        case "thread_ended":
+            how = "completed" if data.get("success") else "failed:"
+            what = ["thread", str(data.get("thread", "")), how, str(data.get("error", ""))]
+        case "tools_offered":
+            offered = data.get("tools")
+            what = ["may use", ", ".join(map(str, offered)) if isinstance(offered, list | tuple) else ""]
+        case "hook_action":
+            what = [f"hook {data.get('hook') or ''} on {data.get('event')}:", str(data.get("item_id", ""))]
+        case "tool_called":
+            what = ["starts", str(data.get("tool", ""))]
+        case "run_forked":
+            what = ["forked from", str(data.get("origin", ""))]
+        case "question":
+            what = ["asks:", str(data.get("prompt", ""))]
+        case "warning":
+            what = ["warning:", str(data.get("message", ""))]
+        case "fan_started":
+            what = [f"{data.get('total')} items side by side"]
+        case known if known in _EVENTS:
+            what = [_EVENTS[known], title, str(data.get("message", ""))]
+        case other:
+            what = [other.replace("_", " "), str(data.get("message", ""))]
+    said_here = one_line(" ".join(part for part in what if part))
+    return f"{_clock(event.at)[11:]}  {f'{step}: ' if step else ''}{said_here}"
+
+
+def shown_status(row: RunRow, asks: bool = True) -> str:
+    """One that was imported is just that, as which it was exported stands in its page. One that waits although nobody
+    is asked any more has its answer, and waits to be driven on."""
+    if row.pins.get("imported"):
+        return "imported"
+    return "answered" if row.status is Status.AWAITING_INPUT and not asks else str(row.status)
+
+
+def _origin(row: RunRow) -> list[tuple[str, str]]:
+    """Where a run comes from that was not begun here at its beginning."""
+    facts = []
+    if isinstance(origin := row.pins.get("origin"), Mapping) and origin:
+        facts.append(("forked", f"from {origin.get('run')} at {place(str(origin.get('step')))}"))
+    if isinstance(imported := row.pins.get("imported"), Mapping) and imported:
+        facts.append(("imported", f"from a file, as {said(str(imported.get('status')))}"))
+    return facts
+
+
+def position_of(row: RunRow) -> str:
+    """The way to the step of a run. What fails in a pipeline need not be what was last begun there."""
+    if row.format == "pipeline" and row.failure and row.ended_by:
+        top = row.ended_by[0].partition("/")[0]
+        return row.position if JOINT in row.position and row.position.startswith(top) else top
+    return row.position
+
+
+def _is_nested(question: Question) -> bool:
+    """Whether steps of one label can ask several times at once: each item of a list does."""
+    if question.path.startswith("thread/"):
+        return question.path.count("/thread/") > 0
+    return "[" in question.path and not question.path.startswith(f"{question.label}/") and "/case[" not in question.path
+
+
+def _failures(step: StepView) -> list[str]:
+    fan = step.fan
+    if fan is None:
+        return []
+    lines = [
+        f"step {step.label}, {one_line(name)}: {short(message, 100)}" for name, message in fan.failures[:EFFECT_LINES]
+    ]
+    return lines if fan.failed <= len(lines) else [*lines, f"… {fan.failed - len(lines)} more"]
+
+
+def _effects(view: RunView) -> list[str]:
+    """Those that did not go well are always among them."""
+    effects = view.effects
+    if len(effects) <= EFFECT_LINES:
+        return journal_table(effects)
+    wrong = [record for record in effects if record.state != "ok"][:EFFECT_LINES]
+    first = effects[: max(0, EFFECT_LINES - len(wrong))]
+    shown = [*first, *(record for record in wrong if record not in first)]
+    rest = len(effects) - len(shown)
+    return [*journal_table(shown), f"… {rest} more: quire runs {view.row.id} --journal"]
+
+
+def said(status: str) -> str:
+    return status.replace("_", " ")
+
+
+def _steps(steps: Sequence[StepView]) -> list[str]:
+    """A row for each; under a turn the tools that it called."""
+    rows = table([_step(step) for step in steps], right=frozenset({3}), style=status_in(1))
+    lines = []
+    for step, row in zip(steps, rows, strict=True):
+        lines.append(row)
+        for line, call in zip(call_lines(step, "  " * (step.depth + 2)), step.calls.values(), strict=True):
+            lines.append(click.style(line, fg="red") if call.kind else line)
+    return lines
+
+
+def _step(step: StepView) -> tuple[str, ...]:
+    return (
+        "  " * step.depth + step.way,
+        said(step.status),
+        short(turn_title(step) if step.thread else step.title, _TITLE)
+        + (f"  {fan_words(step.fan)}" if step.fan else ""),
+        duration(step.elapsed) if step.elapsed >= 0.05 else "",
+        tokens(step.input_tokens, step.output_tokens),
+        money(step.cost),
+        short(step.message, 60),
+    )
+
+
+def _output(view: RunView) -> list[str]:
+    lines = visible(view.artifact).split("\n")
+    if len(lines) <= OUTPUT_LINES:
+        return lines
+    rest = len(lines) - OUTPUT_LINES
+    return [*lines[:OUTPUT_LINES], f"… {rest} more lines: quire runs {view.row.id} --output"]
+
+
+def _values(values: Mapping[str, str]) -> list[str]:
+    return table([(name, short(value, 80)) for name, value in values.items()])
+
+
+def status_in(wanted: int) -> Style:
+    return lambda cell, column: _coloured(cell, cell.replace(" ", "_")) if column == wanted else cell
+
+
+def _coloured(cell: str, status: str) -> str:
+    colour = status_colour(status)
+    return click.style(cell, fg=colour) if colour else cell
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _whole(data: Mapping[str, Value], name: str) -> int:
+    value = data.get(name)
+    return value if isinstance(value, int) else 0

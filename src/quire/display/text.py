@@ -1,0 +1,174 @@
+"""Text for a terminal: untrusted characters made visible, numbers as people read them.
+
+What a model, a document or a tool wrote is never sent to a terminal as it is: an escape sequence could move the
+cursor, change the window's title or hide what stands beside it.
+
+The output of a run on a terminal: Markdown is rendered, other texts are broken between words.
+
+Files and pipes get the output itself.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+from quire.display.visible import in_encoding, width
+from quire.display.visible import visible as shown
+from quire.plan.ways import JOINT
+from quire.values import Value, clean
+
+if TYPE_CHECKING:
+    from quire.engine.progress import FanView
+
+
+_TURN = re.compile(r"(?:^|.* )turn \d+")
+_PLAIN_WORD = re.compile(r"[\w@%+=:,./-]+")
+_BREAK = re.compile(r"(?<![:\\])\\n")
+_WORDS = re.compile(r"\s*\S+\s*|\s+")
+_EDGE = re.compile(r"(?:(.+) )?(start|end)")
+
+
+def place(label: str) -> str:
+    """Where something happens, in a sentence: `step 3`, `step 3 › 1`, `turn 3`, `the start`, `the start of step 3`."""
+    above, joint, last = label.rpartition(JOINT)
+    if edge := _EDGE.fullmatch(last):
+        around = one_line(edge[1]) if edge[1] else place(above) if above else ""
+        return f"the {edge[2]}" + (f" of {around}" if around else "")
+    if joint:
+        return f"{place(above)}{JOINT}{one_line(last)}"
+    return one_line(label) if _TURN.fullmatch(label) else f"step {one_line(label)}"
+
+
+def visible(text: str) -> str:
+    """The text with every control character shown instead of obeyed; lines and tabs stay."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(shown(part) for part in line.split("\t")) for line in lines)
+
+
+def one_line(text: str) -> str:
+    """The same on a single line, for titles and messages."""
+    return shown(" ".join(text.split()))
+
+
+def pasted(text: str) -> str:
+    """A name as a shell takes it. Letters of any script need no quotes there, unlike `shlex.quote` has it."""
+    return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
+
+
+def prompt_lines(prompt: str) -> list[str]:
+    """The lines of a question, made harmless. `\\n`, as the one line of an `@elicit` has it, is a line break; behind a
+    colon it is rather part of a path."""
+    return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
+
+
+def output_text(value: Value) -> str:
+    """A value as people and files get it: text as it is, anything else as indented JSON."""
+    return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """The visible text with its long lines broken between words, to the width of the terminal on stderr.
+
+    By the columns that characters take there, and not by their number: some take two, and one that the terminal does
+    not have is written as an escape."""
+    columns = max(20, shutil.get_terminal_size().columns) - width(indent)
+    return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
+
+
+def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
+    """The visible text with lines of at most so many columns."""
+    lines: list[str] = []
+    for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
+        lines += (indent + row for row in _rows(line, columns))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _rows(line: str, columns: int) -> list[str]:
+    """Broken after spaces where there are any."""
+    if width(line) <= columns:
+        return [line]
+    rows, taken = [""], 0
+    for word in _WORDS.findall(line):
+        needed = width(word.rstrip())
+        if taken and taken + needed > columns:
+            rows.append("")
+            taken = 0
+        if needed <= columns:
+            rows[-1] += word
+            taken += width(word)
+            continue
+        for character in word:
+            # One that takes no room stays with the one that it belongs to; spaces at the end of a row are not seen.
+            if taken + width(character) > columns and not character.isspace():
+                rows.append("")
+                taken = 0
+            rows[-1] += character
+            taken += width(character)
+    return rows
+
+
+def duration(seconds: float) -> str:
+    """`0.4s`, `12.3s`, `3m 20s`, `2h 05m`."""
+    if seconds < 59.95:
+        return f"{max(0.0, seconds):.1f}s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+
+
+def fan_words(fan: FanView) -> str:
+    """What came of steps side by side: `20 items`, `19 of 20, 1 failed`."""
+    if not fan.failed and fan.done == fan.total:
+        return f"{fan.total} item{'' if fan.total == 1 else 's'}"
+    return f"{fan.done} of {fan.total}" + (f", {fan.failed} failed" if fan.failed else "")
+
+
+def tokens(count: int) -> str:
+    return f"{count:,} token{'' if count == 1 else 's'}"
+
+
+def money(cost: float | None) -> str:
+    """Empty for what was free."""
+    if cost is None:
+        return "cost unknown"
+    return f"${cost:.4f}" if cost else ""
+
+
+def numbers(seconds: float, count: int, cost: float | None) -> str:
+    """What something took: time, tokens and money, as far as there is any."""
+    parts = [duration(seconds) if seconds >= 0.05 else "", tokens(count) if count else "", money(cost)]
+    return " · ".join(part for part in parts if part)
+
+
+_MARKDOWN = re.compile(r"^(?:#{1,6} \S|[-*] \S|\d{1,3}\. \S|```|> \S|\|.*\|[ \t]*$)|\*\*\S[^*\n]*\*\*", re.MULTILINE)
+"""What makes a text without a type Markdown: a heading, a list, a fence, a quotation, a table or bold words."""
+LONGEST = 200_000
+"""Rendering takes time; a longer text is shown as it is."""
+
+
+def rendered(text: str, artifact_type: str, columns: int | None = None) -> str:
+    """The text for a terminal, its control characters made visible. Ends with a newline."""
+    columns = columns or max(20, shutil.get_terminal_size().columns)
+    if artifact_type not in ("", "markdown", "text") or len(text) > LONGEST:
+        return visible(text)
+    if artifact_type == "markdown" or (artifact_type == "" and _MARKDOWN.search(text)):
+        return _markdown(visible(text), columns)
+    return wrapped_to(text, columns)
+
+
+def _markdown(text: str, columns: int) -> str:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    written = io.StringIO()
+    console = Console(file=written, width=columns, force_terminal=True, no_color=bool(os.environ.get("NO_COLOR")))
+    console.print(Markdown(text, hyperlinks=False))
+    return "\n".join(line.rstrip() for line in written.getvalue().split("\n"))

@@ -1,0 +1,162 @@
+"""Transcripts as Markdown, for people, and as JSON, for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from quire.display.text import duration, one_line, output_text
+from quire.engine.thread_progress import HookView
+from quire.runs.transcript import Called, Transcript, Turn
+from quire.runs.view import RunView
+from quire.values import InvalidValue, Value, decode
+
+_DEEPEST = 6
+
+
+def transcript_markdown(view: RunView, found: Sequence[Transcript]) -> str:
+    lines = [f"# {one_line(view.row.title)}", ""]
+    lines += [f"- run: {view.row.id}", f"- document: {one_line(view.row.document)}"]
+    lines += [f"- model: {one_line(view.pins.model)}"] if view.pins.model else []
+    lines += [f"- status: {view.row.status}"]
+    for one in found:
+        lines += ["", *_thread(one, 2)]
+    return "\n".join(lines) + "\n"
+
+
+def transcript_data(view: RunView, found: Sequence[Transcript]) -> dict[str, Value]:
+    return {
+        "run": view.row.id,
+        "document": view.row.document,
+        "model": view.pins.model,
+        "status": str(view.row.status),
+        "threads": [_thread_data(one) for one in found],
+    }
+
+
+def _thread(one: Transcript, level: int) -> Iterator[str]:
+    yield _heading(level, f"thread {one_line(one.thread)}")
+    if one.tools:
+        yield from ("", f"tools: {', '.join(map(one_line, one.tools))}")
+    if one.system:
+        yield from ("", _heading(level + 1, "system"), "", *_fenced(one.system))
+    if one.message:
+        yield from ("", _heading(level + 1, "first message"), "", *_fenced(one.message))
+    for turn in one.turns:
+        yield from ("", *_turn(turn, level + 1))
+    for hook in one.hooks:
+        yield from ("", *_hook(hook))
+    yield from ("", _heading(level + 1, "end"), "", *_end(one.ended))
+
+
+def _turn(turn: Turn, level: int) -> Iterator[str]:
+    for said in turn.before:
+        yield from ("**told**", "", *_quoted(said), "")
+    yield _heading(level, f"turn {turn.number}")
+    if turn.text.strip():
+        yield from ("", *_quoted(turn.text))
+    for call in turn.calls:
+        yield from ("", *_call(call, level))
+    for hook in turn.hooks:
+        yield from ("", *_hook(hook))
+    for thread in turn.threads:
+        yield from ("", *_thread(thread, level + 1))
+
+
+def _call(call: Called, level: int) -> Iterator[str]:
+    yield f"**calls** `{one_line(call.name)}`"
+    yield from ("", *_fenced(output_text(dict(call.arguments)), "json"))
+    for thread in call.threads:
+        yield from ("", *_thread(thread, level + 1))
+    if call.result is not None:
+        word = "denied" if call.error == "denied" else "failed" if call.error else "result"
+        yield from ("", f"**{word}**", "", *_fenced(_pretty(call.result), "json"))
+
+
+def _hook(hook: HookView) -> Iterator[str]:
+    yield f"**hook** {one_line(hook.hook) or 'without a name'} on {one_line(hook.event)}: `{one_line(hook.item_id)}`"
+    if hook.parameters:
+        yield from ("", *_fenced(output_text(dict(hook.parameters)), "json"))
+
+
+def _end(ended: Mapping[str, Value]) -> Iterator[str]:
+    if not ended:
+        yield "It has not ended."
+        return
+    yield f"- status: {ended.get('status')}"
+    for name in ("error", "limit_type", "closing_message"):
+        if ended.get(name):
+            yield f"- {name.replace('_', ' ')}: {one_line(str(ended[name]))}"
+    cost = ended.get("cost")
+    if isinstance(cost, Mapping):
+        spend, elapsed = cost.get("spend"), cost.get("elapsed_seconds")
+        money = "unknown" if spend is None else f"${spend:.4f}" if isinstance(spend, int | float) else str(spend)
+        took = duration(elapsed) if isinstance(elapsed, int | float) else ""
+        yield f"- used: {cost.get('turns')} turns, {cost.get('tokens')} tokens, {money}, {took}"
+    if ended.get("outputs"):
+        yield from ("", "**outputs**", "", *_fenced(output_text(ended["outputs"]), "json"))
+
+
+def _heading(level: int, text: str) -> str:
+    return f"{'#' * min(level, _DEEPEST)} {text}"
+
+
+def _fenced(text: str, language: str = "text") -> list[str]:
+    """Between fences that nothing in the text can close."""
+    fence = "`" * 3
+    while fence in text:
+        fence += "`"
+    return [f"{fence}{language}", *text.strip("\n").split("\n"), fence]
+
+
+def _quoted(text: str) -> list[str]:
+    return [f"> {line}".rstrip() for line in text.strip("\n").split("\n")]
+
+
+def _pretty(text: str) -> str:
+    try:
+        return output_text(decode(text))
+    except InvalidValue:
+        return text
+
+
+def _thread_data(one: Transcript) -> dict[str, Value]:
+    return {
+        "thread": one.thread,
+        "path": one.path,
+        "system": one.system,
+        "message": one.message,
+        "tools": list(one.tools),
+        "turns": [_turn_data(turn) for turn in one.turns],
+        "hooks": [_hook_data(hook) for hook in one.hooks],
+        "ended": dict(one.ended) or None,
+    }
+
+
+def _turn_data(turn: Turn) -> dict[str, Value]:
+    return {
+        "turn": turn.number,
+        "told": list(turn.before),
+        "text": turn.text,
+        "calls": [
+            {
+                "name": call.name,
+                "arguments": dict(call.arguments),
+                "result": call.result,
+                "error": call.error or None,
+                "threads": [_thread_data(one) for one in call.threads],
+            }
+            for call in turn.calls
+        ],
+        "hooks": [_hook_data(hook) for hook in turn.hooks],
+        "threads": [_thread_data(one) for one in turn.threads],
+    }
+
+
+def _hook_data(hook: HookView) -> Value:
+    return {
+        "hook": hook.hook,
+        "event": hook.event,
+        "item_id": hook.item_id,
+        "parameters": dict(hook.parameters),
+        "path": hook.path,
+    }

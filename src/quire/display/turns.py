@@ -1,0 +1,180 @@
+"""The turns of a thread in words: the tools that were called, what came of them, and what is left of the limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from quire.display.tables import short
+from quire.display.text import duration, one_line
+from quire.engine.progress import Progress, StepView
+from quire.engine.records import Event
+from quire.engine.thread_progress import (
+    START,
+    CallView,
+    HookView,
+    call_number,
+    thread_of,
+    threads_above,
+    turn_of,
+    wanted_in,
+)
+from quire.trust.capabilities import from_flat_name
+from quire.values import InvalidValue, Value, decode, encode
+
+ARGUMENT = 40
+RESULT = 100
+EVENT = 300
+_SHOWN_ARGUMENTS = 4
+_ADVICE = re.compile(r"; grant it (?:with|to a new run)|, which the permissions at ")
+_NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
+
+
+def called(call: CallView) -> str:
+    """The tool and its arguments in short: `rye/file-system/write path="a.txt" content="…"`."""
+    name, given = from_flat_name(call.name) if call.name else call.tool, call.arguments
+    item_id, parameters = given.get("item_id"), given.get("parameters")
+    if from_flat_name(call.name) == "rye/execute" and isinstance(item_id, str) and isinstance(parameters, Mapping):
+        name, given = item_id, parameters
+    return " ".join([name, *_arguments(given)])
+
+
+def answered(call: CallView, limit: int = RESULT) -> str:
+    """What came of a call in short; empty while nobody knows."""
+    if call.result is None:
+        return ""
+    if not call.kind:
+        return short(call.result, limit)
+    return f"{'denied' if call.kind == 'denied' else 'failed'}: {short(_error(call), limit)}"
+
+
+def denied_capability(told: str) -> str:
+    """The capability that a refusal names, from what the model was told of it; empty where it names none."""
+    found = _NEEDED.search(told)
+    return found[1].rstrip(".") if found else ""
+
+
+def element_for(capability: str) -> str:
+    """What grants a capability, as it is written into the `<permissions>` of a directive."""
+    _, primary, item_type, *rest = (*capability.split(".", 3), "", "")
+    return f"<{primary}><{item_type}>{rest[0] or '*'}</{item_type}></{primary}>"
+
+
+def error_text(told: str) -> str:
+    """What went wrong, from the JSON that a model is told of it; any other text as it is."""
+    try:
+        found = decode(told)
+    except InvalidValue:
+        return told
+    message = found.get("error") if isinstance(found, Mapping) else None
+    return message if isinstance(message, str) else told
+
+
+def call_lines(step: StepView, indent: str = "  ") -> Iterator[str]:
+    """Each call on a line with its result, for pages."""
+    for call in step.calls.values():
+        result = answered(call)
+        yield f"{indent}{one_line(called(call))}" + (f" → {result}" if result else "")
+
+
+def effect_words(event: Event) -> str:
+    """What the model of a turn said and called, or what a call gave, where the event has the record of it."""
+    turn, record = turn_of(event.path), event.record
+    if record is None or not turn or record.state != event.data.get("state"):
+        return ""
+    if record.kind == "tool":
+        given = f"[{call_number(event.path, turn)}] {short(encode(record.value), RESULT)}"
+        return given if record.state == "ok" else ""
+    found = wanted_in(record, turn)
+    if found is None:
+        return ""
+    text, calls = found
+    return short(" → ".join(filter(None, [text, ", ".join(map(called, calls.values()))])), EVENT)
+
+
+def hook_words(hook: HookView) -> str:
+    return " ".join([f"hook {hook.hook or hook.event} on {hook.event}: {hook.item_id}", *_arguments(hook.parameters)])
+
+
+def is_of_turn(hook: HookView) -> bool:
+    """Whether it acted in a turn of its thread, not before the first or after the last."""
+    return thread_of(hook.path) == turn_of(hook.path).rpartition("/")[0]
+
+
+def placed_hooks(
+    progress: Progress, steps: Sequence[str]
+) -> tuple[dict[int, list[HookView]], dict[int, list[HookView]]]:
+    """The hooks that acted, by the number of the step that they stand before or after in a list of them.
+
+    What acts before the first turn of a thread stands before that; what acts in a turn, or after the last, stands after
+    all that happened in it. A thread that came to no turn has its hooks before the first of all steps, or at their end.
+    """
+    before: dict[int, list[HookView]] = {}
+    after: dict[int, list[HookView]] = {}
+    # What is inside ends first.
+    for path, thread in sorted(
+        progress.threads.items(), key=lambda one: threads_above(f"{one[0]}/turn[1]"), reverse=True
+    ):
+        if progress.depth_of(f"{path}/turn[1]") is None:
+            continue
+        for hook in thread.hooks:
+            around = turn_of(hook.path) if is_of_turn(hook) else path
+            inside = [number for number, step in enumerate(steps) if f"{step}/".startswith(f"{around}/")]
+            if hook.path.startswith(f"{path}/{START}/") and inside:
+                before.setdefault(inside[0], []).append(hook)
+            elif inside or steps:
+                after.setdefault(inside[-1] if inside else len(steps) - 1, []).append(hook)
+            else:
+                before.setdefault(0, []).append(hook)
+    return before, after
+
+
+def turn_title(step: StepView) -> str:
+    """What the model says in the turn, which tells more than the name of its directive."""
+    return short(step.output, 200) if step.output else ""
+
+
+def used_of(progress: Progress) -> list[tuple[str, str, str]]:
+    """What the outermost thread has used of each limit: the name, how much, of how much (empty: no limit)."""
+    own = [step for step in progress.steps.values() if step.thread and step.depth == 0]
+    if not own:
+        return []
+    steps = [step for step in progress.steps.values() if step.thread]
+    costs = [step.cost for step in steps]
+    spend = None if None in costs else sum(cost for cost in costs if cost is not None)
+    tokens = sum(step.input_tokens + step.output_tokens for step in own)
+    spawns = sum(thread.depth == 1 for thread in progress.threads.values())
+    turns = sum(step.output is not None for step in own)
+    limits = progress.limits
+    return [
+        ("turns", str(turns), _most(limits, "turns", turns)),
+        ("tokens", f"{tokens:,}", _most(limits, "tokens", tokens)),
+        ("spend", "unknown" if spend is None else f"${spend:.4f}", _most(limits, "spend")),
+        ("spawns", str(spawns), _most(limits, "spawns")),
+        ("time", duration(sum(step.elapsed for step in steps)), _most(limits, "duration_seconds")),
+    ]
+
+
+def _most(limits: Mapping[str, Value], name: str, used: int = 0) -> str:
+    """A resume may have had a higher limit than the run was started with."""
+    most = limits.get(name)
+    if not isinstance(most, int | float):
+        return ""
+    match name:
+        case "spend":
+            return f"${most:g}"
+        case "duration_seconds":
+            return duration(most)
+    return f"{most:,}" + (", raised since" if used > most and name == "turns" else "")
+
+
+def _arguments(given: Mapping[str, Value]) -> list[str]:
+    shown = [f"{name}={short(encode(value), ARGUMENT)}" for name, value in list(given.items())[:_SHOWN_ARGUMENTS]]
+    return [*shown, "…"] if len(given) > len(shown) else shown
+
+
+def _error(call: CallView) -> str:
+    """The message alone: the model gets it as JSON, people need not. Of a denial what is missing; where it would have
+    to stand is told once, at the end."""
+    text = error_text(call.result or "")
+    return _ADVICE.split(text.removeprefix("permission denied: "), maxsplit=1)[0] if call.kind == "denied" else text

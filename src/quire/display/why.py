@@ -1,0 +1,212 @@
+"""Why a step came out as it did, and how two runs differ: for people and for machines."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+
+import click
+
+from quire.display.prompt import prompt_data, prompt_text
+from quire.display.tables import short
+from quire.display.text import duration, money, one_line, output_text, place, visible
+from quire.display.text import tokens as counted
+from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
+from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
+from quire.runs.view import RunView
+from quire.runs.why import Performed, Why
+from quire.values import Value
+
+SHOWN_LINES = 12
+_MARKS = {"same": "=", "changed": "~", "only in A": "<", "only in B": ">"}
+_COLOURS = {"changed": "yellow", "only in A": "red", "only in B": "green"}
+
+
+def why_page(found: Why) -> Iterator[str]:
+    """Paragraphs: the step, what it read, then each effect with what was asked and what came back."""
+    title = f": {one_line(found.title)}" if found.title else ""
+    yield click.style(f"{place(found.way)}{title}" if found.way else one_line(found.path), bold=True)
+    yield f"{'run':9} {found.run}"
+    yield f"{'path':9} {one_line(found.path)}"
+    yield f"{'status':9} {one_line(found.status.replace('_', ' '))}" + (
+        f": {one_line(found.message)}" if found.message else ""
+    )
+    took = [duration(found.elapsed), counted(found.input_tokens + found.output_tokens), money(found.cost)]
+    yield f"{'took':9} {' · '.join(part for part in took if part)}"
+    if found.values:
+        yield from _title("what it read")
+        for one in found.values:
+            yield f"  {one_line(one.name)} = {short(output_text(one.value), 80)}  ({one_line(one.source)})"
+    if found.told:
+        yield from _title("results that the model was told")
+        yield f"  of {', '.join(place(label) for label in found.told)}"
+    for performed in found.performed:
+        yield from _effect(performed)
+
+
+def _effect(one: Performed) -> Iterator[str]:
+    record = one.record
+    facts: list[str] = [record.state if record else "not performed yet"]
+    if record:
+        facts.append(duration(record.elapsed))
+        if record.usage:
+            used = record.usage
+            facts += [f"{used.input_tokens:,} in, {used.output_tokens:,} out", money(used.cost)]
+        facts += [f"by {one_line(record.by)}"] if record.by else []
+        if record.delays:
+            waits = ", ".join(duration(delay) for delay in record.delays)
+            facts.append(f"asked again after {waits}")
+    yield from _title(f"{one_line(one.path)}  {' · '.join(fact for fact in facts if fact)}")
+    yield from _block(*_asked(one))
+    if record is not None:
+        name, text = _answered(one)
+        yield from _block(name, text)
+
+
+def _asked(one: Performed) -> tuple[str, str]:
+    match one.request:
+        case ModelRequest() as request:
+            return "prompt", prompt_text(request)
+        case ToolRequest(connection=connection, tool=tool, arguments=arguments, stdin=stdin):
+            name = f"{connection}/{tool}" if connection else tool
+            given = {**arguments, **({"(stdin)": stdin} if stdin is not None else {})}
+            return f"call of {name}", output_text(given)
+        case HumanRequest(prompt=prompt, options=options):
+            return "question", prompt + (f"\noptions: {' | '.join(options)}" if options else "")
+        case Load(scheme=scheme, where=where):
+            return "reads", f"{scheme}:{where}"
+        case Boundary(label=label):
+            return "paused", f"after {place(label)}"
+    return "asks", output_text(one.request.content())
+
+
+def _answered(one: Performed) -> tuple[str, str]:
+    names: dict[type[object], str] = {
+        ModelRequest: "reply",
+        ToolRequest: "result",
+        HumanRequest: "answer",
+        Load: "text",
+        Boundary: "set by hand",
+    }
+    failed = one.record is not None and one.record.failure is not None
+    name = "failed" if failed else names.get(type(one.request), "answer")
+    value = answered_by(one)
+    return name, "(there is none)" if value is None else output_text(value)
+
+
+def _block(name: str, text: str) -> Iterator[str]:
+    yield f"  {one_line(name)}"
+    yield from (f"    {line}".rstrip() for line in visible(text).rstrip("\n").split("\n"))
+
+
+def _title(text: str) -> Iterator[str]:
+    yield ""
+    yield click.style(text, bold=True)
+
+
+def why_data(found: Why) -> dict[str, Value]:
+    return {
+        "run": found.run,
+        "path": found.path,
+        "step": found.label,
+        "way": found.way,
+        "title": found.title,
+        "status": found.status,
+        "message": found.message,
+        "elapsed": round(found.elapsed, 3),
+        "input_tokens": found.input_tokens,
+        "output_tokens": found.output_tokens,
+        "cost": found.cost,
+        "values": [
+            {"name": one.name, "value": one.value, "source": one.source, "path": one.path or None}
+            for one in found.values
+        ],
+        "told": list(found.told),
+        "effects": [_performed(one) for one in found.performed],
+    }
+
+
+def _performed(one: Performed) -> Value:
+    record, request = one.record, one.request
+    asked = prompt_data(request) if isinstance(request, ModelRequest) else request.content()
+    used = record.usage if record else None
+    return {
+        "path": one.path,
+        "request": asked,
+        "state": record.state if record else None,
+        "kind": record.kind if record else None,
+        "answer": record.value if record else None,
+        **({"by": record.by or None} if record and record.kind == "ask" else {}),
+        "error": {"kind": record.failure.kind, "message": record.failure.message}
+        if record and record.failure
+        else None,
+        "at": record.at if record else None,
+        "elapsed": round(record.elapsed, 3) if record else None,
+        "delays": list(record.delays) if record else [],
+        "usage": {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens, "cost": used.cost}
+        if used
+        else None,
+    }
+
+
+def diff_page(a: RunView, b: RunView, found: RunDiff) -> Iterator[str]:
+    for name, view in (("A", a), ("B", b)):
+        origin = view.pins.origin
+        forked = f", forked from {origin.get('run')} at {place(str(origin.get('step')))}" if origin else ""
+        yield f"{name} {view.row.id}  {one_line(view.row.title)}  {view.row.status.words}{one_line(forked)}"
+    for change in found.about:
+        yield from _change(change, "  ")
+    yield ""
+    for step in found.steps:
+        yield from _step(step)
+
+
+def _step(step: StepDiff) -> Iterator[str]:
+    words = ", ".join(dict.fromkeys(change.what for change in step.changes)) or step.state
+    line = f"{_MARKS[step.state]} {one_line(step.label)}  {short(step.title, 40)}"
+    line = line if step.state == "same" else f"{line.rstrip()}  ({words})"
+    colour = _COLOURS.get(step.state)
+    yield click.style(line.rstrip(), fg=colour) if colour else line.rstrip()
+    for change in step.changes:
+        yield from _change(change, "    ")
+
+
+def _change(change: Change, indent: str) -> Iterator[str]:
+    yield f"{indent}{change.what} {one_line(change.where)}".rstrip()
+    lines = _lines(change.a), _lines(change.b)
+    shown = [
+        line for line in difflib.unified_diff(*lines, lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))
+    ]
+    for line in shown[:SHOWN_LINES]:
+        yield f"{indent}  {click.style(line, fg='red' if line.startswith('-') else 'green')}"
+    if len(shown) > SHOWN_LINES:
+        yield f"{indent}  … {len(shown) - SHOWN_LINES} more lines"
+
+
+def _lines(value: Value) -> list[str]:
+    if value is None:
+        return []
+    return [short(line, 160) if len(line) > 160 else line for line in visible(output_text(value)).split("\n")]
+
+
+def diff_data(a: RunView, b: RunView, found: RunDiff) -> dict[str, Value]:
+    return {
+        "a": a.row.id,
+        "b": b.row.id,
+        "same": found.same,
+        "about": _changes(found.about),
+        "steps": [
+            {
+                "path": step.path,
+                "step": step.label,
+                "title": step.title,
+                "state": step.state.replace(" ", "_").lower(),
+                "changes": _changes(step.changes),
+            }
+            for step in found.steps
+        ],
+    }
+
+
+def _changes(changes: Sequence[Change]) -> list[Value]:
+    return [{"what": one.what, "where": one.where, "a": one.a, "b": one.b} for one in changes]

@@ -1,0 +1,67 @@
+"""The money of a run: what a model call may cost is set aside before it is made, so that calls side by side cannot
+spend the same dollar."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from quire.engine.driver.journal import Ledger
+from quire.engine.driver.perform import TINY
+from quire.errors import LimitReached
+
+
+class Budget:
+    """`most` is None where there is none. Of a call whose price is not known beforehand, the dearest one so far stands
+    for it; before there is one, such calls are made one after the other."""
+
+    def __init__(self, most: float | None, ledger: Ledger) -> None:
+        self._most = most
+        self._ledger = ledger
+        self._held = 0.0
+        self._calls = 0
+        self._ended = asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def reserved(self, estimate: float | None) -> AsyncIterator[None]:
+        """Waits for calls under way where they may leave enough. Raises `LimitReached`."""
+        if self._most is None:
+            yield
+            return
+        amount = await self._room(self._most, estimate)
+        self._held += amount
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._held -= amount
+            self._calls -= 1
+            self._ended.set()
+
+    async def _room(self, most: float, estimate: float | None) -> float:
+        waited = False
+        while True:
+            spent = self._ledger.cost
+            if spent is None:
+                raise LimitReached(
+                    "the price of this model is not known, so a budget cannot be kept: go on with --budget none"
+                )
+            dearest = self._ledger.journal.dearest()
+            amount = (dearest or 0.0) if estimate is None else estimate
+            fits = spent + self._held + amount <= most + TINY and (spent < most or not amount)
+            if estimate is None and not self._calls and not waited:
+                fits = spent < most  # a guess alone does not refuse a call that nothing is beside
+            if fits and not (estimate is None and dearest is None and self._calls):
+                return amount
+            if not self._calls:
+                raise LimitReached(_used_up(most, spent, amount))
+            waited = True
+            self._ended.clear()
+            await self._ended.wait()
+
+
+def _used_up(most: float, spent: float, amount: float) -> str:
+    if spent >= most:
+        return f"the budget of ${most:g} is used up (${spent:.4f} spent)"
+    return f"the next call may cost ${amount:.4f}, and of the budget of ${most:g} only ${most - spent:.4f} are left"

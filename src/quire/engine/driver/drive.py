@@ -1,0 +1,204 @@
+"""One drive of a run: from where its journal ends until it completes, fails, or can only wait."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from quire.engine.driver.branches import Branch
+from quire.engine.driver.journal import CancelRequested, Journal, Ledger
+from quire.engine.driver.walker import Terms, Walker
+from quire.engine.events import Listener
+from quire.engine.ports import Ports
+from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
+from quire.engine.requests import Failure, Walk
+from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
+from quire.values import Value
+
+CANCEL_POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a drive ended. `position` is the way to the step where it stands, `result` the walk's own."""
+
+    status: Status
+    position: str = ""
+    result: Value = None
+    failure: Failure | None = None
+
+
+class Drive:
+    """Owns the run while it lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
+
+    `answers` are those that were given while nobody drove the run; `report` writes to whoever waits for its end.
+    `warnings` are told at the start.
+    The lease is the caller's to release.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        journal: Journal,
+        ports: Ports,
+        terms: Terms,
+        listen: Listener = lambda event: None,
+        answers: Iterable[Answer] = (),
+        report: Callable[[Ended], tuple[Letter, ...]] = lambda ended: (),
+        warnings: Iterable[str] = (),
+    ) -> None:
+        self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
+        self._walker = Walker(self._ledger, ports, terms, {answer.path: answer for answer in answers})
+        self._clock = ports.clock
+        self._terms = terms
+        self._root = Branch()
+        self._still = asyncio.Event()
+        self._report = report
+        self._warnings = tuple(warnings)
+
+    def stop(self) -> None:
+        """Parks the run as soon as what is under way has been recorded."""
+        self._walker.stopping = True
+
+    async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
+        """Drives until nothing moves. `opening` is the first write of the drive."""
+        self._root.on_rest = self._walker.children.on_break = self._still.set
+        self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
+        for warning in self._warnings:
+            self._ledger.feed.say("warning", data={"message": warning})
+        await self._ledger.open(opening)
+        if self._walker.stopping and not self._ledger.journal:
+            # Before the first step: it must not even begin, nor those after it that have no effects.
+            walk.close()
+            return await self._pause()
+        self._root.start()
+        main = asyncio.create_task(self._walker.walk(walk, self._root))
+        watch = asyncio.create_task(self._watch(main))
+        try:
+            return await self._settle(main)
+        except asyncio.CancelledError:
+            self._walker.grace = 0.0  # whoever cancels the task itself wants it to stop at once
+            main.cancel()
+            await self._abandon()
+            raise
+        finally:
+            watch.cancel()
+            if not main.cancelling():  # once: a second one would cut a writing tool's grace short
+                main.cancel()
+            await asyncio.gather(main, watch, return_exceptions=True)
+            await self._walker.children.end()
+
+    async def _settle(self, main: asyncio.Task[Value]) -> Ended:
+        while True:
+            still = asyncio.create_task(self._still.wait())
+            try:
+                await asyncio.wait({main, still}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                still.cancel()
+            if main.done():
+                return await self._end(main)
+            if self._walker.children.broken is not None:
+                main.cancel()
+                await asyncio.gather(main, return_exceptions=True)
+                return await self._end_by(self._walker.children.broken)
+            self._still.clear()
+            # Who is being cancelled rests branch by branch, and waits for nobody.
+            resting = not self._root.active and not self._walker.resting.waking and not main.cancelling()
+            if resting and (parked := await self._park()):
+                return parked
+
+    async def _end(self, main: asyncio.Task[Value]) -> Ended:
+        try:
+            result = main.result()
+        except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
+            return await self._end_by(error)
+        self._ledger.feed.say("run_completed", live=_told(result))
+        ended = Ended(Status.COMPLETED, self._ledger.position, result)
+        await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
+        return ended
+
+    async def _end_by(self, error: BaseException) -> Ended:
+        match error:
+            case StepFailed():
+                # What ended a fan is no failure of its own: nobody has to be told of it, and it goes at once.
+                aborts = self._ledger.journal.aborts(error.also)
+                paths = [error.path, *(path for path in error.also if path not in aborts)] if error.path else []
+                # What fails before its first effect has not moved the run's position.
+                self._ledger.position = error.label or self._ledger.position
+                return await self._fail(Failure.of(error), tuple(paths), aborts)
+            case LimitReached():
+                return await self._fail(Failure("limit", str(error)), ())
+            case JournalMismatch():
+                return await self._fail(Failure("journal", str(error)), ())
+            case CancelRequested() | asyncio.CancelledError():
+                self._ledger.feed.say("run_cancelled")
+                await self._walker.resting.withdraw_all()
+                await self._ledger.close(RunUpdate(status=Status.CANCELLED))
+                return Ended(Status.CANCELLED, self._ledger.position)
+        raise error
+
+    async def _fail(self, failure: Failure, ended_by: tuple[str, ...], supersede: tuple[str, ...] = ()) -> Ended:
+        self._ledger.feed.say(
+            "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
+        )
+        await self._walker.resting.withdraw_all()
+        ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
+        update = RunUpdate(Status.FAILED, self._ledger.position or None, failure, ended_by)
+        await self._ledger.close(update, self._report(ended), supersede)
+        return ended
+
+    async def _park(self) -> Ended | None:
+        """The wait, once it is stored; None when an answer came in and somebody moves again."""
+        if self._walker.stopped_at is not None:
+            return await self._pause()
+        await self._walker.resting.withdraw_stale()
+        update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=self._expires())
+        if await self._ledger.park(update):
+            return Ended(Status.AWAITING_INPUT, self._ledger.position)
+        if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
+            self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
+        return None
+
+    async def _pause(self) -> Ended:
+        stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
+        # Where it stopped, not where a branch beside it came to: whoever resumes passes just that boundary.
+        position = self._walker.stopped_label or self._ledger.position
+        self._ledger.feed.say("run_paused", label=position)
+        await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires()))
+        return Ended(Status.PAUSED, position)
+
+    async def _abandon(self) -> None:
+        """Stopped at once: what is recorded stays, and the row says that the run can go on."""
+        if self._ledger.closed:
+            return
+        self._ledger.feed.say("run_paused", label=self._ledger.position)
+        with contextlib.suppress(QuireError):
+            # At once: whoever stops it so waits for no lock.
+            self._ledger.closed = True
+            await self._ledger.open(
+                Batch(update=RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
+            )
+
+    def _expires(self) -> float | None:
+        return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
+
+    async def _watch(self, main: asyncio.Task[Value]) -> None:
+        """Looks up now and then, so that a cancel from elsewhere does not have to wait for the next write."""
+        while True:
+            await asyncio.sleep(CANCEL_POLL_SECONDS)
+            with contextlib.suppress(QuireError):
+                written = await self._ledger.look()
+                if written.cancel_requested:
+                    main.cancel()
+                    return
+                elif written.answer_waiting:
+                    await self._walker.resting.take_answers()
+
+
+def _told(result: Value) -> Mapping[str, Value]:
+    """What listeners get of a result: always the artifact, and its type or null."""
+    told = result if isinstance(result, Mapping) else {"output": result}
+    kind = told.get("artifact_type") or None
+    return {**told, "artifact": told.get("artifact", told.get("output")), "artifact_type": kind}

@@ -1,0 +1,279 @@
+"""The recorded effects of a run, as one drive sees them.
+
+The written side of a drive: journal, feed and lease behind one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+
+from quire.engine.events import Feed, Listener
+from quire.engine.ports import Clock, Store
+from quire.engine.pure_work import PureWork
+from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, Written, has_shape
+from quire.engine.requests import (
+    KINDS,
+    Fan,
+    Halt,
+    HumanRequest,
+    Meter,
+    Metering,
+    Recorded,
+    hashed_request,
+    request_hash,
+)
+from quire.errors import JournalMismatch, StoreLocked
+
+REFUSED = "too_many_calls"
+"""The kind of the failure of a model call that the run was not allowed to make."""
+
+
+class Journal:
+    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded.
+
+    `work` is what the walk that reads this journal has to count in."""
+
+    def __init__(self, records: Iterable[EffectRecord]) -> None:
+        self._records = {record.path: record for record in records}
+        self._claimed: set[str] = set()
+        self.work = PureWork(path for path, record in self._records.items() if record.kind == "work")
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def claim(self, path: str) -> None:
+        """A walk names each path once; twice is a bug of the interpreter, not of the document."""
+        if path in self._claimed:
+            raise AssertionError(f"the walk asked for {path} twice")
+        self._claimed.add(path)
+
+    def find(self, request: Recorded) -> EffectRecord | None:
+        record = self._records.get(request.path)
+        if record is None:
+            return None
+        if record.kind != KINDS[type(request)] or not has_shape(record):
+            raise JournalMismatch(request.path)
+        found, characters = hashed_request(request)
+        self.work.add_text(characters)
+        if record.request != found and not _halted_by_0_1_0(request, record) and not _asked_by_0_1_0(request, record):
+            raise JournalMismatch(request.path)
+        return record
+
+    def holds_more(self) -> bool:
+        """Whether effects are recorded that the walk has not come to yet."""
+        return any(
+            record.kind not in _UNCLAIMED and record.path not in self._claimed for record in self._records.values()
+        )
+
+    def add(self, record: EffectRecord) -> None:
+        self._records[record.path] = record
+
+    def ended_by(self, fan: Fan) -> int | None:
+        """The number of the child whose failure ended a fan for all of them; None where nobody has written that."""
+        record = self._records.get(abort_path(fan))
+        return record.value if record is not None and isinstance(record.value, int) else None
+
+    def aborts(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Those of the paths at which it stands what ended a fan."""
+        found = ((path, self._records.get(path)) for path in paths)
+        return tuple(path for path, record in found if record is not None and record.kind == "abort")
+
+    def metered(self, asked: Metering) -> list[Meter]:
+        """What these effects have used; nothing where there is no record."""
+        return [_meter(self._records.get(path)) for path in asked.paths] + [self._below(path) for path in asked.below]
+
+    def _below(self, path: str) -> Meter:
+        """A price that nobody knows is not counted."""
+        meters = [_meter(record) for at, record in self._records.items() if at.startswith(f"{path}/")]
+        return Meter(
+            sum(meter.input_tokens for meter in meters),
+            sum(meter.output_tokens for meter in meters),
+            sum(meter.cost or 0.0 for meter in meters),
+            sum(meter.elapsed for meter in meters),
+        )
+
+    def dearest(self) -> float | None:
+        """What the dearest model call has cost so far; None where none is known."""
+        costs = (record.usage.cost for record in self._records.values() if record.usage is not None)
+        return max((cost for cost in costs if cost is not None), default=None)
+
+    def model_calls(self) -> int:
+        """How many were performed: one that was refused was not."""
+        return sum(
+            record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
+            for record in self._records.values()
+        )
+
+
+_UNCLAIMED = frozenset({"abort", "terms", "work"})
+"""Kinds of records that no walk asks for by claiming their path."""
+
+
+def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
+    """Whether this is the halt of a run that 0.1.0 has driven. Which children it named at the end of a thread depended
+    on their timing, and it kept no answer, so none can be wrong."""
+    return isinstance(request, Halt) and record.kind == "halt" and record.value is None
+
+
+def _asked_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
+    """Whether this is a question of the tool `ask` as 0.1.0 recorded it: without the default that it was given."""
+    if not isinstance(request, HumanRequest) or not request.explicit or request.default is None:
+        return False
+    return record.request == request_hash(replace(request, default=None))
+
+
+def abort_path(fan: Fan) -> str:
+    return f"{fan.path}/abort"
+
+
+def _meter(record: EffectRecord | None) -> Meter:
+    if record is None:
+        return Meter()
+    if record.usage is None:
+        return Meter(elapsed=record.elapsed)
+    return Meter(record.usage.input_tokens, record.usage.output_tokens, record.usage.cost, record.elapsed)
+
+
+LOCK_PATIENCE_SECONDS = 600.0
+LOCK_PAUSE_SECONDS = 0.5
+"""Between two tries; each of them waits for a while itself."""
+
+
+class CancelRequested(Exception):
+    """Somebody asked for the run to be cancelled; seen when something was written."""
+
+
+class Ledger:
+    """All that a drive writes goes through here: one transaction each, events that waited included.
+
+    `closed` is true from the moment in which the last write is on its way: who is stopped then has written it.
+    """
+
+    def __init__(self, lease: Lease, journal: Journal, store: Store, clock: Clock, listen: Listener) -> None:
+        self.lease = lease
+        self.journal = journal
+        self.store = store
+        self.feed = Feed(lease.run, lease, clock, listen)
+        self.position = ""
+        self.closed = False
+        self.cost = lease.cost
+        self._clock = clock
+        self._withdraw: list[str] = []
+
+    def withdraw(self, path: str) -> None:
+        """Takes an open question back with the next write."""
+        self._withdraw.append(path)
+
+    async def write(
+        self,
+        record: EffectRecord | None = None,
+        *,
+        questions: tuple[Question, ...] = (),
+        consume: tuple[str, ...] = (),
+        supersede: tuple[str, ...] = (),
+    ) -> Written:
+        """Raises `CancelRequested` after the write, never instead of it."""
+        if record is not None:
+            self.feed.recorded(record, self.position)
+        batch = Batch(
+            (record,) if record else (),
+            self.feed.take(),
+            questions,
+            consume,
+            self._withdrawn(),
+            supersede,
+            update=RunUpdate(position=self.position),
+        )
+        written = await self._stored(batch, record)
+        self._keep(record)
+        if written.cancel_requested:
+            raise CancelRequested
+        return written
+
+    async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> Written:
+        """Writes, however long another process holds the store: what is in hand was paid for, and would be again."""
+        patience = _Patience(self.feed, self._clock)
+        while True:
+            try:
+                return await self.store.write(self.lease, batch)
+            except asyncio.CancelledError:
+                # Who is stopped in the middle of a write has written all the same, and paid for it.
+                self._keep(record)
+                raise
+            except StoreLocked as error:
+                locked = error
+            await patience.wait(locked)
+
+    def _keep(self, record: EffectRecord | None) -> None:
+        if record is None:
+            return
+        self.journal.add(record)
+        if record.usage is not None:
+            spent = record.usage.cost
+            self.cost = None if self.cost is None or spent is None else self.cost + spent
+
+    async def forget(self, path: str) -> None:
+        """Takes an effect out of the journal, so that it is performed again."""
+        await self.open(Batch(supersede=(path,)))
+
+    async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = (), supersede: tuple[str, ...] = ()) -> None:
+        """The last write of a drive, which says how it ended, and tells whoever waits for that."""
+        self.closed = True
+        await self._stored(self._with_the_rest(Batch(update=update, letters=letters, supersede=supersede)))
+
+    async def open(self, batch: Batch) -> None:
+        """A write that is no effect's, such as the first of a drive. There is nothing in hand that could be lost."""
+        await self.store.write(self.lease, self._with_the_rest(batch))
+
+    def _with_the_rest(self, batch: Batch) -> Batch:
+        return replace(batch, events=self.feed.take(), withdraw=self._withdrawn())
+
+    async def park(self, update: RunUpdate) -> bool:
+        """False when an answer waits to be taken: then nothing is written."""
+        events, withdraw = self.feed.take(), tuple(self._withdraw)
+        self.closed = True
+        patience = _Patience(self.feed, self._clock)
+        while True:
+            try:
+                parked = await self.store.park(self.lease, Batch(events=events, withdraw=withdraw, update=update))
+                break
+            except StoreLocked as error:
+                locked = error
+            await patience.wait(locked)
+        if parked:
+            self._withdraw.clear()
+            return True
+        self.closed = False
+        self.feed.put_back(events)
+        return False
+
+    async def look(self) -> Written:
+        """Writes nothing; learns whether somebody wants something of the run."""
+        return await self.store.write(self.lease, Batch())
+
+    def _withdrawn(self) -> tuple[str, ...]:
+        if not self._withdraw:
+            return ()
+        paths, self._withdraw = tuple(self._withdraw), []
+        return paths
+
+
+class _Patience:
+    """How long one write goes on trying; it is told once that it does."""
+
+    def __init__(self, feed: Feed, clock: Clock) -> None:
+        self._feed = feed
+        self._clock = clock
+        self._until: float | None = None
+
+    async def wait(self, locked: StoreLocked) -> None:
+        now = self._clock.now()
+        if self._until is None:
+            self._until = now + LOCK_PATIENCE_SECONDS
+            # Without the advice after the colon: that is for those who have to try again themselves.
+            self._feed.held_up(str(locked).rpartition(": ")[0] or str(locked))
+        if now >= self._until:
+            raise locked
+        await self._clock.sleep(LOCK_PAUSE_SECONDS)

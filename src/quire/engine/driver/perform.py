@@ -1,0 +1,275 @@
+"""Performing one effect and writing down what came of it. Whatever happens becomes a record."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+
+from quire.engine.driver.journal import REFUSED
+from quire.engine.events import Feed
+from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
+from quire.engine.ports import (
+    MAX_PROMPT_CHARACTERS,
+    MAX_REPLY_CHARACTERS,
+    Attributed,
+    Model,
+    ModelCall,
+    Ports,
+    Present,
+    Priced,
+)
+from quire.engine.records import Answer, EffectRecord, Question, Usage
+from quire.engine.requests import (
+    KINDS,
+    Boundary,
+    Effect,
+    Failure,
+    Halt,
+    HumanRequest,
+    Join,
+    Load,
+    ModelRequest,
+    Offer,
+    ToolRequest,
+    WorkCheck,
+    request_hash,
+)
+from quire.errors import ModelFailed, Refused, RunState, StepFailed
+from quire.values import InvalidValue, Value, clean, copy, encode
+
+TINY = 1e-9
+"""Dollars that adding up fractions may lose."""
+
+
+class Performer:
+    def __init__(self, run: str, ports: Ports, feed: Feed) -> None:
+        self._run = run
+        self._ports = ports
+        self._feed = feed
+
+    def changes_the_world(self, request: Effect) -> bool:
+        return isinstance(request, ToolRequest) and self._ports.tools.effect_class(request) == "write"
+
+    def intent(self, request: Effect) -> EffectRecord:
+        return EffectRecord(
+            request.path, KINDS[type(request)], "intent", request_hash(request), self._ports.clock.now()
+        )
+
+    async def perform(self, request: ModelRequest | ToolRequest | Load | Offer) -> EffectRecord:
+        started = self._ports.clock.now()
+        usage: Usage | None = None
+        delays: tuple[float, ...] = ()
+        value: Value = None
+        failure: Failure | None = None
+        try:
+            match request:
+                case ModelRequest():
+                    value, usage, delays = await self._model(request)
+                case ToolRequest():
+                    value = copy(await self._ports.tools.call(request, self._effect_id(request.path)))
+                case Load(scheme="run"):
+                    value = self._run
+                case Load():
+                    text = await self._ports.loader.load(request)
+                    value = None if text is None else clean(text)
+                case Offer():
+                    if request.grants is None:
+                        offers = await self._ports.tools.offers(request.names)
+                        value = copy([[one.name, one.description, one.schema] for one in offers])
+                    else:
+                        offers = await self._ports.tools.offers_under(request.grants)
+                        value = copy([[one.name, one.description, one.schema, one.id] for one in offers])
+        except (StepFailed, Refused) as error:
+            failure = Failure.of(error)
+            delays = error.delays if isinstance(error, ModelFailed) else ()
+        except InvalidValue as error:
+            failure = Failure("tool", f"the result is not a JSON value: {error}")
+        return EffectRecord(
+            request.path,
+            KINDS[type(request)],
+            "failed" if failure else "ok",
+            request_hash(request),
+            started,
+            value,
+            failure,
+            usage,
+            max(0.0, self._ports.clock.now() - started),
+            delays,
+        )
+
+    def _model_of(self, request: ModelRequest) -> Model:
+        if request.model and self._ports.other_model is not None:
+            return self._ports.other_model(request.model)
+        return self._ports.model
+
+    def _call(self, request: ModelRequest) -> ModelCall:
+        return ModelCall(
+            request.system,
+            request.messages,
+            request.closing,
+            max_tokens=request.bounds.tokens if request.bounds else None,
+            schema=request.schema,
+            tools=request.tools,
+            label=request.label,
+            identity=request.identity,
+            allow=request.allow,
+            on_retry=lambda wait, reason: self._feed.waiting(request.path, request.label, wait, reason),
+        )
+
+    async def _model(self, request: ModelRequest) -> tuple[Value, Usage, tuple[float, ...]]:
+        model, call = self._model_of(request), self._call(request)
+        if (size := _prompt_size(call)) > MAX_PROMPT_CHARACTERS:
+            message = f"the prompt has {size:,} characters; no more than {MAX_PROMPT_CHARACTERS:,} are sent to a model"
+            raise ModelFailed(message, kind="too_long")
+        reply = await model.complete(call, lambda text: self._feed.delta(request.path, request.label, text))
+        if not reply.text.strip() and not reply.uses:
+            raise ModelFailed(f"{reply.model} answered nothing", kind="empty", delays=reply.delays)
+        if len(reply.text) > MAX_REPLY_CHARACTERS:
+            raise ModelFailed(f"{reply.model} answered more than {MAX_REPLY_CHARACTERS:,} characters", kind="bad_reply")
+        value: dict[str, Value] = {
+            "text": clean(reply.text),
+            "model": reply.model,
+            "finish_reason": reply.finish_reason,
+        }
+        if reply.finish_reason == "length":
+            # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
+            value["cut"] = True
+        if reply.uses:
+            # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
+            try:
+                value["uses"] = copy([use.as_record() for use in reply.uses])
+            except InvalidValue as error:
+                raise ModelFailed(f"{reply.model} gave a tool what is not JSON: {error}", kind="bad_reply") from None
+            if len(encode(value["uses"])) > MAX_REPLY_CHARACTERS:
+                message = f"{reply.model} gave tools more than {MAX_REPLY_CHARACTERS:,} characters"
+                raise ModelFailed(message, kind="bad_reply")
+        return value, reply.usage, reply.delays
+
+    def question(self, request: HumanRequest, expiry: float | None) -> Question:
+        now = self._ports.clock.now()
+        return Question(
+            run=self._run,
+            path=request.path,
+            way=request.label,
+            title=request.title,
+            kind=request.kind,
+            prompt=request.prompt,
+            options=request.options,
+            default=request.default,
+            hash=request_hash(request),
+            asked_at=now,
+            expires_at=None if expiry is None else now + expiry,
+            explicit=request.explicit,
+        )
+
+    async def ask_here(self, question: Question) -> str | None:
+        """A fitting answer from somebody who is here, or None."""
+        problem = given = ""
+        unfit = 0
+        # Whoever is here is told what was wrong; of an answer that was given beforehand nobody else would know.
+        here = self.somebody_thinks(question)
+        while (answer := await self._ports.people.ask(question, problem)) is not None:
+            try:
+                kept = clean(checked_answer(question.kind, question.options, answer))
+            except WrongAnswer as wrong:
+                problem, given = str(wrong), answer
+                unfit += 1
+                if unfit == MOST_UNFIT:
+                    self._say_dropped(question, given, problem, f"nor did {unfit - 1} before it: the question waits")
+                    return None
+                # An answer that is computed comes at once: everything else has its turn before the next one.
+                await asyncio.sleep(0)
+                continue
+            if problem and not here:
+                self._say_dropped(question, given, problem, f'"{kept}" is taken instead')
+            return kept
+        if problem and not here:
+            self._say_dropped(question, given, problem, "the question waits")
+        return None
+
+    def _say_dropped(self, question: Question, given: str, problem: str, instead: str) -> None:
+        message = f'the answer "{clean(given)}" does not fit, {instead} ({problem})'
+        self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
+
+    def somebody_thinks(self, question: Question) -> bool:
+        """Whether there is somebody here who may take their time over a question."""
+        people = self._ports.people
+        return isinstance(people, Present) and people.is_here(question)
+
+    def answer_of(self, question: Question, value: str) -> Answer:
+        """An answer from somebody who is here."""
+        people = self._ports.people
+        by = people.answered_by(question) if isinstance(people, Attributed) else ""
+        return Answer(question.path, question.hash, value, by)
+
+    async def first_answer(self, question: Question, value: str) -> Answer:
+        """What counts once somebody here has answered. Like all answers it goes by the store, which takes one."""
+        mine = self.answer_of(question, value)
+        try:
+            await self._ports.store.answer(self._run, question.path, question.hash, value, mine.by)
+        except RunState:
+            for other in await self._ports.store.answers(self._run):
+                if (other.path, other.hash) == (question.path, question.hash):
+                    self.overtaken(question, other.value)
+                    return other
+        return mine
+
+    def overtaken(self, question: Question, value: str) -> None:
+        if isinstance(self._ports.people, Present):
+            self._ports.people.overtaken(question, value)
+
+    def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value, by: str = "") -> EffectRecord:
+        """The record of what a person or a child decided. Waiting for them takes no time that counts here."""
+        return EffectRecord(
+            request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value, by=by
+        )
+
+    def aborted(self, path: str, number: int) -> EffectRecord:
+        """Which child ended a fan for all of them. Nothing was asked for, so there is no request to compare."""
+        return EffectRecord(path, "abort", "ok", "", self._ports.clock.now(), number)
+
+    def uncertain(self, request: ToolRequest) -> EffectRecord:
+        """The end of a call that was under way at a crash and is not to be made again."""
+        name = f"{request.connection}/{request.tool}"
+        message = f"{name} was under way when the run was interrupted, and it is not known whether it finished"
+        now = self._ports.clock.now()
+        return EffectRecord(
+            request.path, "tool", "failed", request_hash(request), now, failure=Failure("uncertain", message)
+        )
+
+    def refused(
+        self, request: ModelRequest | HumanRequest | Load | WorkCheck, message: str, kind: str = REFUSED
+    ) -> EffectRecord:
+        now, failure = self._ports.clock.now(), Failure(kind, message)
+        return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
+
+    def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
+        """The refusal of a call that its thread has no turns, tokens, time or money left for."""
+        bounds = request.bounds
+        if bounds is None:
+            return None
+        if bounds.reached is not None:
+            code, message = bounds.reached
+            return self.refused(request, message, code)
+        estimate = self.estimate(request)
+        if bounds.money is None or estimate is None or estimate <= bounds.money.left + TINY:
+            return None
+        message = f"the next call may cost ${estimate:.4f}, and ${max(0.0, bounds.money.left):.4f} are left"
+        return self.refused(request, message, "spend_exceeded")
+
+    def estimate(self, request: ModelRequest) -> float | None:
+        """What a call may cost; None where nobody knows."""
+        model = self._model_of(request)
+        return model.estimate(self._call(request)) if isinstance(model, Priced) else None
+
+    async def sleep(self, seconds: float) -> None:
+        await self._ports.clock.sleep(seconds)
+
+    def _effect_id(self, path: str) -> str:
+        return hashlib.sha256(f"{self._run}\n{path}".encode()).hexdigest()[:32]
+
+
+def _prompt_size(call: ModelCall) -> int:
+    """How many characters are sent, but for the arguments of earlier calls: those are limited by themselves."""
+    said = len(call.system) + sum(len(message.content) for message in call.messages)
+    return said + sum(len(tool.name) + len(tool.description) for tool in call.tools)

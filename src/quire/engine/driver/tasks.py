@@ -1,0 +1,220 @@
+"""A child that goes on beside its parent: where it is, and how it ended.
+
+The children of branches: those of a fan, whom their parent waits for, and those that go on beside it.
+
+Each is a task of its own. Whoever stops a branch stops all that was started under it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import NoReturn
+
+from quire.engine.driver.branches import Branch, Fanning
+from quire.engine.driver.journal import Journal, abort_path
+from quire.engine.driver.perform import Performer
+from quire.engine.driver.waiting import Resting
+from quire.engine.records import EffectRecord
+from quire.engine.requests import Failure, Fan, Halt, Join, Outcome, Spawn, Walk
+from quire.errors import JournalMismatch, StepFailed
+from quire.values import Value
+
+
+class Spawned:
+    """`on_end` are told once, when the child has ended or was stopped; whoever waits for it is among them."""
+
+    def __init__(self, branch: Branch) -> None:
+        self.branch = branch
+        self.outcome: Outcome | None = None
+        self.stopped = False
+        self.on_end: list[Callable[[], None]] = []
+
+    def end(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        for told in self.on_end:
+            told()
+
+    def stop(self) -> None:
+        self.stopped = True
+        self.end(Outcome())
+
+    def as_value(self) -> Value:
+        """As a `Join` answers."""
+        if self.outcome is None:
+            return {"state": "running"}
+        if self.stopped:
+            return {"state": "stopped"}
+        if self.outcome.failure is not None:
+            failure = Failure.of(self.outcome.failure)
+            return {"state": "failed", "kind": failure.kind, "message": failure.message}
+        return {"state": "done", "value": self.outcome.value}
+
+
+class Children:
+    """`walk` moves a branch to its end, `write` records an effect.
+
+    `broken` is what ended the run in a child that nobody waits for; `on_break` is called then.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        performer: Performer,
+        resting: Resting,
+        walk: Callable[[Walk, Branch], Awaitable[Value]],
+        write: Callable[[EffectRecord], Awaitable[None]],
+    ) -> None:
+        self.broken: BaseException | None = None
+        self.on_break: Callable[[], None] = lambda: None
+        self._journal = journal
+        self._performer = performer
+        self._resting = resting
+        self._walk = walk
+        self._write = write
+        self._tasks: dict[asyncio.Task[None], Branch] = {}
+        self._spawned: dict[str, Spawned] = {}
+
+    async def fan(self, fan: Fan, branch: Branch) -> list[Outcome]:
+        """The outcomes of all children in their order; raises what ended the fan early."""
+        if fan.stop_on_first_failure:
+            self._journal.claim(abort_path(fan))
+            if (number := self._journal.ended_by(fan)) is not None:
+                await self._abort_again(fan, number, branch)
+
+        def start(walk: Walk, child: Branch, number: int) -> None:
+            self._begin(self._fanned(walk, child, number, fanning, fan.stop_on_first_failure), child)
+
+        fanning = Fanning(branch, fan.children, fan.limit, start)
+        fanning.begin()
+        try:
+            await fanning.done
+        except StepFailed as error:
+            try:
+                if fanning.ended_by is not None:
+                    await self._write(self._performer.aborted(abort_path(fan), fanning.ended_by))
+            finally:
+                await self._stop_below(branch)
+            # All of them ended the run, if this one does: a resume performs each of them again.
+            error.also += (*(path for path in fanning.failed if path != error.path), abort_path(fan))
+            raise
+        except BaseException:
+            await self._stop_below(branch)
+            raise
+        return fanning.outcomes()
+
+    async def _abort_again(self, fan: Fan, number: int, branch: Branch) -> NoReturn:
+        """Throws what ended the fan in an earlier drive. No other child is walked: of several that failed at one moment
+        a replay could take another one for the first, and what was cut off must not be performed again."""
+        walk = next(itertools.islice(fan.children, number, None), None)
+        if walk is None:
+            raise JournalMismatch(abort_path(fan))
+        child = Branch(branch)
+        child.start()
+        try:
+            await self._walk(walk, child)
+        except StepFailed as error:
+            error.also += (abort_path(fan),)
+            raise
+        finally:
+            await self._stop_below(child)
+            child.rest()
+        raise JournalMismatch(abort_path(fan))
+
+    async def _fanned(self, walk: Walk, child: Branch, number: int, fanning: Fanning, stop: bool) -> None:
+        try:
+            outcome = Outcome(await self._walk(walk, child))
+        except StepFailed as error:
+            if stop:
+                fanning.failed += (error.path, *error.also)
+                fanning.fail(error, number)
+                child.rest()
+                return
+            outcome = Outcome(failure=error)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            fanning.fail(error, number)
+            child.rest()
+            return
+        fanning.finished(child, number, outcome)
+
+    def spawn(self, spawn: Spawn, branch: Branch) -> None:
+        """From here on the child moves beside its parent. What breaks the run breaks it from here too."""
+        child = Branch(branch)
+        child.start()
+        spawned = self._spawned[spawn.path] = Spawned(child)
+        self._begin(self._beside(spawn.child, spawned), child)
+
+    async def _beside(self, walk: Walk, spawned: Spawned) -> None:
+        try:
+            spawned.end(Outcome(await self._walk(walk, spawned.branch)))
+        except StepFailed as error:
+            spawned.end(Outcome(failure=error))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self.broken = self.broken or error
+            self.on_break()
+
+    async def join(self, join: Join, branch: Branch) -> EffectRecord:
+        """Rests until all of the children have ended, or the time is up."""
+        children = [self._spawned.get(path) for path in join.children]
+        timer = asyncio.create_task(self._performer.sleep(join.seconds)) if join.seconds is not None else None
+        try:
+            while waiting := [child for child in children if child and child.outcome is None]:
+                if timer is not None and timer.done():
+                    break
+                woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+                def wake(_: object = None, woken: asyncio.Future[None] = woken) -> None:
+                    self._resting.wake(woken, None)
+
+                for child in waiting:
+                    child.on_end.append(wake)
+                if timer is not None:
+                    timer.add_done_callback(wake)
+                await self._resting.until(woken, branch)
+        finally:
+            if timer is not None:
+                timer.cancel()
+        states: list[Value] = [child.as_value() if child else {"state": "stopped"} for child in children]
+        return self._performer.settled(join, states)
+
+    async def halt(self, halt: Halt) -> None:
+        """Stops those of the children that have not ended yet."""
+        for path in halt.children:
+            spawned = self._spawned.get(path)
+            if spawned is None or spawned.outcome is not None:
+                continue
+            await self._stop_below(spawned.branch, itself=True)
+            spawned.stop()
+
+    async def end(self) -> None:
+        """Stops whatever is still under way."""
+        await _stopped(list(self._tasks))
+
+    def _begin(self, moving: Coroutine[object, object, None], child: Branch) -> None:
+        def ended(task: asyncio.Task[None]) -> None:
+            # Here and not in the task: one that is stopped before its first turn never gets to run.
+            self._tasks.pop(task).rest()
+
+        task = asyncio.create_task(moving)
+        self._tasks[task] = child
+        task.add_done_callback(ended)
+
+    async def _stop_below(self, branch: Branch, *, itself: bool = False) -> None:
+        """Stops what still runs under a branch and takes its open questions back."""
+        current = asyncio.current_task()
+        await _stopped([task for task, owner in self._tasks.items() if task is not current and owner.within(branch)])
+        self._resting.withdraw_below(branch, itself=itself)
+
+
+async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+    """Stops tasks, each once however many fans want it: a second time would cut a writing tool's grace short."""
+    for task in tasks:
+        if not task.cancelling():
+            task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)

@@ -1,0 +1,108 @@
+"""Branches that rest: until a person answers, until something wakes them, or for good."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from quire.engine.driver.branches import Branch
+from quire.engine.driver.journal import Ledger
+from quire.engine.records import Answer, Question
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A branch that waits; `question` is None for one that stopped for good."""
+
+    branch: Branch
+    question: Question | None
+    answered: asyncio.Future[Answer]
+
+
+class Resting:
+    """The branches of one drive that wait for an answer. `waking` counts those that were woken and do not move yet:
+    while there are any, a run whose branches all rest still goes on."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.waking = 0
+        self._ledger = ledger
+        self._waiting: dict[str, _Waiting] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    async def until_answered(self, path: str, question: Question | None, branch: Branch) -> Answer:
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting[path] = _Waiting(branch, question, answered)
+        return await self.until(answered, branch)
+
+    @contextlib.contextmanager
+    def expecting(self, question: Question, branch: Branch) -> Iterator[asyncio.Future[Answer]]:
+        """An answer from elsewhere, while the branch asks somebody who is here: it does not rest meanwhile."""
+        answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting[question.path] = _Waiting(branch, question, answered)
+        try:
+            yield answered
+            # Not when the branch is stopped: then whoever stops it takes the question back.
+            if self._waiting.get(question.path) is waiting:
+                del self._waiting[question.path]
+        finally:
+            if answered.done():
+                self.waking -= 1
+            answered.cancel()
+
+    async def until(self, woken: asyncio.Future[T], branch: Branch) -> T:
+        """Rests until somebody calls `wake` with that future, and there is room for the branch again."""
+        branch.rest()
+        try:
+            given = await woken
+            await branch.wake()
+        finally:
+            if not woken.cancelled():  # else it was stopped before anybody woke it
+                self.waking -= 1
+        return given
+
+    def wake(self, woken: asyncio.Future[T], given: T) -> None:
+        if not woken.done():
+            self.waking += 1
+            woken.set_result(given)
+
+    async def take_answers(self) -> bool:
+        """Hands answers that came in to the branches that wait for them; says whether there was one."""
+        taken = False
+        for answer in await self._ledger.store.answers(self._ledger.lease.run):
+            waiting = self._waiting.get(answer.path)
+            if waiting is None or waiting.question is None or waiting.answered.done():
+                continue  # nobody waits for it, or a branch that is just being stopped
+            if waiting.question.hash == answer.hash:
+                del self._waiting[answer.path]
+                self.wake(waiting.answered, answer)
+                taken = True
+        return taken
+
+    def withdraw_below(self, branch: Branch, *, itself: bool) -> None:
+        """Takes the questions of the branches under this one back, and with `itself` its own."""
+        for path, waiting in list(self._waiting.items()):
+            if (itself or waiting.branch is not branch) and waiting.branch.within(branch):
+                del self._waiting[path]
+                self._ledger.withdraw(path)
+
+    async def withdraw_all(self) -> None:
+        """Takes every question back: the run has ended."""
+        self._waiting.clear()
+        await self.withdraw_stale()
+
+    async def withdraw_stale(self) -> None:
+        """Takes back what no branch waits for, answered or not: what an earlier drive asked may not be asked again.
+
+        Left behind, an answer to it would keep the run from ever parking."""
+        store, run = self._ledger.store, self._ledger.lease.run
+        asked = [one.path for one in await store.questions(run)] + [one.path for one in await store.answers(run)]
+        for path in asked:
+            if path not in self._waiting:
+                self._ledger.withdraw(path)

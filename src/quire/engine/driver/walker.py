@@ -1,0 +1,344 @@
+"""Walking through a document: branch by branch, one request at a time, the journal asked first.
+
+What is not recorded is performed, and its answer is recorded before the interpreter sees it. A branch that can
+only wait suspends; its siblings go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+from quire.engine.driver.branches import Branch
+from quire.engine.driver.budget import Budget
+from quire.engine.driver.journal import CancelRequested, Ledger
+from quire.engine.driver.perform import Performer
+from quire.engine.driver.tasks import Children
+from quire.engine.driver.waiting import Resting
+from quire.engine.ports import Ports
+from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
+from quire.engine.records import Answer, EffectRecord, Question
+from quire.engine.requests import (
+    Boundary,
+    Effect,
+    Emit,
+    Fan,
+    Halt,
+    HumanRequest,
+    Join,
+    Load,
+    Metering,
+    ModelRequest,
+    Spawn,
+    ToolRequest,
+    Walk,
+    WorkCheck,
+)
+from quire.errors import LimitReached, StepFailed
+from quire.values import Value
+
+CANCEL_GRACE_SECONDS = 10.0
+STOP_SECONDS = 1.0
+"""How long a tool that was stopped is waited for, so that its task ends before the loop does."""
+WORKED = "pure_work"
+"""The kind of the failure of a step before which the run has used up its pure work."""
+
+REPLAY_TURNS = 5
+"""Turns of the event loop without any news after which a replay has come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The conditions of a drive; limits are those of now, not those of the start."""
+
+    breakpoints: frozenset[str] = frozenset()
+    expiry: float | None = 30 * 24 * 3600.0
+    budget: float | None = None
+    on_uncertain: str = "rerun"
+    max_model_calls: int | None = None
+    pure_work: int = PURE_WORK
+
+
+class Walker:
+    """Moves the branches of one drive. `stopping` makes each of them rest before its next effect.
+
+    `grace` is how long a tool that changes the world may go on after its branch was stopped.
+    """
+
+    def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
+        self.stopping = False
+        self.stopped_at: str | None = None
+        self.stopped_label = ""
+        self.grace = CANCEL_GRACE_SECONDS
+        self._ledger = ledger
+        self._performer = Performer(ledger.lease.run, ports, ledger.feed)
+        self.resting = Resting(ledger)
+        self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
+        self._terms = terms
+        self._answers = answers
+        self._budget = Budget(terms.budget, ledger)
+        self._model_calls = ledger.journal.model_calls()
+        self._resumed = bool(ledger.journal)
+        self._replayed = 0
+
+    async def walk(self, walk: Walk, branch: Branch) -> Value:
+        answer: Any = None
+        error: StepFailed | None = None
+        try:
+            while True:
+                request = walk.send(answer) if error is None else walk.throw(error)
+                self._replayed += not branch.live
+                answer = error = None
+                if type(request) is Emit:
+                    self._ledger.feed.emit(request, live=branch.live)
+                    continue
+                try:
+                    if isinstance(request, WorkCheck):
+                        await self._check_work(request, branch)
+                    elif isinstance(request, Fan | Metering | Spawn | Halt):
+                        answer = await self._answer(request, branch)
+                    elif not isinstance(request, Emit):
+                        answer = await self._effect(request, branch)
+                except StepFailed as failed:
+                    error = failed
+        except StopIteration as stop:
+            result: Value = stop.value
+            return result
+        finally:
+            walk.close()
+
+    async def _answer(self, request: Fan | Metering | Spawn | Halt, branch: Branch) -> Any:
+        """What takes more than one effect, or none."""
+        match request:
+            case Fan():
+                return await self.children.fan(request, branch)
+            case Metering():
+                return self._ledger.journal.metered(request)
+            case Spawn():
+                self.children.spawn(request, branch)
+                return None
+            case Halt():
+                # Whether or not it is recorded: the children of a replay have to stop as well.
+                await self.children.halt(request)
+                return await self._effect(request, branch)
+
+    async def _effect(self, request: Effect, branch: Branch) -> Value:
+        self._ledger.journal.claim(request.path)
+        record = self._ledger.journal.find(request)
+        if record is not None and record.state == "ok":
+            return record.value
+        if record is not None and record.failure is not None:
+            raise record.failure.raised(request.path)
+        if isinstance(request, Boundary):
+            return await self._boundary(request, branch)
+        self._ledger.position = request.label
+        if self.stopping:
+            await self._rest_for_good(request.path, branch)
+        if self._resumed and not branch.live:
+            await self._let_others_replay()
+        branch.mark_live()
+        match request:
+            case HumanRequest():
+                return await self._ask(request, branch)
+            case ModelRequest():
+                async with self._budget.reserved(self._estimate(request)):
+                    if (refused := self._refused(request)) is not None:
+                        return await self._finish(refused)
+                    return await self._ask_model(request)
+            case Load(refuse=refuse) if refuse is not None:
+                return await self._finish(self._performer.refused(request, refuse[1], refuse[0]))
+            case Join():
+                return await self._finish(await self.children.join(request, branch))
+            case Halt(children=children):
+                return await self._finish(self._performer.settled(request, list(children)))
+            case ToolRequest() if self._performer.changes_the_world(request):
+                again: tuple[str, ...] = ()
+                if record is not None and self._terms.on_uncertain != "rerun":
+                    if not await self._may_call_again(request, branch):
+                        return await self._finish(self._performer.uncertain(request))
+                    again = (_uncertain(request),)
+                await self._write(self._performer.intent(request), supersede=again)
+                return await self._finish(await self._with_grace(request))
+        return await self._finish(await self._performer.perform(request))
+
+    async def _check_work(self, request: WorkCheck, branch: Branch) -> None:
+        """Gives the loop its turn, or refuses. What is recorded is never contradicted: while the journal holds effects
+        that the walk has not come to, a step that was done before must not fail now, and the run ends instead."""
+        record = self._ledger.journal.find(request)
+        if record is not None and record.failure is not None:
+            raise record.failure.raised(request.path)
+        if self.stopping:
+            await self._rest_for_good(request.path, branch)
+        limit, used = self._terms.pure_work, request.work.used
+        if used > limit and not self._ledger.journal.holds_more():
+            self._ledger.position = request.label or self._ledger.position
+            await self._finish(self._performer.refused(request, exhausted(limit, request.label, request.path), WORKED))
+        if used > limit * REPLAY_FACTOR:
+            raise LimitReached(replay_exhausted(limit))
+        request.work.allow()
+        await asyncio.sleep(0)
+
+    async def _ask_model(self, request: ModelRequest) -> Value:
+        """What the call may cost is set aside while it is under way: those beside it must not count on it."""
+        money = request.bounds.money if request.bounds is not None else None
+        held = 0.0 if money is None else self._performer.estimate(request) or 0.0
+        if money is not None:
+            money.hold(held)
+        try:
+            return await self._finish(await self._performer.perform(request))
+        finally:
+            if money is not None:
+                money.hold(-held)
+
+    async def _let_others_replay(self) -> None:
+        """Until no branch gets any further by the journal alone. One of them may stop this one: a parent that halted
+        it, or a failure that was the last thing written before a crash. What would be cut off at once must not be
+        performed by every drive that passes by."""
+        still = 0
+        while still < REPLAY_TURNS:
+            before = self._replayed
+            await asyncio.sleep(0)
+            still = still + 1 if self._replayed == before else 0
+
+    async def _finish(self, record: EffectRecord) -> Value:
+        try:
+            await self._write(record)
+        except (CancelRequested, asyncio.CancelledError):
+            if record.failure is not None:
+                await self._ledger.forget(record.path)
+            raise
+        if record.failure is not None:
+            raise record.failure.raised(record.path)
+        return record.value
+
+    async def _boundary(self, boundary: Boundary, branch: Branch) -> Value:
+        if (self.stopping and not boundary.inner) or boundary.stops_at(self._terms.breakpoints):
+            self._ledger.position = boundary.label
+            self.stopped_at, self.stopped_label = boundary.path, boundary.label
+            await self._rest_for_good(boundary.path, branch)
+        return {}
+
+    async def _with_grace(self, request: ToolRequest) -> EffectRecord:
+        """A tool that changes the world gets a while to finish when the run is cancelled, so that its end is known."""
+        task = asyncio.create_task(self._performer.perform(request))
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            try:
+                done, _ = await asyncio.wait({task}, timeout=self.grace)
+            finally:
+                task.cancel()
+            if not done:
+                await asyncio.wait({task}, timeout=STOP_SECONDS)
+            if done and not task.cancelled():
+                await self._settle_late(task.result())
+            raise
+
+    async def _settle_late(self, record: EffectRecord) -> None:
+        """What came of a tool after its branch was stopped. Nobody will consume a failure: the tool is called again."""
+        with contextlib.suppress(CancelRequested):
+            if record.failure is None:
+                await self._ledger.write(record)
+            else:
+                await self._ledger.forget(record.path)
+
+    async def _may_call_again(self, request: ToolRequest, branch: Branch) -> bool:
+        """The tool was started before a crash and nobody knows whether it finished: asks, if that is the policy."""
+        if self._terms.on_uncertain != "ask":
+            return False
+        name = f"{request.connection}/{request.tool}"
+        prompt = f"{name} was under way when the run was interrupted: it may have finished. Call it again?"
+        question = HumanRequest(_uncertain(request), request.label, name, "confirm", prompt)
+        return await self._effect(question, branch) == "yes"
+
+    def _estimate(self, request: ModelRequest) -> float | None:
+        return None if self._terms.budget is None else self._performer.estimate(request)
+
+    def _refused(self, request: ModelRequest) -> EffectRecord | None:
+        """An ordinary failure of its step, and recorded like one: the run, or its thread, may not make that call."""
+        if (over := self._performer.out_of_bounds(request)) is not None:
+            return over
+        most = self._terms.max_model_calls
+        if most is not None and self._model_calls >= most:
+            message = f"the run has made the {most} model calls that it may make (max_pipeline_spawns)"
+            return self._performer.refused(request, message)
+        self._model_calls += 1
+        return None
+
+    async def _ask(self, request: HumanRequest, branch: Branch) -> str:
+        question = self._performer.question(request, self._terms.expiry)
+        given = self._answers.get(request.path)
+        answer = given if given is not None and given.hash == question.hash else None
+        try:
+            if answer is None and self._performer.somebody_thinks(question):
+                answer = await self._ask_both(question, branch)
+            elif answer is None:
+                here = await self._performer.ask_here(question)
+                if here is None:
+                    await self._put(question)
+                else:
+                    answer = self._performer.answer_of(question, here)
+        except StepFailed as error:
+            # Recorded like every failure: a policy or a model may go on from it, and so must every replay.
+            await self._finish(self._performer.refused(request, error.message, error.kind))
+            raise
+        if answer is None:
+            answer = await self.resting.until_answered(question.path, question, branch)
+        await self._write(self._performer.settled(request, answer.value, answer.by), consume=(request.path,))
+        return answer.value
+
+    async def _ask_both(self, question: Question, branch: Branch) -> Answer | None:
+        """Whoever is here, and by the inbox everybody else. None when nobody is here any more: the inbox has it."""
+        with self.resting.expecting(question, branch) as elsewhere:
+            await self._put(question)
+            here = asyncio.create_task(self._performer.ask_here(question))
+            try:
+                either: set[asyncio.Future[Any]] = {here, elsewhere}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if not elsewhere.done():
+                    answer = here.result()
+                    return None if answer is None else await self._performer.first_answer(question, answer)
+            finally:
+                here.cancel()
+                await asyncio.gather(here, return_exceptions=True)
+            self._performer.overtaken(question, elsewhere.result().value)
+            return elsewhere.result()
+
+    async def _put(self, question: Question) -> None:
+        """Into the inbox."""
+        self._ledger.feed.say(
+            "question",
+            path=question.path,
+            label=question.way,
+            data={
+                "kind": question.kind,
+                "prompt": question.prompt,
+                "options": list(question.options),
+                "default": question.default,
+            },
+        )
+        await self._write(questions=(question,))
+
+    async def _rest_for_good(self, path: str, branch: Branch) -> None:
+        """Until the end of this drive. Where a boundary was reached, resuming passes it."""
+        self.stopped_at = self.stopped_at or ""
+        await self.resting.until_answered(path, None, branch)
+
+    async def _write(
+        self,
+        record: EffectRecord | None = None,
+        *,
+        questions: tuple[Question, ...] = (),
+        consume: tuple[str, ...] = (),
+        supersede: tuple[str, ...] = (),
+    ) -> None:
+        written = await self._ledger.write(record, questions=questions, consume=consume, supersede=supersede)
+        if written.answer_waiting and self.resting:
+            await self.resting.take_answers()
+
+
+def _uncertain(request: ToolRequest) -> str:
+    """Where it is asked whether a tool may be called again. A yes is good for one call: the next crash asks anew."""
+    return f"{request.path}/uncertain"

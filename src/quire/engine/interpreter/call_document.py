@@ -1,0 +1,116 @@
+"""One document calls another, of whatever format: the same run under a longer path.
+
+What the callee gives is known before it runs. A pipeline gives its last step's value. A playbook with named outputs
+gives a map of them, with `output` for its result; one without gives that text. A directive gives the map of its
+outputs, or its last words where it declares none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from quire.engine.inputs import complete_inputs
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.nesting import check_nesting
+from quire.engine.interpreter.pipeline.steps import Frame, run_steps
+from quire.engine.interpreter.playbook.interpret import interpret
+from quire.engine.requests import Load, Walk
+from quire.errors import CannotStart, Refused, StepFailed
+from quire.plan.nodes import Plan
+from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.setup import Above
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A document that was named when the run was under way, with all that it can call."""
+
+    name: str
+    setting: Setting
+
+
+def opener(setting: Setting) -> Callable[[str], Opened] | None:
+    """Reads a document that a thread in this setting has loaded, to be called in the same setting."""
+    read = setting.open_document
+    return None if read is None else lambda text: read(text, setting)
+
+
+def call_document(
+    name: str,
+    given: Mapping[str, Value],
+    prefix: str,
+    path: str,
+    setting: Setting,
+    stores: dict[str, Value] | None = None,
+) -> Walk:
+    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call.
+
+    The named stores of a pipeline are put into `stores`."""
+    plan = setting.documents.get(name)
+    if plan is None:
+        raise StepFailed(f"there is no document {name}", kind="call", path=path)
+    check_nesting(prefix, path)
+    match plan.format:
+        case "pipeline":
+            return (yield from _pipeline(plan, given, prefix, setting, stores))
+        case "playbook":
+            return (yield from _playbook(plan, given, prefix, path, setting))
+    return (yield from _directive(name, given, prefix, path, setting))
+
+
+def _pipeline(
+    plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting, stores: dict[str, Value] | None
+) -> Walk:
+    import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
+
+    frame = Frame(setting, plan, dict(given))
+    output = yield from run_steps(plan.body, prefix, frame)
+    if stores is not None:
+        stores.update(frame.stores)
+    return output
+
+
+def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    try:
+        inputs = complete_inputs(plan, given, one_line=False)
+    except CannotStart as error:
+        raise StepFailed(f"{plan.title} cannot be called so: {error}", kind="call", path=path) from None
+    walk = interpret(plan, inputs, context_budget=setting.context_budget, prefix=prefix, setting=setting)
+    result = cast("Mapping[str, Value]", (yield from walk))
+    named = cast("Mapping[str, Value]", result["named"])
+    return {**named, "output": result["output"]} if named else result["output"]
+
+
+def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    from quire.engine.interpreter.thread.loop import follow
+    from quire.engine.interpreter.thread.setup import NOBODY, set_up
+
+    bundle = setting.bundles.get(name)
+    if bundle is None:
+        raise StepFailed(f"there is no directive {name}", kind="call", path=path)
+    if setting.above is not None:
+        yield Load(f"{prefix}leave", "", "leave", name, _too_deep(setting.above))
+    try:
+        above = replace(setting.above or NOBODY, open_document=opener(setting))
+        setup = set_up(bundle, given, f"{prefix}thread", above=above)
+    except CannotStart as error:
+        raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
+    except Refused as error:
+        raise StepFailed(str(error), kind="denied", path=path) from None
+    ending = yield from follow(setup)
+    if not ending.success:
+        raise ending.failure(setup.path)
+    return dict(ending.outputs) if setup.composed.outputs else ending.result
+
+
+def _too_deep(above: Above) -> tuple[str, str] | None:
+    """Why no thread may be started below that one, if none may. Whoever drives the run decides and records it: with a
+    higher limit on resume, what was refused stays refused."""
+    from quire.engine.interpreter.thread.limits import too_deep
+
+    reached = too_deep(above.limits) if above.limits else None
+    return (reached.limit_code, reached.message) if reached else None

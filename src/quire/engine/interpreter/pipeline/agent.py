@@ -1,0 +1,234 @@
+"""A step that gives an agent one turn: its prompt, the tools it may use meanwhile, and the shape of its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from quire.engine.capture import json_objects
+from quire.engine.interpreter.environment import Profile
+from quire.engine.interpreter.pipeline.simple import ASK, question
+from quire.engine.interpreter.pipeline.steps import Frame
+from quire.engine.requests import (
+    MOST_CALLS,
+    Emit,
+    Message,
+    ModelRequest,
+    Offer,
+    Offered,
+    Request,
+    ToolRequest,
+    ToolUse,
+    early_end,
+    too_many_calls,
+)
+from quire.errors import StepFailed
+from quire.plan.nodes import Agent, Step
+from quire.schema import Schema
+from quire.trust.capabilities import ALIASES, canonical
+from quire.values import Value, encode
+
+Steps = Generator[Request, Any, Value]
+TOLD = 1000
+"""Characters of a result that those who watch are shown."""
+
+SAME_FAILURES = 3
+"""Identical failing calls in a row after which the model is told; one more ends the step."""
+
+
+def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
+    identity = work.identity or frame.setting.identity
+    profile = frame.setting.profiles.get(identity)
+    if profile is None:
+        known = ", ".join(frame.setting.profiles) or "none"
+        raise StepFailed(f"there is no identity {identity} (known: {known})", kind="identity", path=path)
+    schema = frame.schema(work.schema, path) if work.schema else None
+    prompt = frame.render(work.prompt, path)
+    return (yield from _Turn(step, work, path, frame, identity, profile, schema).run(prompt))
+
+
+class _Turn:
+    def __init__(
+        self, step: Step, work: Agent, path: str, frame: Frame, identity: str, profile: Profile, schema: Schema | None
+    ) -> None:
+        self._step = step
+        self._work = work
+        self._path = path
+        self._frame = frame
+        self._identity = identity
+        self._profile = profile
+        self._schema = schema
+        self._offered: tuple[Offered, ...] = ()
+        self._failing: tuple[object, int] = ((), 0)
+
+    def run(self, prompt: str) -> Steps:
+        self._offered = yield from self._offers()
+        messages = [Message("user", prompt)]
+        last = f"{self._path}/model"
+        reply: Mapping[str, Value] = yield self._request(last, messages)
+        most = self._profile.turns
+        for turn in range(1, most + 1):
+            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+            if not uses:
+                break
+            messages.append(Message("assistant", str(reply["text"]), tuple(uses)))
+            for number, use in enumerate(uses):
+                if number < MOST_CALLS:
+                    result = yield from self._use_tool(use, turn, number)
+                else:
+                    result = encode({"error": too_many_calls(len(uses)).message})
+                result = self._noticed(use, result, last)
+                messages.append(Message("tool", result, answers=use.id))
+            last = f"{self._path}/turn[{turn + 1}]/model"
+            reply = yield self._request(last, messages)
+        else:
+            raise StepFailed(f"the agent used tools for {most} turns and did not answer", kind="turns", path=last)
+        yield from self._warn_of_end(reply, last)
+        if self._schema is None:
+            return str(reply["text"])
+        return (yield from self._shaped(self._schema, reply, messages, last))
+
+    def _noticed(self, use: ToolUse, result: str, path: str) -> str:
+        """The result, with a word about a call that has failed in the same way again and again. Raises `StepFailed`
+        where the model has been told so and makes it once more."""
+        if not self._profile.stops_repetition:
+            return result
+        call = (use.name, encode(dict(use.arguments)), result)
+        if not result.startswith('{"error":'):
+            self._failing = ((), 0)
+            return result
+        same, times = self._failing
+        times = times + 1 if same == call else 1
+        self._failing = (call, times)
+        if times > SAME_FAILURES:
+            message = (
+                f"the agent made the same call of {use.name} {times} times, and it failed each time: {result[:500]}"
+            )
+            raise StepFailed(message, kind="repeated", path=path)
+        if times < SAME_FAILURES:
+            return result
+        said = (
+            f"This call has failed {times} times in the same way. Do not make it again: do something else, or answer."
+        )
+        return f"{result}\n{said}"
+
+    def _warn_of_end(self, reply: Mapping[str, Value], path: str) -> Generator[Request, Any, None]:
+        if warning := early_end(reply):
+            yield Emit("warning", path, self._step.label, {"message": warning})
+
+    def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
+        """The reply as its schema has it; one that does not fit, or was cut off, is sent back with what is wrong."""
+        for repair in range(self._frame.setting.repairs + 1):
+            text = str(reply["text"])
+            value, problem = self._conforming(schema, text)
+            if reply.get("cut") is True:
+                problem = "it was cut off at the longest that you may write, so it has to be shorter"
+            if not problem:
+                return value
+            if repair == self._frame.setting.repairs:
+                break
+            wrong = (
+                f"That reply does not fit: {problem}. Send the whole JSON object again, corrected, and nothing else."
+            )
+            messages += [Message("assistant", text), Message("user", wrong)]
+            last = f"{self._path}/model/repair[{repair + 1}]"
+            reply = yield self._request(last, messages)
+            yield from self._warn_of_end(reply, last)
+        raise StepFailed(f"the reply does not fit the schema {schema.name}: {problem}", kind="schema", path=last)
+
+    def _conforming(self, schema: Schema, text: str) -> tuple[Value, str]:
+        objects = json_objects(text)
+        if not objects:
+            return None, "it holds no JSON object"
+        value = objects[-1].value
+        violations = schema.violations(value, self._frame.plan.schemas.get)
+        return value, "; ".join(f"{one.path or 'the reply'}: {one.message}" for one in violations[:20])
+
+    def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
+        """What the profile has, narrowed by what the step leaves: never more than either."""
+        names = self._profile.tools
+        if self._work.tools is not None:
+            names = narrowed(self._work.tools, names)
+        if not names:
+            return ()
+        found: list[list[Any]] = yield Offer(f"{self._path}/offer", self._step.label, names)
+        return tuple(Offered(name, description, schema) for name, description, schema in found)
+
+    def _request(self, path: str, messages: list[Message]) -> ModelRequest:
+        return ModelRequest(
+            path=path,
+            label=self._step.label,
+            instructions=self._system(),
+            messages=tuple(messages),
+            schema=self._schema.json_schema(self._frame.plan.schemas.get) if self._schema else None,
+            tools=self._offered,
+            model=self._profile.model,
+            identity=self._identity,
+            allow=self._work.tools,
+        )
+
+    def _system(self) -> str:
+        if self._schema is None:
+            return self._profile.system
+        shape = encode(self._schema.json_schema(self._frame.plan.schemas.get))
+        told = f"Reply with one JSON object that fits this JSON Schema, and nothing else:\n{shape}"
+        return f"{self._profile.system}\n\n{told}" if self._profile.system else told
+
+    def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
+        """The result as the model is told it: a failure is told too, and is the model's to deal with."""
+        if use.problem:
+            return encode({"error": use.problem})
+        if all(use.name != one.name for one in self._offered):
+            known = ", ".join(one.name for one in self._offered) or "none"
+            return encode({"error": f"there is no tool {use.name} (known: {known})"})
+        path = f"{self._path}/turn[{turn}]"
+        at, label = f"{path}/tool[{number}]", self._step.label
+        yield Emit("agent_called", at, label, {"tool": use.name, "arguments": use.arguments}, kept=False)
+        kind = ""
+        try:
+            if use.name == ASK:
+                result: Value = yield question(use.arguments, f"{path}/ask[{number}]", label, path)
+            else:
+                result = yield ToolRequest(at, label, "", use.name, use.arguments)
+            told = encode(result)
+        except StepFailed as error:
+            told, kind = encode({"error": error.message}), error.kind
+        yield Emit("agent_told", at, label, {"tool": use.name, "result": told[:TOLD], "kind": kind}, kept=False)
+        return told
+
+
+def narrowed(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
+    """What is in both of two lists of tools, each of them names and patterns with `*`.
+
+    Of a name and a pattern that fits it, or of two patterns one of which holds the other, the narrower is left; two
+    patterns that only overlap leave nothing, which is too little and so is safe.
+    """
+    found = (
+        one if _fits(other, one) else other
+        for one in wanted
+        for other in held
+        if _fits(other, one) or _fits(one, other)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _fits(pattern: str, name: str) -> bool:
+    if "*" not in pattern:
+        return canonical(pattern) == canonical(name) or bool({pattern} & _spellings(name))
+    return any(fnmatchcase(spelling, pattern) for spelling in _spellings(name))
+
+
+def _spellings(name: str) -> set[str]:
+    """All ways to write a name: those of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`, `mcp/SERVER/TOOL`."""
+    identity = canonical(name)
+    aliases = {alias for alias, meant in ALIASES.items() if meant == identity}
+    found = {name, identity, *aliases}
+    if aliases:
+        return found
+    bare = name.removeprefix("mcp/")
+    for mark, other in (("/", "__"), ("__", "/")):
+        server, there, tool = bare.partition(mark)
+        if there and server and tool:
+            found |= {bare, f"{server}{other}{tool}", f"mcp/{server}/{tool}"}
+    return found

@@ -1,0 +1,121 @@
+"""Steps side by side: one step for each item of a list, or a set of named branches; then what collects them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+from quire.engine.interpreter.pipeline.steps import Frame, Steps, run_step
+from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
+from quire.errors import StepFailed
+from quire.plan.limits import MAX_ITEMS
+from quire.plan.nodes import ForEach, OnError, Parallel, Step
+from quire.values import Value
+
+
+def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:
+    items = frame.items(work.source, path)
+    _check_count(len(items), work.max_items, path)
+    _check_depth(frame, path)
+    walks = (
+        _told(
+            _attempts(work.do, f"{path}/for_each[{number}]", _item(frame, item), work.on_error),
+            f"{path}/for_each[{number}]",
+            work.do.label,
+            {"index": number},
+            frame,
+        )
+        for number, item in enumerate(items)
+    )
+    yield from _announce(step, path, len(items), work.max_parallel, frame)
+    outcomes = yield from _fan(path, walks, work.max_parallel, work.on_error)
+    errors: list[Value] = [
+        {"index": number, "item": items[number], "message": outcome.failure.message}
+        for number, outcome in enumerate(outcomes)
+        if outcome.failure is not None
+    ]
+    results: list[Value] = [outcome.value for outcome in outcomes if outcome.failure is None]
+    inner = frame.inside(results, near={"errors": errors}, fans=1)
+    return (yield from run_step(work.collect, f"{path}/for_each/collect", inner))
+
+
+def run_parallel(step: Step, work: Parallel, path: str, frame: Frame) -> Steps:
+    _check_depth(frame, path)
+    walks = (
+        _told(
+            _attempts(branch, f"{path}/parallel[{name}]", frame.inside(frame.pipe, fans=1), work.on_error),
+            f"{path}/parallel[{name}]",
+            branch.label,
+            {"name": name},
+            frame,
+        )
+        for name, branch in work.branches
+    )
+    yield from _announce(step, path, len(work.branches), len(work.branches), frame)
+    outcomes = yield from _fan(path, walks, len(work.branches), work.on_error)
+    named = [(name, outcome) for (name, _), outcome in zip(work.branches, outcomes, strict=True)]
+    results: dict[str, Value] = {name: outcome.value for name, outcome in named if outcome.failure is None}
+    errors: dict[str, Value] = {name: outcome.failure.message for name, outcome in named if outcome.failure}
+    near: Mapping[str, Value] = {"errors": errors, **results}
+    inner = frame.inside(results, near=near, fans=1)
+    return (yield from run_step(work.collect, f"{path}/parallel/collect", inner))
+
+
+def _fan(path: str, walks: Iterator[Walk], limit: int, on_error: OnError) -> Generator[Request, Any, Sequence[Outcome]]:
+    outcomes: Sequence[Outcome] = yield Fan(path, walks, limit, stop_on_first_failure=on_error.policy != "continue")
+    return outcomes
+
+
+def _announce(step: Step, path: str, total: int, limit: int, frame: Frame) -> Generator[Request, Any, None]:
+    """Says how much there is to do side by side. A fan inside of another one is part of its item, and not told of."""
+    if not frame.depth:
+        yield Emit("fan_started", path, step.label, {"total": total, "limit": limit})
+
+
+def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: Frame) -> Walk:
+    """A child that says how it ended, to those who watch: kept for every item, that would be a second journal."""
+    if frame.depth:
+        return walk
+    return _telling(walk, path, label, which)
+
+
+def _telling(walk: Walk, path: str, label: str, which: Mapping[str, Value]) -> Walk:
+    try:
+        value: Value = yield from walk
+    except StepFailed as error:
+        yield Emit("fan_item", path, label, {**which, "state": "failed", "message": error.message}, kept=False)
+        raise
+    yield Emit("fan_item", path, label, {**which, "state": "done"}, kept=False)
+    return value
+
+
+def _item(frame: Frame, item: Value) -> Frame:
+    return frame.inside(frame.pipe, bound={"item": item}, fans=1)
+
+
+def _attempts(step: Step, path: str, frame: Frame, on_error: OnError) -> Walk:
+    """A step in a scope of its own, again and again while its policy allows; each attempt starts from the same."""
+    if on_error.policy != "retry":
+        return (yield from run_step(step, path, frame))
+    for attempt in range(1, on_error.times + 1):
+        try:
+            inner = frame.inside(frame.pipe, bound=frame.bound)
+            return (yield from run_step(step, f"{path}/try[{attempt}]", inner))
+        except StepFailed:
+            continue
+    return (yield from run_step(step, f"{path}/try[{on_error.times + 1}]", frame))
+
+
+def _check_count(count: int, most: int | None, path: str) -> None:
+    if most is None and count > MAX_ITEMS:
+        message = f"{count:,} items are more than {MAX_ITEMS:,}: a list that long needs max_items"
+        raise StepFailed(message, kind="items", path=path)
+    if most is not None and count > most:
+        raise StepFailed(f"{count:,} items are more than max_items, which is {most:,}", kind="items", path=path)
+
+
+def _check_depth(frame: Frame, path: str) -> None:
+    most = frame.setting.fan_out_depth
+    if most and frame.depth + 1 > most:
+        message = f"fan-out depth {frame.depth + 1} exceeds max_pipeline_fan_out_depth, which is {most}"
+        raise StepFailed(message, kind="depth", path=path)

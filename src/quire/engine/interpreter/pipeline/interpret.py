@@ -1,0 +1,34 @@
+"""A pipeline from its input to its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.pipeline.agent import run_agent
+from quire.engine.interpreter.pipeline.fan import run_for_each, run_parallel
+from quire.engine.interpreter.pipeline.simple import run_call, run_fold, run_invoke, run_select, run_transform
+from quire.engine.interpreter.pipeline.steps import RUNNERS, Frame, run_steps
+from quire.engine.requests import Walk
+from quire.plan.nodes import Agent, Call, Fold, ForEach, Invoke, Parallel, Plan, Select, Transform
+from quire.values import Value
+
+RUNNERS.update(
+    {
+        Transform: run_transform,
+        Invoke: run_invoke,
+        Agent: run_agent,
+        Call: run_call,
+        Select: run_select,
+        Fold: run_fold,
+        ForEach: run_for_each,
+        Parallel: run_parallel,
+    }
+)
+
+
+def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Setting) -> Walk:
+    """Runs a pipeline on its input. Its result has the last step's value and all named stores."""
+    frame = Frame(setting, plan, dict(input))
+    output = yield from run_steps(plan.body, "", frame, top=True)
+    return {"output": output, "stores": dict(frame.stores)}

@@ -1,0 +1,90 @@
+"""What the model of an agent step would be told, found out without running any step.
+
+A prompt of a pipeline holds values only, so it can be filled in as far as values are known; every other reference has
+its own name in brackets as a stand-in. The request around it is the one that the interpreter itself makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.pipeline.agent import run_agent
+from quire.engine.interpreter.pipeline.steps import Frame
+from quire.engine.interpreter.preview import Preview
+from quire.engine.requests import ModelRequest, Offer
+from quire.errors import CannotStart, StepFailed
+from quire.expr import RESERVED
+from quire.plan.nodes import Agent, Call, Invoke, Parallel, Plan, Reference, Select, Step, Template
+from quire.values import Value, encode
+
+
+def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Setting) -> Preview:
+    """The first model call of the agent step at a path of the plan, with what `stores` hold.
+
+    Raises `CannotStart` where the step is no agent, or cannot come to ask its model.
+    """
+    step = dict(plan.steps())[target]
+    if not isinstance(step.work, Agent):
+        raise CannotStart(f"step {step.label} asks no model: {_pipeline_instead(step)}")
+    prompt = _filled(step.work.prompt, stores, {*stores, *_names(plan)})
+    work = replace(step.work, prompt=Template((prompt,)))
+    walk = run_agent(step, work, target, Frame(setting, plan, dict(stores)))
+    answer: Any = None
+    try:
+        while True:
+            request = walk.send(answer)
+            if isinstance(request, ModelRequest):
+                return Preview(request)
+            # What the tools are for is told by those who have them, and nobody is asked here.
+            answer = [[name, "", {"type": "object"}] for name in request.names] if isinstance(request, Offer) else None
+    except StepFailed as error:
+        raise CannotStart(f"step {step.label} would fail: {error.message}") from None
+    finally:
+        walk.close()
+
+
+def _filled(prompt: Template, stores: Mapping[str, Value], names: set[str]) -> str:
+    return "".join(part if isinstance(part, str) else _value(part, stores, names) for part in prompt.parts)
+
+
+def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -> str:
+    """`pipe`, `item` and `acc` are known only when the step runs."""
+    root, *rest = reference.name.split(".")
+    if root not in RESERVED and root not in names:
+        return reference.raw
+    if reference.default is not None:
+        return reference.default
+    value: Value = stores
+    for segment in rest if root == "ctx" else [root, *rest]:
+        if root in RESERVED - {"ctx"} or not isinstance(value, Mapping) or segment not in value:
+            return f"[{reference.name}]"
+        value = value[segment]
+    return value if isinstance(value, str) else encode(value)
+
+
+def _names(plan: Plan) -> set[str]:
+    """All that a bare name in a prompt of this plan may stand for."""
+    names: set[str] = set()
+    for _, step in plan.steps():
+        if step.capture:
+            names.add(step.capture.name)
+        if isinstance(step.work, Parallel):
+            names |= {name for name, _ in step.work.branches} | {"errors"}
+    return names
+
+
+def _pipeline_instead(step: Step) -> str:
+    match step.work:
+        case Invoke(tool="ask"):
+            return "it asks a person"
+        case Invoke(tool=tool):
+            return f"it calls the tool {tool}"
+        case Call(document=document):
+            return f"it runs the pipeline {document}"
+        case Select(cases=cases, default=default):
+            named = [call.document for _, call in cases] + ([default.document] if default else [])
+            return f"it runs one of the pipelines {', '.join(dict.fromkeys(named))}"
+    return f"it is a {step.title}"

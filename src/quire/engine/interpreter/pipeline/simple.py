@@ -1,0 +1,174 @@
+"""The plain steps: an expression, a tool by its name, a question to a person, a command.
+
+Steps made of other steps, one after the other: a call, a call that a value selects, a fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, cast
+
+from quire.engine.interpreter.nesting import check_nesting
+from quire.engine.interpreter.pipeline.steps import Frame, Steps, check_work, run_step, run_steps
+from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+from quire.engine.interpreter.ways import below
+from quire.engine.pure_work import WORK
+from quire.engine.requests import Emit, HumanRequest, Request, ToolRequest
+from quire.errors import StepFailed
+from quire.expr import python_text
+from quire.plan.nodes import AskKind, Call, Fold, Invoke, Literal, Select, Step, Transform
+from quire.values import InvalidValue, Value, encode
+
+ASK = "ask"
+SHELL = "shell"
+_KINDS = ("input", "confirm", "select")
+
+
+def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+    """Pure: computed again by every replay, never recorded."""
+    return frame.value(work.value, path)
+    yield  # a generator, like the runners of all kinds
+
+
+def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+    arguments: dict[str, Value] = {}
+    for number, (name, value) in enumerate(work.arguments):
+        yield from check_work(f"{path}{WORK}[{number}]", step.label, frame)
+        arguments[name] = frame.value(value, path)
+    effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
+    if work.tool == ASK:
+        result: Value = yield question(arguments, effect, step.label, path)
+    elif work.tool == SHELL:
+        if frame.setting.rules > 1 and "command" in arguments:
+            arguments["command"] = _words(arguments["command"])
+        _check_command(work, arguments, path)
+        result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
+    else:
+        result = yield ToolRequest(effect, step.label, "", work.tool, arguments, form="data")
+    if work.schema is not None:
+        hold_to_schema(work.schema, result, effect, frame)
+    return result
+
+
+def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
+    """Raises with all that does not fit; `path` is the effect that gave the value, so that a resume asks again."""
+    violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
+    if violations:
+        listed = "; ".join(f"{one.path or 'the result'}: {one.message}" for one in violations[:20])
+        raise StepFailed(f"the result does not fit the schema {name}: {listed}", kind="schema", path=path)
+
+
+def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str) -> HumanRequest:
+    """The tool `ask`: a prompt, a kind, options for a choice, and a default."""
+    prompt, kind, options = arguments.get("prompt"), arguments.get("type", "input"), arguments.get("options", [])
+    if not isinstance(prompt, str):
+        raise StepFailed("ask needs a prompt, which is text", kind="arguments", path=step_path)
+    if kind not in _KINDS:
+        raise StepFailed(
+            f"ask knows the types {', '.join(_KINDS)}, not {encode(kind)}", kind="arguments", path=step_path
+        )
+    if not isinstance(options, list | tuple) or not all(isinstance(option, str) for option in options):
+        raise StepFailed("the options of ask are a list of texts", kind="arguments", path=step_path)
+    choices = tuple(cast("list[str]", options))
+    default = _default(arguments.get("default"), cast(AskKind, kind), choices, step_path)
+    return HumanRequest(path, label, ASK, cast(AskKind, kind), prompt, choices, default, explicit=True)
+
+
+def _default(value: Value, kind: AskKind, options: tuple[str, ...], path: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise StepFailed("the default of ask is a text", kind="arguments", path=path)
+    try:
+        return checked_answer(kind, options, value)
+    except WrongAnswer as wrong:
+        message = f"the default of ask does not fit its type {kind}: {wrong}"
+        raise StepFailed(message, kind="arguments", path=path) from None
+
+
+def _stdin(value: Value, path: str) -> str:
+    try:
+        return encode(value)
+    except InvalidValue as error:
+        raise StepFailed(f"the command cannot read what comes in: {error}", kind="arguments", path=path) from None
+
+
+def _words(command: Value) -> Value:
+    """Numbers among the words of a command as they are written: a hash that has only digits was read as one."""
+    if not isinstance(command, list | tuple):
+        return command
+    return [encode(part) if type(part) in (int, float) else part for part in command]
+
+
+def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> None:
+    """A text goes to a shell and so must stand in the document; what is computed is a list and meets no shell."""
+    command = arguments.get("command")
+    literal = any(name == "command" and isinstance(value, Literal) for name, value in work.arguments)
+    if isinstance(command, str) and literal:
+        return
+    if isinstance(command, list | tuple) and command and all(isinstance(part, str) for part in command):
+        return
+    if isinstance(command, str):
+        message = "a command that is computed must be a list of texts (no shell reads it), not one text"
+    else:
+        message = "a command is a text or a list of texts"
+    raise StepFailed(message, kind="arguments", path=path)
+
+
+def run_call(step: Step, work: Call, path: str, frame: Frame) -> Steps:
+    return (yield from below(step.label, _run_document(work, f"{path}/call/", path, frame)))
+
+
+def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
+    value = frame.value(work.on, path)
+    try:
+        label = python_text(value)
+    except InvalidValue as error:
+        raise StepFailed(f"what `match` is on cannot be a label: {error}", kind="match", path=path) from None
+    if not isinstance(value, str):
+        frame.setting.work.add_text(len(label))
+    for name, call in work.cases:
+        if name == label:
+            return (yield from below(step.label, _run_document(call, f"{path}/match/", path, frame)))
+    if work.default is None:
+        names = ", ".join(name for name, _ in work.cases)
+        raise StepFailed(f"{label!r} is none of the cases ({names}), and there is no default", kind="match", path=path)
+    return (yield from below(step.label, _run_document(work.default, f"{path}/match/", path, frame)))
+
+
+def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
+    """What `do` writes stays in the fold, from one item to the next."""
+    items = frame.items(work.source, path)
+    accumulated = frame.value(work.init, path)
+    if work.max_items is not None and len(items) > work.max_items:
+        message = f"the fold goes through the first {work.max_items} of {len(items)} items"
+        yield Emit("warning", path, "", {"message": message})
+        items = items[: work.max_items]
+    inner = frame.inside(frame.pipe)
+    if not frame.depth:
+        yield Emit("fan_started", path, step.label, {"total": len(items), "limit": 1}, kept=False)
+    for number, item in enumerate(items):
+        inner.pipe = frame.pipe
+        inner.bound = {"item": item, "acc": accumulated}
+        accumulated = yield from run_step(work.do, f"{path}/fold[{number}]", inner)
+        if not frame.depth:
+            yield Emit("fan_item", path, step.label, {"index": number, "state": "done"}, kept=False)
+    return accumulated
+
+
+def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
+    """Runs another document on what is passed and nothing else; it sees its own file's schemas."""
+    callee = frame.setting.documents.get(work.document)
+    if callee is None:
+        raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)
+    check_nesting(prefix, path)
+    stores: dict[str, Value] = {}
+    for number, (name, value) in enumerate(work.passes):
+        yield from check_work(f"{path}{WORK}[{number}]", "", frame)
+        stores[name] = frame.value(value, path)
+    if callee.format != "pipeline":
+        from quire.engine.interpreter.call_document import call_document
+
+        return (yield from call_document(work.document, stores, prefix, path, frame.setting))
+    inner = Frame(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
+    return (yield from run_steps(callee.body, prefix, inner))

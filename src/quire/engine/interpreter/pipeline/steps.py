@@ -1,0 +1,204 @@
+"""What one step of a pipeline sees: the named stores, the value that comes in, and what a loop binds.
+
+Steps one after the other; what each kind of step does is registered by the module of that kind.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from quire.engine.interpreter.environment import Setting
+from quire.engine.pure_work import STEP, WORK
+from quire.engine.requests import Boundary, Emit, Request, WorkCheck
+from quire.errors import StepFailed
+from quire.expr import RESERVED, EvalError
+from quire.expr.limits import MAX_TEXT
+from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
+from quire.schema import Schema
+from quire.values import Value
+
+_prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+@dataclass(slots=True)
+class Frame:
+    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed. The stores
+    are one as well, as `ctx`: a step that keeps `ctx` must not see what later steps write.
+
+    `bound` are `item` and `acc`; `near` are names that win over a store of the same name (branches and `errors` in a
+    `collect`). `depth` counts the fans around.
+    """
+
+    setting: Setting
+    plan: Plan
+    stores: Mapping[str, Value]
+    pipe: Value = None
+    bound: Mapping[str, Value] = field(default_factory=dict)
+    near: Mapping[str, Value] = field(default_factory=dict)
+    depth: int = 0
+
+    def inside(
+        self,
+        pipe: Value,
+        *,
+        bound: Mapping[str, Value] | None = None,
+        near: Mapping[str, Value] | None = None,
+        fans: int = 0,
+    ) -> Frame:
+        """A scope of its own: what is written there is seen by nobody else."""
+        return Frame(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
+
+    def write(self, name: str, value: Value) -> None:
+        self.setting.work.used += len(self.stores) >> 2
+        self.stores = {**self.stores, name: value}
+
+    def value(self, what: Formula | Literal, path: str) -> Value:
+        if isinstance(what, Literal):
+            return what.value
+        try:
+            bindings = {"ctx": self.stores, "pipe": self.pipe, **self.bound}
+            return what.compiled.evaluate(bindings, self._names(), self.setting.work)
+        except EvalError as error:
+            raise StepFailed(f"{error.message} in {_quoted(what.text)}", kind="expression", path=path) from None
+
+    def items(self, source: Formula | Literal | None, path: str) -> list[Value]:
+        found = self.pipe if source is None else self.value(source, path)
+        if not isinstance(found, list | tuple):
+            raise StepFailed(f"the list to go through is {_kind(found)}, not a list", kind="list", path=path)
+        self.setting.work.used += len(found) >> 3
+        return list(found)
+
+    def render(self, prompt: Template, path: str) -> str:
+        """References whose root nobody knows are text; a known root with a missing path fails."""
+        names = self._names()
+        texts: list[str] = []
+        room = MAX_TEXT
+        for part in prompt.parts:
+            texts.append(part if isinstance(part, str) else self._refer(part, names, path))
+            room -= len(texts[-1])
+            if room < 0:
+                raise StepFailed(f"the prompt has more than {MAX_TEXT:,} characters", kind="prompt", path=path)
+        self.setting.work.add_text(MAX_TEXT - room)
+        return "".join(texts)
+
+    def schema(self, name: str, path: str) -> Schema:
+        found = self.plan.schemas.get(name)
+        if found is None:
+            raise StepFailed(f"there is no schema {name} in this file", kind="schema", path=path)
+        return found
+
+    def _refer(self, reference: Reference, names: Mapping[str, Value], path: str) -> str:
+        root, *rest = reference.name.split(".")
+        if reference.default is not None:
+            # Double braces: the escape where there is something to escape from, else text like any other.
+            return reference.default if root in names else reference.raw
+        if root == "ctx":
+            value: Value = self.stores
+        elif root == "pipe":
+            value = self.pipe
+        elif root in self.bound:
+            value = self.bound[root]
+        elif root in names and root not in RESERVED:
+            value = names[root]
+        elif root in RESERVED:
+            raise _missing(reference, root, path)
+        else:
+            return reference.raw
+        for segment in rest:
+            if not isinstance(value, Mapping) or segment not in value:
+                raise _missing(reference, segment, path)
+            value = value[segment]
+        return value if isinstance(value, str) else _prompt_json(value)
+
+    def _names(self) -> Mapping[str, Value]:
+        return {**self.stores, **self.near} if self.near else self.stores
+
+
+def _missing(reference: Reference, segment: str, path: str) -> StepFailed:
+    return StepFailed(f"the prompt refers to {reference.name}, and there is no {segment}", kind="prompt", path=path)
+
+
+def _kind(value: Value) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+    return "a map"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return f"`{line if len(line) <= 80 else line[:77] + '…'}`"
+
+
+Steps: TypeAlias = Generator[Request, Any, Value]
+
+RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
+"""How a step's work is done, by the kind of the work: it gets the step, the work, the step's path and its frame."""
+
+
+def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
+    """Each step's value goes on to the next. Only the steps of the run's own document are told of."""
+    for step in body.steps:
+        path = f"{prefix}{step.position}"
+        if top:
+            frame.pipe = yield from _told(step, path, frame, len(body.steps))
+        else:
+            frame.pipe = yield from _called(step, path, frame)
+    return frame.pipe
+
+
+def _called(step: Step, path: str, frame: Frame) -> Steps:
+    """A step of a callee. A run can stop behind it, but what is set there is nothing that its caller sees."""
+    try:
+        value = yield from run_step(step, path, frame)
+    except StepFailed as error:
+        error.label = error.label or step.label
+        raise
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label, inner=True)
+    for name, changed in overrides.items():
+        frame.write(name, changed)
+    return value
+
+
+def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
+    head: dict[str, Value] = {"title": step.title, "total": total}
+    yield Emit("step_started", path, step.label, head)
+    try:
+        value = yield from run_step(step, path, frame)
+    except StepFailed as error:
+        failed: dict[str, Value] = {"kind": error.kind, "message": error.message, "failed_at": error.path}
+        yield Emit("step_failed", path, step.label, {**head, **failed})
+        raise
+    yield Emit("step_completed", path, step.label, head, {"output": value})
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
+    for name, changed in overrides.items():
+        frame.write(name, changed)
+        yield Emit("store", path, step.label, live={"name": name, "value": changed}, kept=False)
+    return value
+
+
+def check_work(path: str, label: str, frame: Frame) -> Generator[Request, Any, None]:
+    """Asks whether pure work may go on. `path` is that of the check, which no other one may have."""
+    if frame.setting.work.due(path):
+        yield WorkCheck(path, label, frame.setting.work)
+
+
+def run_step(step: Step, path: str, frame: Frame) -> Steps:
+    """One step in its frame: its value, which also goes to its store."""
+    work = frame.setting.work
+    work.used += STEP
+    if work.due(f"{path}{WORK}"):
+        yield WorkCheck(f"{path}{WORK}", step.label, work)
+    value = yield from RUNNERS[type(step.work)](step, step.work, path, frame)
+    if step.capture is not None:
+        frame.write(step.capture.name, value)
+    return value

@@ -1,0 +1,156 @@
+"""The walk through a Plan: pure, without input or output, one request at a time.
+
+It reads no clock, draws no random number and keeps no state outside its scope; sent the same answers, it
+asks the same questions again. That is what makes a journal enough to bring a run back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from quire.engine.capture import artifact_problem, artifact_text, capture_text
+from quire.engine.earlier_results import Entry
+from quire.engine.interpreter.playbook.scope import Scope
+from quire.engine.interpreter.playbook.steps import ask, think, use_tool
+from quire.engine.pure_work import STEP, WORK, PureWork
+from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
+from quire.errors import StepFailed
+from quire.formats.playbook.syntax import ARTIFACT_TYPES
+from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Step, Think, UseTool
+from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
+
+
+def interpret(
+    plan: Plan,
+    inputs: Mapping[str, str],
+    *,
+    context_budget: int | None = None,
+    prefix: str = "",
+    setting: Setting | None = None,
+) -> Walk:
+    """Runs a plan on complete inputs. Its result is the last executed step's output, and that as an artifact.
+
+    The artifact is there where it is not the output: the object that a model was told to end its reply with, for
+    `extract`, is no part of it, nor is a fence around all of it. A last step that writes a file gives its content.
+
+    `prefix` begins all paths; `setting` has the documents that its tools can be."""
+    work = setting.work if setting is not None else PureWork()
+    rules = setting.rules if setting is not None else SEMANTICS_VERSION
+    scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
+    yield from _sequence(plan.body, prefix, scope)
+    artifact_type, artifact = "", scope.shown
+    if plan.artifact:
+        artifact_type = scope.render(plan.artifact.type).strip().lower()
+        if artifact_type not in ARTIFACT_TYPES:
+            message = f"{artifact_type!r} is not an artifact type ({', '.join(ARTIFACT_TYPES)})"
+            yield Emit("warning", f"{prefix}artifact", "", {"message": message})
+        artifact = artifact_text(scope.shown, artifact_type)
+        if message := artifact_problem(artifact, artifact_type):
+            yield Emit("warning", f"{prefix}artifact", "", {"message": message})
+    result: dict[str, Value] = {"output": scope.result, "artifact_type": artifact_type, "named": dict(scope.named)}
+    if artifact != scope.result:
+        result["artifact"] = artifact
+    return result
+
+
+def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    """The output of the last step that did something, or None."""
+    last: str | None = None
+    for step in sequence.steps:
+        output = yield from _step(step, f"{prefix}{step.position}", scope)
+        last = output if output is not None else last
+    return last
+
+
+def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    taken = step.capture.field if step.capture else None
+    yield Emit("step_started", path, step.label, {"title": step.title}, {"extract": taken} if taken else {})
+    try:
+        scope.work.used += STEP
+        if scope.work.due(f"{path}{WORK}"):
+            yield WorkCheck(f"{path}{WORK}", step.label, scope.work)
+        output = yield from _perform(step, path, scope)
+    except StepFailed as error:
+        error.label = error.label or step.label
+        error.path = error.path or path
+        yield Emit("step_failed", path, step.label, {"title": step.title, "kind": error.kind, "message": error.message})
+        raise
+    overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
+    for name, value in overrides.items():
+        # Set in the run of a pipeline that calls this playbook, it may be any value.
+        told = scope.override(path, step.label, name, value if isinstance(value, str) else encode(value))
+        if told:
+            yield told
+    return output
+
+
+def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+    """A question first; then what is decided before the work; the work; what is decided by it; one arm."""
+    before = len(scope.entries)
+    own: str | None = None
+    if step.ask:
+        own = yield from ask(step, step.ask, path, scope)
+    chosen: tuple[int, Case] | None = None
+    if step.match and step.match.decide_first:
+        chosen = _choose(step.match, scope)
+        if chosen is None:
+            scope.entries.cut(before)
+            yield Emit("step_skipped", path, step.label, {"title": step.title})
+            return None
+    displayed: str | None = None
+    written: str | None = None
+    match step.work:
+        case Think():
+            own = yield from think(step, step.work, path, scope)
+            scope.entries.append(Entry(step.label, step.title, own))
+        case UseTool():
+            own, written = yield from use_tool(step, step.work, path, scope)
+            scope.entries.append(Entry(step.label, step.title, own))
+        case None if not (step.ask or step.match):
+            own = ""  # a step of which there is nothing but the heading
+    if own is not None:
+        displayed = yield from _capture(step, path, own, scope)
+        # A reply that is nothing but that object stands for itself.
+        scope.result, scope.shown = own, displayed or own
+        if written is not None and scope.rules > 1:
+            scope.shown = written
+    if step.match and not step.match.decide_first:
+        chosen = _choose(step.match, scope)
+    output = own
+    if chosen:
+        number, case = chosen
+        last = yield from _sequence(case.body, f"{path}/case[{number}]/", scope)
+        if own is None:
+            output = last
+            displayed = (yield from _capture(step, path, last, scope)) if last is not None else None
+            if displayed and scope.result == last:
+                scope.shown = displayed
+    shown = {"output": output or "", "displayed": (displayed if displayed is not None else output) or ""}
+    yield Emit("step_completed", path, step.label, {"title": step.title}, shown)
+    return output
+
+
+def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Request, Any, str]:
+    """Keeps the result under its name; gives back what a person is shown of it."""
+    if step.capture is None:
+        return text
+    cut = scope.cut and isinstance(step.work, Think)
+    captured = capture_text(step.capture, text, scope.rules, cut=cut)
+    yield scope.name(path, step.label, step.capture.name, captured.value)
+    if captured.warning:
+        yield Emit("warning", f"{path}/output", step.label, {"message": captured.warning})
+    return text if isinstance(step.work, UseTool) else captured.displayed
+
+
+def _choose(match: Match, scope: Scope) -> tuple[int, Case] | None:
+    for number, case in enumerate(match.cases, 1):
+        if case.test is None:
+            return number, case
+        value = scope.lookup(case.test.variable) or ""
+        if (value == case.test.value) == (case.test.operator == "=="):
+            return number, case
+    return None

@@ -1,0 +1,78 @@
+"""What a walk through a document knows: inputs, named results, and what earlier steps left for the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from quire.engine.earlier_results import Earlier, SystemText
+from quire.engine.pure_work import PureWork
+from quire.engine.requests import Emit
+from quire.errors import StepFailed
+from quire.plan.nodes import SEMANTICS_VERSION, Plan, Template
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
+
+
+MAX_RENDERED = 16_000_000
+"""Characters of one text with its values filled in."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
+
+    `result` is the output of the last step that was executed, `shown` what a person is shown of it. `cut` says that the
+    last reply broke off.
+    """
+
+    plan: Plan
+    inputs: dict[str, str]
+    context_budget: int | None = None
+    named: dict[str, str] = field(default_factory=dict)
+    entries: Earlier = field(default_factory=Earlier)
+    result: str = ""
+    shown: str = ""
+    cut: bool = False
+    setting: Setting | None = None
+    work: PureWork = field(default_factory=PureWork)
+    rules: int = SEMANTICS_VERSION
+
+    def lookup(self, name: str) -> str | None:
+        """Input, then named result. None where nobody set it."""
+        value = self.inputs.get(name)
+        return value if value is not None else self.named.get(name)
+
+    def render(self, text: Template) -> str:
+        out: list[str] = []
+        room = MAX_RENDERED
+        for part in text.parts:
+            if isinstance(part, str):
+                out.append(part)
+            else:
+                value = self.lookup(part.name)
+                out.append(value if value is not None else part.raw if part.default is None else part.default)
+            room -= len(out[-1])
+            if room < 0:
+                message = f"with its values filled in, a text has more than {MAX_RENDERED:,} characters"
+                raise StepFailed(message, kind="prompt")
+        self.work.add_text(MAX_RENDERED - room)
+        return "".join(out)
+
+    def name(self, path: str, label: str, name: str, value: str) -> Emit:
+        """Keeps a named result; the event is for the caller to yield."""
+        self.named[name] = value
+        return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
+
+    def override(self, path: str, label: str, name: str, value: str) -> Emit | None:
+        """What a person set at a stop: wins over an input, and over a named result until that is set again."""
+        if any(declared.name == name for declared in self.plan.inputs):
+            self.inputs[name] = value
+            return None
+        return self.name(path, label, name, value)
+
+    def system_message(self, closing: str) -> str | SystemText:
+        if self.entries:
+            return SystemText.of(self.plan.system, self.entries, self.context_budget, closing, self.rules)
+        return "\n\n".join(part for part in (self.plan.system, closing) if part)

@@ -1,0 +1,243 @@
+"""A step that asks a model: its text, what stands before it, and how the reply has to end.
+
+A step that asks a person, and what counts as an answer.
+
+A step that calls a tool: its arguments are built as values, never as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
+
+from quire.engine.earlier_results import Entry
+from quire.engine.interpreter.playbook.scope import Scope
+from quire.engine.interpreter.ways import below
+from quire.engine.requests import (
+    CUT_OFF,
+    Emit,
+    HumanRequest,
+    Load,
+    Message,
+    ModelRequest,
+    Request,
+    ToolRequest,
+    early_end,
+)
+from quire.errors import StepFailed
+from quire.plan.nodes import (
+    SEMANTICS_VERSION,
+    Arguments,
+    Ask,
+    Capture,
+    Hole,
+    PromptSource,
+    Step,
+    Template,
+    Think,
+    UseTool,
+)
+from quire.plan.templates import template
+from quire.plan.uses import OWN, problem_of
+from quire.trust.capabilities import canonical
+from quire.values import InvalidValue, Value, decode, encode
+
+
+def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    scope.cut = False
+    text = scope.render(work.prompt)
+    if work.preamble:
+        preamble = yield from _preamble(step, work.preamble, path, scope)
+        text = "\n\n".join(part for part in (preamble, text) if part)
+    if not text.strip():
+        return ""
+    closing = closing_instruction(work.closing, scope.rules)
+    if closing and scope.rules > 1:
+        text, closing = f"{text}\n\n{closing}", ""
+    reply: Mapping[str, Value] = yield ModelRequest(
+        path=f"{path}/model",
+        label=step.label,
+        instructions=scope.system_message(closing),
+        messages=(Message("user", text),),
+        closing=closing_schema(work.closing),
+    )
+    # Replies that 0.1.0 recorded are not marked as cut.
+    warning = CUT_OFF if reply.get("finish_reason") == "length" else early_end(reply)
+    if warning:
+        yield Emit("warning", f"{path}/model", step.label, {"message": warning})
+    scope.cut = reply.get("cut") is True
+    return str(reply["text"])
+
+
+def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    if source.scheme == "variable":
+        value = scope.lookup(source.where)
+        if value is None:
+            raise StepFailed(
+                f"@prompt({{{{{source.where}}}}}): nothing has set {source.where}", kind="undefined", path=path
+            )
+        return value
+    where = _where(source, path, scope)
+    found: Value = yield Load(f"{path}/prompt", step.label, source.scheme, where)
+    if found is None:
+        message = f"no prompt {source.scheme}:{where}: the step runs on its own text"
+        yield Emit("warning", f"{path}/prompt", step.label, {"message": message})
+        return ""
+    return scope.render(template(str(found)))
+
+
+def _where(source: PromptSource, path: str, scope: Scope) -> str:
+    """The path of a file with its values filled in. The loader holds what comes out to its rules."""
+    if source.scheme != "file" or scope.rules == 1:
+        return source.where
+    wanted = template(source.where)
+    for reference in wanted.references():
+        if reference.default is None and scope.lookup(reference.name) is None:
+            message = f"@prompt(file:{source.where}): nothing has set {reference.name}"
+            raise StepFailed(message, kind="undefined", path=path)
+    return scope.render(wanted)
+
+
+def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VERSION) -> str:
+    if not captures:
+        return ""
+    fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
+    example = ", ".join(f'"{capture.field}": …' for capture in captures)
+    noun = "field" if len(captures) == 1 else "fields"
+    before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
+    return (
+        f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
+        f"{fields}, in the form {{{example}}}. Write nothing after it."
+    )
+
+
+def _hint(capture: Capture) -> str:
+    match capture.type:
+        case "enum" if capture.options:
+            return f" (one of {', '.join(capture.options)})"
+        case "number" | "boolean":
+            return f" (a {capture.type})"
+    return ""
+
+
+def closing_schema(captures: tuple[Capture, ...]) -> dict[str, Value] | None:
+    if not captures:
+        return None
+    properties: dict[str, Value] = {str(capture.field): _schema(capture) for capture in captures}
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _schema(capture: Capture) -> Value:
+    match capture.type:
+        case "enum" if capture.options:
+            return {"type": "string", "enum": list(capture.options)}
+        case "number" | "boolean":
+            return {"type": capture.type}
+        case "json":
+            return {}
+    return {"type": "string"}
+
+
+MOST_UNFIT = 5
+"""Answers to one question that may not fit; then it waits in the inbox."""
+
+
+class WrongAnswer(ValueError):
+    """Says what would be right."""
+
+
+def ask(step: Step, question: Ask, path: str, scope: Scope) -> Generator[Request, Any, str]:
+    answer: str = yield HumanRequest(
+        path=f"{path}/ask",
+        label=step.label,
+        title=step.title,
+        kind=question.kind,
+        prompt=scope.render(question.prompt),
+        options=tuple(scope.render(option) for option in question.options),
+        default=scope.render(question.default) if question.default is not None else None,
+    )
+    for name in dict.fromkeys((step.number, step.label)):
+        yield scope.name(f"{path}/ask", step.label, f"__elicit_step_{name}", answer)
+    scope.entries.append(Entry(step.label, step.title, answer, answer=True))
+    return answer
+
+
+def checked_answer(kind: str, options: Sequence[str], answer: str) -> str:
+    """The answer as it is kept; raises `WrongAnswer`."""
+    if kind == "confirm":
+        word = answer.strip().lower()
+        if word in ("yes", "y"):
+            return "yes"
+        if word in ("no", "n"):
+            return "no"
+        raise WrongAnswer("answer yes or no")
+    if kind == "select" and options:
+        if answer in options:
+            return answer
+        trimmed = answer.strip()
+        if trimmed in options:
+            return trimmed
+        raise WrongAnswer("answer one of: " + " | ".join(options))
+    return answer
+
+
+def unattended_answer(kind: str, options: Sequence[str], default: str | None) -> str:
+    """What stands for a person where nobody can be asked."""
+    if default is not None:
+        return default
+    if kind == "confirm":
+        return "yes"
+    return options[0] if kind == "select" and options else ""
+
+
+WRITE = "rye/file-system/write"
+
+
+def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, tuple[str, str | None]]:
+    """The result as text; and what was written, where the tool writes one file."""
+    if problem := problem_of(work):
+        raise StepFailed(problem, kind="arguments", path=path)
+    result: Value
+    arguments = _value(work.arguments, scope)
+    if not isinstance(arguments, Mapping):
+        raise StepFailed(
+            f"@tool({work.connection}, {work.tool}): the arguments must be a JSON object, not {encode(arguments)[:60]}",
+            kind="arguments",
+            path=path,
+        )
+    if work.connection == OWN and scope.setting is not None and work.tool in scope.setting.documents:
+        from quire.engine.interpreter.call_document import call_document
+
+        called = call_document(work.tool, arguments, f"{path}/call/", path, scope.setting)
+        result = yield from below(step.label, called)
+    else:
+        result = yield ToolRequest(f"{path}/tool", step.label, work.connection, work.tool, arguments, form="text")
+    return result if isinstance(result, str) else encode(result), _written(work, arguments)
+
+
+def _written(work: UseTool, arguments: Mapping[str, Value]) -> str | None:
+    content = arguments.get("content")
+    if work.connection == OWN and canonical(work.tool) == WRITE and isinstance(content, str):
+        return content
+    return None
+
+
+def _value(tree: Arguments, scope: Scope) -> Value:
+    match tree:
+        case Template():
+            return scope.render(tree)
+        case Hole():
+            return _hole(tree, scope)
+        case tuple():
+            return [_value(part, scope) for part in tree]
+        case dict():
+            return {key: _value(part, scope) for key, part in tree.items()}
+    return tree
+
+
+def _hole(hole: Hole, scope: Scope) -> Value:
+    text = scope.render(Template((hole.reference,)))
+    try:
+        return decode(text)
+    except InvalidValue:
+        return text

@@ -1,0 +1,231 @@
+"""What a step's model would be told, found out without telling it anything.
+
+The real interpreter is walked; whatever has no record gets a stand-in that everybody can see to be one. So what
+is shown is what would be sent, but for those places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quire.engine.inputs import complete_inputs, missing_inputs
+from quire.engine.interpreter.playbook.interpret import interpret
+from quire.engine.interpreter.playbook.steps import unattended_answer
+from quire.engine.records import EffectRecord
+from quire.engine.requests import (
+    Effect,
+    Emit,
+    Fan,
+    HumanRequest,
+    Load,
+    Metering,
+    ModelRequest,
+    Spawn,
+    ToolRequest,
+    WorkCheck,
+    request_hash,
+)
+from quire.errors import CannotStart, StepFailed
+from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
+from quire.values import Value
+
+# Nothing has the empty name, so it reads as empty text and this never holds.
+_NEVER = Comparison("", "!=", "")
+
+LoadText = Callable[[Load], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """`notes` say what is not as it would be in a run; each is a sentence for people."""
+
+    request: ModelRequest
+    notes: tuple[str, ...] = ()
+
+
+def find_step(plan: Plan, named: str) -> tuple[str, Step]:
+    """The step of that label, or of that path where a label stands for several. Raises `CannotStart`."""
+    steps = list(plan.steps())
+    found = [(path, step) for path, step in steps if step.label.lower() == named.strip().lower()]
+    found = found or [(path, step) for path, step in steps if path == named]
+    if not found:
+        raise CannotStart(f"there is no step {named}: the steps are {', '.join(step.label for _, step in steps)}")
+    if len(found) > 1:
+        paths = ", ".join(path for path, _ in found)
+        raise CannotStart(f"several steps are called {named}: say which by its place ({paths})")
+    return found[0]
+
+
+def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, str], list[str]]:
+    """All inputs; a required one that nobody gave stands as its own placeholder, and is named in the second part."""
+    missing = {wanted.name for wanted in missing_inputs(plan, given)}
+    inputs = tuple(
+        replace(wanted, type="string", options=(), default=f"{{{{{wanted.name}}}}}")
+        if wanted.name in missing
+        else wanted
+        for wanted in plan.inputs
+    )
+    values = complete_inputs(replace(plan, inputs=inputs), given)
+    return values, [wanted.name for wanted in plan.inputs if wanted.name in missing]
+
+
+def preview(
+    plan: Plan,
+    inputs: Mapping[str, str],
+    target: str,
+    load: LoadText,
+    *,
+    records: Iterable[EffectRecord] = (),
+    context_budget: int | None = None,
+) -> Preview:
+    """The model call of the step at the path `target`. Raises `CannotStart` where it makes none.
+
+    An arm that is not chosen is taken all the same, with a note. `load` reads the texts that `@prompt` names.
+    """
+    step = dict(walk(plan.body))[target]
+    if not isinstance(step.work, Think):
+        raise CannotStart(f"step {step.label} asks no model: {_instead(step)}")
+    looking = _Looking(target, load, {record.path: record for record in records})
+    # Arguments for tools are not built: stand-ins need not fit them, and no model sees them.
+    plan = replace(plan, body=_each_step(plan.body, _without_arguments))
+    found = looking.walk(plan, inputs, context_budget)
+    if found is None and "/case[" in target:
+        looking.notes.append(f"with these values the run would not come to step {step.label}: its branch is taken here")
+        found = looking.walk(replace(plan, body=_forced(plan.body, target, "")), inputs, context_budget)
+    elif found is None and step.match and step.match.decide_first:
+        looking.notes.append(f"with these values no branch of step {step.label} is chosen and it would be skipped")
+        found = looking.walk(replace(plan, body=_unskipped(plan.body, step)), inputs, context_budget)
+    if found is None:
+        raise CannotStart(f"step {step.label} asks no model: its text is empty")
+    return Preview(found, tuple(dict.fromkeys(looking.notes)))
+
+
+class _Looking:
+    def __init__(self, target: str, load: LoadText, records: Mapping[str, EffectRecord]) -> None:
+        self.notes: list[str] = []
+        self._target = target
+        self._load = load
+        self._records = records
+
+    def walk(self, plan: Plan, inputs: Mapping[str, str], context_budget: int | None) -> ModelRequest | None:
+        """None where the walk ends without that call."""
+        walk = interpret(plan, inputs, context_budget=context_budget)
+        answer: Any = None
+        try:
+            while True:
+                request = walk.send(answer)
+                if isinstance(request, Emit):
+                    answer = None
+                    continue
+                if isinstance(request, WorkCheck):
+                    request.work.allow()  # a playbook has no loops: its text bounds the work
+                    answer = None
+                    continue
+                if isinstance(request, Fan | Spawn | Metering):
+                    raise CannotStart("steps that run side by side cannot be looked into yet")
+                if request.path == f"{self._target}/model" and isinstance(request, ModelRequest):
+                    return request
+                answer = self._answer(request)
+        except StopIteration:
+            return None
+        except StepFailed as error:
+            labels = {path: step.label for path, step in plan.steps()}
+            at = error.path
+            while at and at not in labels:
+                at = at.rpartition("/")[0]
+            raise CannotStart(f"step {labels.get(at, '?')} would fail: {error.message}") from None
+        finally:
+            walk.close()
+
+    def _answer(self, request: Effect) -> Value:
+        record = self._records.get(request.path)
+        if record and record.state == "ok" and record.request == request_hash(request):
+            return record.value
+        match request:
+            case ModelRequest():
+                return {"text": f"[output of step {request.label}]"}
+            case ToolRequest():
+                return f"[result of step {request.label}]"
+            case HumanRequest():
+                answer = unattended_answer(request.kind, request.options, request.default)
+                return answer or f"[answer to step {request.label}]"
+            case Load():
+                return self._text(request)
+        return {}
+
+    def _text(self, request: Load) -> Value:
+        own = request.path == f"{self._target}/prompt"
+        name = f"{request.scheme}:{request.where}"
+        if request.scheme == "mcp":
+            self.notes.append(f"step {request.label}: {name} is fetched when the step runs")
+            return f"[prompt {name}]"
+        try:
+            text = self._load(request)
+        except StepFailed as error:
+            if own:
+                raise
+            self.notes.append(f"step {request.label} would fail: {error.message}")
+            return f"[prompt {name}]"
+        if text is None and own:
+            self.notes.append(f"there is no prompt {name}: the step runs on its own text")
+        return text
+
+
+def _instead(step: Step) -> str:
+    match step.work:
+        case UseTool(connection=connection, tool=tool):
+            return f"it calls the tool {connection}/{tool}"
+        case _ if step.ask:
+            return "it asks a person"
+        case _ if step.match:
+            labels = [below.label for case in step.match.cases for below in case.body.steps]
+            return f"its branches do ({', '.join(labels)})" if labels else "it has no text"
+    return "it has no text"
+
+
+def _each_step(sequence: Sequence, change: Callable[[Step], Step]) -> Sequence:
+    steps = []
+    for step in sequence.steps:
+        step = change(step)
+        if step.match:
+            cases = tuple(replace(case, body=_each_step(case.body, change)) for case in step.match.cases)
+            step = replace(step, match=replace(step.match, cases=cases))
+        steps.append(step)
+    return Sequence(tuple(steps))
+
+
+def _without_arguments(step: Step) -> Step:
+    return replace(step, work=replace(step.work, arguments={}, problem="")) if isinstance(step.work, UseTool) else step
+
+
+def _unskipped(sequence: Sequence, wanted: Step) -> Sequence:
+    """Lets one step do its work although none of its branches is chosen."""
+
+    def change(step: Step) -> Step:
+        if step.span != wanted.span or step.label != wanted.label or step.match is None:
+            return step
+        return replace(step, match=replace(step.match, decide_first=False))
+
+    return _each_step(sequence, change)
+
+
+def _forced(sequence: Sequence, target: str, prefix: str) -> Sequence:
+    """The same places, with every branch on the way to the target taking the arm that leads there."""
+    steps = []
+    for step in sequence.steps:
+        path = f"{prefix}{step.position}"
+        if step.match and target.startswith(f"{path}/case["):
+            cases = tuple(
+                _forced_case(case, target, f"{path}/case[{at}]/") for at, case in enumerate(step.match.cases, 1)
+            )
+            step = replace(step, match=replace(step.match, cases=cases))
+        steps.append(step)
+    return Sequence(tuple(steps))
+
+
+def _forced_case(case: Case, target: str, prefix: str) -> Case:
+    if target.startswith(prefix):
+        return Case(None, _forced(case.body, target, prefix))
+    return Case(_NEVER, case.body)

@@ -1,0 +1,161 @@
+"""Money of threads: what one may spend, what its children hold back from it, and what is left.
+
+What a thread has used and may still use. Whatever is counted here comes from records, so it is the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+from quire.engine.interpreter.thread.limits import Cost, LimitEvent, Limits, exceeded
+from quire.engine.ports import LONGEST_REPLY
+from quire.engine.requests import Bounds, Meter
+from quire.values import Value
+
+
+class Purse:
+    """A thread's budget in dollars. A child's purse is filled from its parent's, which has that much less until the
+    child gives back what it did not need; so nothing is ever promised twice.
+
+    A price that nobody knows is not counted: the limit on tokens bounds such a thread.
+    """
+
+    def __init__(self, limit: float, parent: Purse | None = None, share: float = 1.0) -> None:
+        """`share` is the part of what the parent has left that may be taken at most."""
+        self._parent = parent
+        self._open = parent is not None
+        self._told = 0.0
+        self._held = 0.0
+        self.limit = limit if parent is None else max(0.0, min(limit, parent.left * share))
+        self.spent = 0.0
+        if parent is not None:
+            parent.hold(self.limit)
+
+    @property
+    def left(self) -> float:
+        return self.limit - self.spent - self._held
+
+    def pay(self, cost: float | None) -> None:
+        self.spent += cost or 0.0
+
+    def raise_to(self, limit: float) -> None:
+        """A person gives more; never more than the parent has left."""
+        more = limit - self.limit
+        if self._parent is not None and self._open:
+            more = min(more, max(0.0, self._parent.left))
+            self._parent.hold(more)
+        self.limit += more
+
+    def close(self) -> None:
+        """Gives back what is left. What was spent, the parent has spent."""
+        if self._parent is not None and self._open:
+            self._open = False
+            self._parent.hold(-self.limit)
+            self._tell(self.spent)
+
+    def settle(self, spent: float) -> None:
+        """Closes the purse of a thread that was stopped. `spent` is what its records come to: that may be more than the
+        thread has counted, which a replay stops before it has walked through all of them again."""
+        self.close()
+        self._tell(spent - self._told)
+
+    def _tell(self, more: float) -> None:
+        if self._parent is not None and more > 0:
+            self._told += more
+            self._parent.pay(more)
+
+    def hold(self, amount: float) -> None:
+        """Sets so much aside: for a child, or for a call that is under way. A negative amount gives it back."""
+        self._held += amount
+
+
+class SharedPurse(Purse):
+    """A purse without money of its own, for a document that a thread calls: what is paid from it is paid from the
+    thread's. Several of them can be open side by side. `spent` is what went through this one."""
+
+    def __init__(self, owner: Purse) -> None:
+        super().__init__(owner.limit)
+        self._owner = owner
+
+    @property
+    def left(self) -> float:
+        return self._owner.left
+
+    def pay(self, cost: float | None) -> None:
+        super().pay(cost)
+        self._owner.pay(cost)
+
+    def settle(self, spent: float) -> None:
+        if spent > self.spent:
+            self.pay(spent - self.spent)
+
+    def raise_to(self, limit: float) -> None:
+        self._owner.raise_to(limit)
+
+    def hold(self, amount: float) -> None:
+        self._owner.hold(amount)
+
+
+RAISABLE = ("turns", "tokens", "spend", "duration_seconds")
+"""The limits that end a thread at its next turn, and that a person may raise then."""
+
+REACHED = (*(f"{name}_exceeded" for name in RAISABLE), "spend_unknown")
+
+
+class Account:
+    def __init__(self, limits: Limits, purse: Purse) -> None:
+        self.limits = limits
+        self.cost = Cost()
+        self._purse = purse
+
+    def pay(self, meter: Meter, *, turns: int = 0) -> None:
+        used = Cost(turns, meter.input_tokens, meter.output_tokens, meter.cost, meter.elapsed)
+        self.cost = self.cost.plus(used)
+        self._purse.pay(meter.cost)
+
+    def count_child(self, cost: Mapping[str, Value]) -> None:
+        """A child's turns and tokens are its own; its time is the parent's too, and its money the purse has counted."""
+        spend = cost["spend"]
+        known = self.cost.spend is not None and isinstance(spend, int | float)
+        total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
+        elapsed = self.cost.elapsed_seconds + cast("float", cost["elapsed_seconds"])
+        self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
+
+    def count_documents(self, spent: float) -> None:
+        """What documents that the thread called have cost; the purse has counted it."""
+        if spent and self.cost.spend is not None:
+            self.cost = replace(self.cost, spend=self.cost.spend + spent)
+
+    def count_spawns(self, started: int) -> None:
+        self.cost = replace(self.cost, spawns=started)
+
+    def bounds(self) -> Bounds:
+        """Those of the next model call."""
+        left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
+        event = exceeded(self.limits, self.cost)
+        return Bounds(
+            reached=(event.limit_code, event.message) if event else self._purse_empty(),
+            money=None if self.limits.spend is None else self._purse,
+            tokens=LONGEST_REPLY if left is None else min(LONGEST_REPLY, left),
+        )
+
+    def reached(self, code: str, message: str) -> LimitEvent:
+        """The limit that a call was refused for, with this code and in these words, as hooks are told of it."""
+        return LimitEvent.told(code, message) or LimitEvent(code, self.cost.spend, self.limits.spend or 0.0)
+
+    def raise_limit(self, name: str, value: float) -> None:
+        self.limits = self.limits.raised(name, value)
+        if name == "spend":
+            self._purse.raise_to(value)
+
+    def _purse_empty(self) -> tuple[str, str] | None:
+        """Nothing is left of what was set aside for this thread. How much that was depends on the moment in which it
+        was started, so it is nothing but a reason to refuse a call: what a hook or a model sees are the limits."""
+        if self.limits.spend is None or self.cost.spend is None or self._purse.left > 0:
+            return None
+        return (
+            "spend_exceeded",
+            "limit reached: nothing is left of the spend of this thread; resume with a higher limit",
+        )

@@ -1,0 +1,262 @@
+"""Threads that a thread starts: waited for, or going on beside it until it asks for their results.
+
+A child is part of its parent's run: one journal, one inbox, one budget. It never has more than its parent: not its
+capabilities, not its limits, not its money, which is set aside for it before it spends any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from quire.engine.interpreter.thread.budget import Purse
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.limits import Cost, spawn_refused
+from quire.engine.interpreter.thread.setup import FORK, Above, Setup, set_up
+from quire.engine.interpreter.thread.tool_results import at_once, went_well
+from quire.engine.interpreter.ways import below
+from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
+from quire.errors import Denied, QuireError, StepFailed
+from quire.trust.capabilities import Grants
+from quire.trust.risk import assess
+from quire.values import Value
+
+WAIT_SECONDS = 600.0
+LONGEST_WAIT = 10**9
+"""More than any thread has; a model may write numbers that no clock can count to."""
+
+
+@dataclass(slots=True)
+class Child:
+    """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too.
+
+    `running` turns false once and for all: of several calls of one turn that look after a child, a replay may hear
+    in another order."""
+
+    path: str
+    purse: Purse
+    running: bool = True
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a thread says of a child that it starts: whether it may (asked with the id of what was really found), and
+    whether it has read content from outside itself."""
+
+    check: Callable[[str], None] = lambda item_id: None
+    untrusted: bool = False
+
+
+class Children:
+    """`started` counts all of them, waited for or not; `outside` is true once one of these has read content from
+    outside."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.started = 0
+        self.outside = False
+        self._setup = setup
+        self._beside: dict[str, Child] = {}
+        self._seen_to_end: dict[str, list[tuple[Child, Mapping[str, Value]]]] = {}
+
+    def running(self) -> list[str]:
+        return [name for name, child in self._beside.items() if child.running]
+
+    def unpaid(self) -> list[Mapping[str, Value]]:
+        """The costs of those that the calls of this turn saw to end, in the order of the calls: sums of floats must
+        not depend on which call was answered first."""
+        costs = []
+        for path in in_order(self._seen_to_end):
+            for child, cost in self._seen_to_end[path]:
+                if not child.counted:
+                    child.counted = True
+                    costs.append(cost)
+        self._seen_to_end.clear()
+        return costs
+
+    def fork(
+        self,
+        arguments: Mapping[str, Value],
+        path: str,
+        label: str,
+        cost: Cost,
+        sharing: int,
+        about: About,
+    ) -> Generator[Request, Any, Walk]:
+        """The tool `thread_directive`; `sharing` threads are to be started in this turn, this one included.
+
+        Raises `StepFailed` where no thread can be started."""
+        item_id, given = arguments.get("directive_id"), arguments.get("inputs")
+        overrides = arguments.get("limit_overrides")
+        if not isinstance(item_id, str) or not item_id:
+            raise StepFailed("directive_id is required: which directive?", kind="arguments")
+        if not isinstance(given, Mapping | None):
+            raise StepFailed("inputs must be an object", kind="arguments")
+        if not isinstance(overrides, Mapping | None):
+            raise StepFailed("limit_overrides must be an object", kind="arguments")
+        aside = arguments.get("async") is True
+        share = 1.0 / (sharing + 1 if aside else sharing)  # one part stays with a parent that goes on meanwhile
+        walk, purse = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
+        if not aside:
+            return walk
+        yield Spawn(f"{path}/thread", walk)
+        name = f"{item_id}#{self.started}"
+        self._beside[name] = Child(f"{path}/thread", purse)
+        return at_once(went_well(FORK, {"thread_id": name, "status": "running"}))
+
+    def thread(
+        self,
+        item_id: str,
+        given: Mapping[str, Value],
+        overrides: Mapping[str, Value],
+        path: str,
+        label: str,
+        cost: Cost,
+        about: About,
+        share: float = 1.0,
+    ) -> Generator[Request, Any, tuple[Walk, Purse]]:
+        """The walk of a child, and its part of the budget, which is set aside. Raises `StepFailed`."""
+        from quire.engine.interpreter.thread.loop import follow
+
+        refuse = self._no_room(cost, share)
+        text: str | None = yield Load(f"{path}/load", label, "directive", item_id, refuse)
+        if text is None:
+            raise StepFailed(f"there is no directive {item_id}", kind="unknown_item")
+        try:
+            bundle = Bundle.of(text)
+            about.check(bundle.item_id)
+            child = self._child(bundle, given, overrides, f"{path}/thread", share, about.untrusted)
+        except StepFailed:
+            raise
+        except QuireError as error:
+            raise StepFailed(str(error), kind="refused") from None
+        self.started += 1
+
+        def following() -> Walk:
+            ending = yield from follow(child)
+            told = went_well(item_id, ending.as_value())
+            told["cost"], told["ended"] = ending.cost.as_value(), ending.as_value()
+            told["outside"] = ending.outside
+            return cast("Value", told)
+
+        return below(label, following()), child.purse
+
+    def halt(self, path: str, label: str, names: list[str]) -> Steps:
+        """Stops children. What they have spent, their records say: a replay of them may not have come as far."""
+        children = [self._beside[name] for name in names]
+        paths = tuple(child.path for child in children)
+        yield Halt(path, label, paths)
+        meters: list[Meter] = yield Metering(below=paths)
+        for child, meter in zip(children, meters, strict=True):
+            child.running = False
+            child.purse.settle(meter.cost or 0.0)
+
+    def _no_room(self, cost: Cost, share: float) -> tuple[str, str] | None:
+        """The limit that leaves no room for another thread, if one does."""
+        limits, purse = self._setup.limits, self._setup.purse
+        reached = spawn_refused(limits, replace(cost, spawns=self.started))
+        if reached is not None:
+            return reached.limit_code, reached.message
+        if limits.spend is not None and purse.left * share <= 0:
+            return "spend_exceeded", "nothing is left of the budget of the thread that starts it"
+        return None
+
+    def orchestrate(self, arguments: Mapping[str, Value], path: str, label: str) -> Steps:
+        """The tool `orchestrator`: looks after the children that go on beside this thread."""
+        operation = arguments.get("operation")
+        names = self._named(arguments)
+        paths = tuple(self._beside[name].path for name in names)
+        match operation:
+            case "wait_threads":
+                asked = arguments.get("timeout")
+                seconds = float(min(asked, LONGEST_WAIT)) if isinstance(asked, int | float) else WAIT_SECONDS
+                found: list[Mapping[str, Value]] = yield Join(f"{path}/join", label, paths, seconds)
+                return self._results(path, names, found)
+            case "get_status" | "aggregate_results":
+                found = yield Join(f"{path}/join", label, paths, 0.0)
+                return self._results(path, names, found)
+            case "list_active":
+                found = yield Join(f"{path}/join", label, paths, 0.0)
+                self._results(path, names, found)
+                active: list[Value] = [
+                    name for name, one in zip(names, found, strict=True) if one["state"] == "running"
+                ]
+                return {"success": True, "threads": active}
+            case "cancel_thread" | "kill_thread":
+                yield from self.halt(f"{path}/halt", label, names)
+                return {"success": True, "cancelled": list(names)}
+        known = "wait_threads, get_status, list_active, aggregate_results, cancel_thread"
+        raise StepFailed(f"there is no operation {operation!r}: {known}", kind="arguments")
+
+    def _child(
+        self,
+        bundle: Bundle,
+        given: Mapping[str, Value],
+        overrides: Mapping[str, Value],
+        path: str,
+        share: float,
+        untrusted: bool,
+    ) -> Setup:
+        parent = self._setup
+        above = Above(
+            Grants.of(parent.grants),
+            parent.limits,
+            parent.purse,
+            share,
+            parent.depth + 1,
+            parent.declared,
+            untrusted,
+            parent.open_document,
+        )
+        try:
+            child = set_up(bundle, given, path, overrides=overrides, above=above)
+        except Denied:
+            raise StepFailed(
+                f"no capabilities: nothing that {bundle.item_id} asks for is granted to the thread that starts it",
+                kind="denied",
+            ) from None
+        composed = child.composed
+        risk = assess([one.capability for one in composed.capabilities], [one.risk for one in composed.acknowledged])
+        if risk.outcome == "block":
+            child.purse.close()
+            raise StepFailed("; ".join(risk.messages), kind="denied")
+        return child
+
+    def _named(self, arguments: Mapping[str, Value]) -> list[str]:
+        asked = arguments.get("thread_ids", arguments.get("thread_id"))
+        if asked is None:
+            return list(self._beside)
+        names = [str(one) for one in asked] if isinstance(asked, list | tuple) else [str(asked)]
+        unknown = [name for name in names if name not in self._beside]
+        if unknown:
+            known = ", ".join(self._beside) or "none"
+            raise StepFailed(f"this thread has not started {', '.join(unknown)} (it has: {known})", kind="arguments")
+        return list(dict.fromkeys(names))
+
+    def _results(self, path: str, names: list[str], found: list[Mapping[str, Value]]) -> dict[str, Value]:
+        results: dict[str, Value] = {}
+        for name, state in zip(names, found, strict=True):
+            child = self._beside[name]
+            child.running = child.running and state["state"] == "running"
+            results[name] = self._result(path, child, state)
+        success = all(cast("Mapping[str, Value]", one).get("success") is True for one in results.values())
+        return {"success": success, "results": results}
+
+    def _result(self, path: str, child: Child, state: Mapping[str, Value]) -> Value:
+        match state["state"]:
+            case "done":
+                told = cast("Mapping[str, Any]", state["value"])
+                self.outside = self.outside or told["outside"]
+                self._seen_to_end.setdefault(path, []).append((child, told["cost"]))
+                return cast("Value", told["ended"])
+            case "failed":
+                return {"success": False, "status": "error", "error": state["message"]}
+            case "stopped":
+                return {"success": False, "status": "cancelled"}
+        return {"status": "running"}
+
+
+def in_order(paths: Iterable[str]) -> list[str]:
+    """The paths of the calls of one turn in the order of the calls: `tool[9]` before `tool[10]`."""
+    return sorted(paths, key=lambda path: (len(path), path))

@@ -1,0 +1,321 @@
+"""The words that a thread's model reads and that are ours: the frame around a directive, and what it is told later.
+
+From a directive and its ancestors to what a thread starts with: messages, capabilities, hooks.
+
+Ancestors give context and hooks, and their permissions to a leaf that has none; everything else is the leaf's own.
+Texts are put together, never read: neither knowledge nor the value of an input is searched for references.
+
+All the texts that a directive is composed from, as they were when it was looked up.
+
+A run pins them; a thread that is started in the middle of a run gets them by one journaled `Load`. Either way
+composing again gives the same thread, whatever happens to the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, cast
+
+from quire.engine.inputs import resolve_inputs
+from quire.engine.interpreter.thread.hooks import filled_action, holds, injects, ordered, read_hooks_yaml
+from quire.engine.interpreter.thread.own_tools import escaped, returns_block
+from quire.errors import BadDocument, CannotStart
+from quire.plan.templates import fill
+from quire.plan.thread import THREAD_RULES, Acknowledgement, Hook, Parameter, Thread
+from quire.source import NOWHERE, Source, Span
+from quire.trust.capabilities import RETURN
+from quire.values import Value, decode, encode
+
+START = "Carry out the directive above now: work through it step by step, with the tools that you are offered."
+FINISH = f"When all of it is done, call {RETURN} with the outputs that it lists."
+
+
+def directive_element(
+    name: str, description: str, permissions: str, parts: Iterable[str], returns: str | None = None
+) -> str:
+    """The directive as its model gets it. `parts` are put in as they are, the empty ones left out."""
+    written = escaped(name).replace('"', "&quot;")
+    lines = [f'<directive name="{written}">']
+    if description.strip():
+        lines.append(f"<description>{escaped(description.strip())}</description>")
+    lines += [part.strip("\n") for part in (permissions, *parts, returns or "") if part.strip()]
+    return "\n".join([*lines, "</directive>"])
+
+
+def closing_words(outputs: Sequence[Parameter]) -> str:
+    return f"{START} {FINISH}" if outputs else START
+
+
+def joined(blocks: Iterable[str]) -> str:
+    """Blocks of text with a blank line between them."""
+    return "\n\n".join(stripped for block in blocks if (stripped := block.strip("\n")).strip())
+
+
+def nudge(outputs: Sequence[Parameter]) -> str:
+    """What a model is told that has written text where work was expected of it."""
+    if outputs:
+        names = ", ".join(output.name for output in outputs)
+        return f"Nothing has been returned yet. When you are done, call {RETURN} with: {names}."
+    return "Carry the directive out with the tools that you have. If there is nothing left to do, say so."
+
+
+class Resolver(Protocol):
+    """Items by id. Both raise `Refused` for one that is not trusted; None is one that is not there."""
+
+    def directive(self, item_id: str) -> Thread | None: ...
+
+    def knowledge(self, item_id: str) -> str | None:
+        """The body alone, without metadata and signature."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A capability, and the directive that it comes from: `span` is a place in the text of that one."""
+
+    capability: str
+    origin_id: str
+    span: Span = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """What a thread starts with. `inputs` are complete; `success` and `failure` have them filled in.
+
+    `capabilities` are empty where neither the directive nor an ancestor has any: only those of a parent thread are left
+    then; `grants_nothing` says that a block is there and is empty. `hooks` are in the order in which they act; what
+    `injects` says of an action has been done. `chain` are the
+    ids from the leaf to the root, `rules` those that the thread follows.
+    """
+
+    item_id: str
+    name: str
+    system: str
+    message: str
+    capabilities: tuple[Granted, ...]
+    acknowledged: tuple[Acknowledgement, ...]
+    limits_declared: Mapping[str, Value]
+    hooks: tuple[Hook, ...]
+    outputs: tuple[Parameter, ...]
+    inputs: Mapping[str, Value]
+    model: Mapping[str, str]
+    success: str
+    failure: str
+    warnings: tuple[str, ...]
+    chain: tuple[str, ...]
+    grants_nothing: bool = False
+    rules: int = THREAD_RULES
+
+
+def compose(
+    item_id: str,
+    resolver: Resolver,
+    given: Mapping[str, Value],
+    project_hooks: Iterable[Hook] = (),
+    rules: int = THREAD_RULES,
+) -> Composed:
+    """Raises `CannotStart` for a chain that is broken or goes round, `BadInputs`, and `Refused` from the resolver."""
+    chain = read_chain(item_id, resolver)
+    leaf = chain[0][1]
+    if leaf.problems and rules > 1:
+        raise CannotStart("\n".join(f"{item_id}: {problem}" for problem in leaf.problems))
+    inputs = resolve_inputs(leaf.inputs, given)
+    granting_id, granting = next(((one, thread) for one, thread in chain if thread.grants_itself(rules)), chain[0])
+    acknowledged = leaf.acknowledged if granting is leaf else (*granting.acknowledged, *leaf.acknowledged)
+    hooks = ordered(*(thread.hooks for _, thread in reversed(chain)), project_hooks)
+    facts: dict[str, Value] = {
+        "directive": item_id,
+        "name": leaf.name,
+        "category": leaf.category,
+        "inputs": inputs,
+        "model": dict(leaf.model),
+        "limits": dict(leaf.limits),
+        "chain": [one for one, _ in chain],
+    }
+    context = _Context(resolver, frozenset(one for _, thread in chain for one in thread.context.suppress), rules)
+    for hook in hooks:
+        context.bring(hook, facts)
+    for one, thread in reversed(chain):
+        context.declare(one, thread)
+    element = directive_element(
+        leaf.name,
+        leaf.description,
+        granting.permissions_text,
+        (fill(leaf.body, inputs, rules), fill(leaf.inside, inputs, rules)),
+        returns_block(leaf.outputs),
+    )
+    if not leaf.model:
+        context.warnings.append(f"{item_id} has no <model>: the default model is used")
+    texts = context.texts
+    return Composed(
+        item_id=item_id,
+        name=leaf.name,
+        system=joined([*texts("hooks", "system"), *texts("chain", "system")]),
+        message=joined(
+            [
+                *texts("hooks", "before"),
+                *texts("chain", "before"),
+                element,
+                *texts("chain", "after"),
+                *texts("hooks", "after"),
+                closing_words(leaf.outputs),
+            ]
+        ),
+        capabilities=tuple(Granted(one.capability, granting_id, one.span) for one in granting.permissions),
+        acknowledged=acknowledged,
+        limits_declared=leaf.limits,
+        hooks=hooks,
+        outputs=leaf.outputs,
+        inputs=inputs,
+        model=leaf.model,
+        success=fill(leaf.success, inputs, rules),
+        failure=fill(leaf.failure, inputs, rules),
+        warnings=tuple(context.warnings),
+        chain=tuple(one for one, _ in chain),
+        grants_nothing=not granting.permissions and granting.grants_itself(rules),
+        rules=rules,
+    )
+
+
+def read_chain(item_id: str, resolver: Resolver) -> tuple[tuple[str, Thread], ...]:
+    """The directive and its ancestors, leaf first. Raises `CannotStart`."""
+    chain: dict[str, Thread] = {}
+    wanted, child = item_id, ""
+    while wanted:
+        if wanted in chain:
+            raise CannotStart(f"Circular extends chain: {wanted} (chain: {' → '.join(chain)})")
+        thread = resolver.directive(wanted)
+        if thread is None:
+            if not child:
+                raise CannotStart(f"directive {wanted} not found in the project's, the user's and the built-in space")
+            raise CannotStart(f"parent directive {wanted} not found: {child} extends it; correct its `extends`")
+        chain[wanted] = thread
+        wanted, child = thread.extends.strip(), wanted
+    return tuple(chain.items())
+
+
+class _Context:
+    """The knowledge of a thread: what hooks bring stands around what the chain declares.
+
+    One id stands once at each position, where the model reads it first; so what hooks bring `after` comes last.
+    """
+
+    def __init__(self, resolver: Resolver, suppressed: frozenset[str], rules: int) -> None:
+        self._rules = rules
+        self.warnings: list[str] = []
+        self._resolver = resolver
+        self._suppressed = suppressed
+        self._loaded: dict[str, str | None] = {}
+        self._wanted: dict[tuple[str, str], dict[str, str]] = {}
+
+    def bring(self, hook: Hook, facts: Mapping[str, Value]) -> None:
+        if hook.id in self._suppressed or not any(injects(hook, action) for action in hook.actions):
+            return
+        if not holds(hook.condition, facts):
+            return
+        position = hook.position if hook.position in ("system", "after") else "before"
+        if hook.event == "build_system_prompt":
+            position = "system"
+        for action in hook.actions:
+            if injects(hook, action) and action.item_id not in self._suppressed:
+                item_id = filled_action(action, facts, self._rules).item_id
+                self._want("hooks", position, item_id, f"hook {hook.id or hook.event}")
+
+    def declare(self, item_id: str, thread: Thread) -> None:
+        context = thread.context
+        for position, ids in (("system", context.system), ("before", context.before), ("after", context.after)):
+            for one in ids:
+                self._want("chain", position, one, f"<{position}> of {item_id}")
+
+    def texts(self, layer: str, position: str) -> list[str]:
+        wanted = self._wanted.get((layer, position), {})
+        other = self._wanted.get(("hooks" if layer == "chain" else "chain", position), {})
+        comes_second = layer == ("hooks" if position == "after" else "chain")
+        ids = [one for one in wanted if not (comes_second and one in other)]
+        return [text for one in ids if (text := self._load(one, wanted[one])) is not None]
+
+    def _want(self, layer: str, position: str, item_id: str, who: str) -> None:
+        if item_id not in self._suppressed:
+            self._wanted.setdefault((layer, position), {}).setdefault(item_id, who)
+
+    def _load(self, item_id: str, who: str) -> str | None:
+        if item_id not in self._loaded:
+            self._loaded[item_id] = self._resolver.knowledge(item_id) if item_id else None
+            if self._loaded[item_id] is None:
+                self.warnings.append(f"knowledge {item_id or '(no id)'} not found: {who} goes without it")
+        return self._loaded[item_id]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Directives, and the bodies of knowledge items, by the ids that they were referred to by; what was not found is
+    not in it.
+
+    `hooks` is the text of the project's own hooks, `model` what the directive's `<model>` stood for (empty: the
+    run's own). `warnings` are what was said when the items were verified, `places` where the permissions of each
+    directive stand. `rules` are those that the thread follows.
+    """
+
+    item_id: str
+    directives: Mapping[str, str]
+    knowledge: Mapping[str, str] = field(default_factory=dict)
+    hooks: str = ""
+    model: str = ""
+    warnings: tuple[str, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    rules: int = THREAD_RULES
+
+    def encoded(self) -> str:
+        return encode(
+            {
+                "item_id": self.item_id,
+                "directives": dict(self.directives),
+                "knowledge": dict(self.knowledge),
+                "hooks": self.hooks,
+                "model": self.model,
+                "warnings": list(self.warnings),
+                "places": dict(self.places),
+                "rules": self.rules,
+            }
+        )
+
+    @classmethod
+    def of(cls, text: str) -> Bundle:
+        stored = cast("Mapping[str, Value]", decode(text))
+        return cls(
+            str(stored["item_id"]),
+            cast("Mapping[str, str]", stored["directives"]),
+            cast("Mapping[str, str]", stored["knowledge"]),
+            str(stored["hooks"]),
+            str(stored["model"]),
+            tuple(cast("list[str]", stored["warnings"])),
+            cast("Mapping[str, str]", stored["places"]),
+            cast("int", stored.get("rules", 1)),
+        )
+
+    def project_hooks(self) -> tuple[Hook, ...]:
+        return read_hooks_yaml(self.hooks, "hooks.yaml")[0] if self.hooks else ()
+
+
+class BundleResolver:
+    """Reads the texts of a bundle for composing. What stands in it has been verified."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+
+    def directive(self, item_id: str) -> Thread | None:
+        text = self._bundle.directives.get(item_id)
+        if text is None:
+            return None
+        # lxml is imported by whoever reads a directive, and by nobody else.
+        from quire.formats.directive.lower import thread
+        from quire.formats.directive.parse import parse
+
+        read = parse(Source.of(text, f"{item_id}.md")).directive
+        if read is None:
+            raise BadDocument(f"the directive {item_id} has errors: quire check shows them")
+        return thread(read)
+
+    def knowledge(self, item_id: str) -> str | None:
+        return self._bundle.knowledge.get(item_id)

@@ -1,0 +1,18 @@
+"""A directive as a run: its thread from the first turn to its outputs."""
+
+from __future__ import annotations
+
+from quire.engine.interpreter.thread.loop import follow
+from quire.engine.interpreter.thread.setup import Setup
+from quire.engine.requests import Walk
+
+PATH = "thread"
+
+
+def interpret_directive(setup: Setup) -> Walk:
+    """Its result has the outputs, or the last words where none are declared. A thread that failed ends the run."""
+    ending = yield from follow(setup)
+    if not ending.success:
+        raise ending.failure(setup.path)
+    output = dict(ending.outputs) if setup.composed.outputs else ending.result
+    return {"output": output, "thread": ending.as_value()}

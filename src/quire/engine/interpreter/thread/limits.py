@@ -1,0 +1,263 @@
+"""The limits of a thread, and what it has used of them.
+
+A limit is the directive's own, else the default; whoever starts the thread may override it, even upwards; a parent
+thread bounds all of it. None is no limit. All of it is computed from records, so it says the same on every replay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from quire.engine.inputs import converted, shown
+from quire.errors import BadInputs, LimitReached
+from quire.plan.thread import THREAD_RULES
+from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
+from quire.values import Value
+from quire.wording import nearest
+
+DEFAULTS: Mapping[str, Value] = {
+    "turns": 25,
+    "tokens": 200_000,
+    "spend": 1.0,
+    "spend_currency": "USD",
+    "spawns": 50,
+    "depth": 10,
+    "duration_seconds": 1800,
+}
+MOST = LARGEST_LIMIT
+_N = TypeVar("_N", int, float)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    turns: int | None = None
+    tokens: int | None = None
+    spend: float | None = None
+    spend_currency: str = "USD"
+    spawns: int | None = None
+    depth: int | None = None
+    duration_seconds: float | None = None
+
+    def as_value(self) -> dict[str, Value]:
+        return {name: getattr(self, name) for name in DEFAULTS}
+
+    def with_room(self) -> Limits:
+        """With room for one thread below: who is started has been let in already, whatever the limit is by now."""
+        return self if self.depth is None else replace(self, depth=max(1, self.depth))
+
+    def raised(self, name: str, value: float) -> Limits:
+        """With one of them as a person has set it, never lower than it is."""
+        more = max(getattr(self, name) or 0, value)
+        return replace(self, **{name: int(more) if name in INTEGER_LIMITS else more})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a thread has used. `spend` is in US dollars; None means that nobody knows the price, never that it is 0."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    spend: float | None = 0.0
+    elapsed_seconds: float = 0.0
+    spawns: int = 0
+
+    def plus(self, other: Cost) -> Cost:
+        known = self.spend is not None and other.spend is not None
+        return Cost(
+            self.turns + other.turns,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            (self.spend or 0.0) + (other.spend or 0.0) if known else None,
+            self.elapsed_seconds + other.elapsed_seconds,
+            self.spawns + other.spawns,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def as_value(self) -> dict[str, Value]:
+        """As hooks see it."""
+        return {
+            "turns": self.turns,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "tokens": self.tokens,
+            # Rounded, since what is added up side by side is added up in any order.
+            "spend": None if self.spend is None else round(self.spend, 9),
+            "elapsed_seconds": round(self.elapsed_seconds, 6),
+            "spawns": self.spawns,
+        }
+
+
+_AMOUNTS = re.compile(r"limit reached: \w+ ([-+.\de]+) of ([-+.\de]+);")
+
+
+def _read(amount: str) -> int | float:
+    return int(amount) if amount.isdecimal() else float(amount)
+
+
+@dataclass(frozen=True, slots=True)
+class LimitEvent:
+    """A limit that is reached. `current_value` is None for spend that nobody knows."""
+
+    limit_code: str
+    current_value: int | float | None
+    current_max: int | float
+
+    def as_value(self) -> dict[str, Value]:
+        return {
+            "limit_code": self.limit_code,
+            "current_value": self.current_value,
+            "current_max": self.current_max,
+        }
+
+    @property
+    def message(self) -> str:
+        """One sentence, with what to do about it."""
+        name = self.limit_code.rsplit("_", 1)[0]
+        if self.current_value is None:
+            return (
+                f"the price of this model is not known, so the spend limit of {self.current_max:g} cannot be held: "
+                "set a limit of tokens"
+            )
+        # With all digits that count: `told` reads them.
+        return f"limit reached: {name} {self.current_value:.12g} of {self.current_max:.12g}; resume with a higher limit"
+
+    @classmethod
+    def told(cls, limit_code: str, message: str) -> LimitEvent | None:
+        """What a refusal was about, from its words. They are recorded, so they say the same in every process, whatever
+        the limits are by then; None where they name no amounts."""
+        found = _AMOUNTS.match(message)
+        return cls(limit_code, _read(found[1]), _read(found[2])) if found else None
+
+
+def resolve_limits(
+    declared: Mapping[str, Value],
+    overrides: Mapping[str, Value],
+    parent: Limits | None,
+    rules: int = THREAD_RULES,
+) -> Limits:
+    """`rules` are those that the thread follows: in 0.1.0 any currency was taken for dollars.
+
+    Raises `BadInputs` with everything that is wrong, `LimitReached` where threads are nested too deep already."""
+    problems: list[str] = []
+    values = {
+        **DEFAULTS,
+        **_canonical(declared, "the directive", problems, rules),
+        **_canonical(overrides, "the overrides", problems, rules),
+    }
+    if problems:
+        raise BadInputs(problems)
+    own = Limits(**values)  # type: ignore[arg-type]
+    if parent is None:
+        return own
+    depth = _least(own.depth, None if parent.depth is None else parent.depth - 1)
+    if depth is not None and depth < 0:
+        raise LimitReached(
+            "depth limit reached: the parent thread may start no thread below itself; "
+            'give the outermost directive a higher depth in <limits depth="…">'
+        )
+    return Limits(
+        _least(own.turns, parent.turns),
+        _least(own.tokens, parent.tokens),
+        _least(own.spend, parent.spend),
+        own.spend_currency,
+        _least(own.spawns, parent.spawns),
+        depth,
+        _least(own.duration_seconds, parent.duration_seconds),
+    )
+
+
+def cost_limits(cost: Mapping[str, Value]) -> dict[str, Value]:
+    """What a `<cost>` block says, as limits; `<limits>` wins over it name by name."""
+    context, spend = cost.get("context"), cost.get("spend")
+    found: dict[str, Value] = {}
+    if isinstance(context, Mapping):
+        found["tokens"] = context.get("max_tokens")
+        found["turns"] = context.get("turns")
+        found["spawns"] = context.get("spawn_threshold")
+    found["duration_seconds"] = cost.get("duration")
+    if isinstance(spend, Mapping):
+        found["spend"] = spend.get("amount")
+        found["spend_currency"] = spend.get("currency")
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def exceeded(limits: Limits, cost: Cost) -> LimitEvent | None:
+    """The first limit that is reached, in the order turns, tokens, spend, duration; asked before each turn.
+
+    Spend that nobody knows is bounded by the tokens; where these have no limit either, that is an event of its own.
+    """
+    for name, value, most in (("turns", cost.turns, limits.turns), ("tokens", cost.tokens, limits.tokens)):
+        if most is not None and value >= most:
+            return LimitEvent(f"{name}_exceeded", value, most)
+    if limits.spend is not None:
+        if cost.spend is None:
+            if limits.tokens is None:
+                return LimitEvent("spend_unknown", None, limits.spend)
+        elif cost.spend >= limits.spend:
+            return LimitEvent("spend_exceeded", cost.spend, limits.spend)
+    longest = limits.duration_seconds
+    if longest is not None and cost.elapsed_seconds >= longest:
+        return LimitEvent("duration_seconds_exceeded", cost.elapsed_seconds, longest)
+    return None
+
+
+def spawn_refused(limits: Limits, cost: Cost) -> LimitEvent | None:
+    """Asked before a child thread is started."""
+    if limits.spawns is not None and cost.spawns >= limits.spawns:
+        return LimitEvent("spawns_exceeded", cost.spawns, limits.spawns)
+    return too_deep(limits)
+
+
+def too_deep(limits: Limits) -> LimitEvent | None:
+    """Asked before any thread is started below one that has these limits."""
+    return LimitEvent("depth_exceeded", 0, limits.depth) if limits.depth is not None and limits.depth < 1 else None
+
+
+def _canonical(given: Mapping[str, Value], whose: str, problems: list[str], rules: int) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    for written, value in given.items():
+        name = LIMIT_ALIASES.get(written, written)
+        if name not in DEFAULTS:
+            close = nearest(written, [*DEFAULTS, *LIMIT_ALIASES])
+            hint = f"did you mean {close}?" if close else f"the limits are {', '.join(DEFAULTS)}"
+            problems.append(f"unknown limit {written} in {whose}: {hint}")
+            continue
+        try:
+            amount = _amount(name, value, rules)
+        except ValueError as error:
+            problems.append(f"limit {written} in {whose}: {error}")
+            continue
+        before = values.get(name)
+        if name in values and before != amount and rules > 1:
+            problems.append(f"{name} has two different values in {whose}: {shown(before)} and {shown(amount)}")
+        elif isinstance(before, int | float) and isinstance(amount, int | float):
+            amount = min(before, amount)
+        values[name] = amount
+    return values
+
+
+def _amount(name: str, value: Value, rules: int) -> Value:
+    if name == "spend_currency":
+        currency = value.strip().upper() if isinstance(value, str) else ""
+        if currency == CURRENCY or (currency and rules < 2):
+            return currency
+        raise ValueError(f"{shown(value)} is not {CURRENCY}: costs are counted in US dollars")
+    if value is None:
+        return None
+    amount = converted("integer" if name in INTEGER_LIMITS else "number", value)
+    if not isinstance(amount, int | float) or not 0 <= amount <= MOST:
+        raise ValueError(f"{shown(value)} is not between 0 and {MOST:,}")
+    return float(amount) if name == "spend" else amount
+
+
+def _least(one: _N | None, other: _N | None) -> _N | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

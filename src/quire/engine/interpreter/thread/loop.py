@@ -1,0 +1,376 @@
+"""The loop of a thread: ask the model, do what it asks for, tell it, until it hands back its outputs or says its last.
+
+Every model request and every tool call is an effect of its own, so a thread that is killed goes on in the middle of a
+turn and repeats nothing. Whatever the loop counts comes from records, so it counts the same again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
+from quire.engine.interpreter.thread.compose import nudge
+from quire.engine.interpreter.thread.hook_runner import Decided, Hooking
+from quire.engine.interpreter.thread.own_tools import as_return, owed, return_tool, returned
+from quire.engine.interpreter.thread.setup import Ending, Setup
+from quire.engine.interpreter.thread.tool_calls import Calls
+from quire.engine.interpreter.thread.tool_results import Told, at_once, failed
+from quire.engine.requests import (
+    MOST_CALLS,
+    Boundary,
+    Emit,
+    Fan,
+    Load,
+    Message,
+    Meter,
+    Metering,
+    ModelRequest,
+    Offer,
+    Offered,
+    Outcome,
+    Request,
+    Steps,
+    ToolUse,
+    early_end,
+    too_many_calls,
+)
+from quire.engine.thread_progress import END, START
+from quire.errors import StepFailed
+from quire.trust.capabilities import RETURN
+from quire.values import Value, encode
+
+NUDGES = 2
+FAILURES_IN_A_ROW = 3
+SAME_TURNS_TOLD, SAME_TURNS = 3, 50
+"""After how many turns with the same calls and the same results the model is told, and is stopped."""
+
+PARALLEL = 8
+
+
+def follow(setup: Setup) -> Generator[Request, Any, Ending]:
+    """Runs a thread to its end. What it did wrong is an ending, never an exception."""
+    try:
+        return (yield from _Following(setup).run())
+    finally:
+        setup.purse.close()  # also when it is stopped from outside: what it spent, its parent has spent
+
+
+class _Ended(Exception):
+    def __init__(self, ending: Ending) -> None:
+        self.ending = ending
+
+
+class _Following:
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.composed = setup.composed
+        self.account = Account(setup.limits, setup.purse)
+        self.messages = [Message("user", self.composed.message)]
+        self.turn = 0
+        self._over = False
+        self._nudges = 0
+        self._same = 0
+        self._letters = 0
+        self._known = 0
+        self._last: tuple[object, ...] = ()
+        self.calls = Calls(setup)
+        self.hooks = Hooking(setup, self._hook_directive)
+        self._offered: tuple[Offered, ...] = ()
+
+    def run(self) -> Generator[Request, Any, Ending]:
+        yield Emit("thread_started", self.setup.path, "", {"thread": self.setup.id, "depth": self.setup.depth})
+        for number, warning in enumerate(self.composed.warnings):
+            # An event is kept once for a path, so each warning has its own.
+            place = f"{self.setup.path}/start" + (f"/warning[{number}]" if number else "")
+            yield Emit("warning", place, "", {"message": warning})
+        try:
+            yield from self._offer()
+            kept = "a hook kept the thread from starting"
+            yield from self._decide("thread_started", f"{self.setup.path}/start", kept)
+            while True:
+                yield from self._one_turn()
+        except _Ended as ended:
+            ending = ended.ending
+        if (yield from self._stop_children()):
+            # Who resumes the thread may have other children to stop in the end.
+            ending = replace(ending, blame=(*ending.blame, self._halting))
+        closing = self.composed.success if ending.success else self.composed.failure
+        ending = replace(ending, closing=closing or None, cost=self.account.cost, outside=self.calls.untrusted)
+        context: dict[str, Value] = {"success": ending.success, "outputs": dict(ending.outputs), "error": ending.error}
+        if ending.success:
+            self._over = True
+            yield from self._fire("after_complete", f"{self.setup.path}/end", context)
+        yield Emit("thread_ended", self.setup.path, "", {"thread": self.setup.id, **ending.as_value()})
+        return ending
+
+    def _one_turn(self) -> Steps:
+        self.turn += 1
+        self.hooks.paths.clear()
+        yield Emit("step_started", self._at, self._label, {"title": self.setup.id, "depth": self.setup.depth})
+        if self.calls.launched:
+            yield from self._take_letters()
+        text, uses = yield from self._ask_model()
+        self.messages.append(Message("assistant", text, tuple(uses)))
+        if uses:
+            yield from self._use_tools(uses, text)
+        else:
+            yield from self._said(text)
+        yield Emit("step_completed", self._at, self._label, {}, {"output": text, "displayed": text})
+        overrides: Mapping[str, str] = yield Boundary.after(self._at, self._label)
+        if overrides:
+            said = "\n".join(f"{name}: {value}" for name, value in overrides.items())
+            self.messages.append(Message("user", f"A person adds:\n{said}"))
+
+    @property
+    def _at(self) -> str:
+        return f"{self.setup.path}/turn[{self.turn}]"
+
+    @property
+    def _label(self) -> str:
+        """Before the first turn and after the last one a thread is at no turn."""
+        here = END if self._over else f"turn {self.turn}" if self.turn else START
+        return here if not self.setup.depth else f"{self.setup.id} {here}"
+
+    def _offer(self) -> Steps:
+        found: list[list[Any]] = yield Offer(f"{self.setup.path}/offer", "", grants=self.setup.grants)
+        tools = [Offered(name, description, schema, id) for name, description, schema, id in found]
+        tools += self.calls.own_tools()
+        if self.composed.outputs or self.composed.success or self.composed.failure:
+            tools.append(return_tool(self.composed.outputs))
+        self._offered = tuple(tools)
+        self.calls.offered = {tool.name: tool.id or tool.name for tool in tools}
+        told: list[Value] = [tool.id or tool.name for tool in tools]
+        yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": told})
+
+    def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
+        """The reply, however often it takes."""
+        failures = again = 0
+        while True:
+            path = f"{self._at}/model" + (f"/retry[{again}]" if again else "")
+            again += 1
+            try:
+                reply: Mapping[str, Value] = yield self._request(path)
+            except StepFailed as error:
+                yield from self._count(path)
+                if error.kind in REACHED:
+                    yield from self._limit_reached(error, path)
+                    continue
+                failures += 1
+                decided = yield from self._fire("error", path, _error(error.kind, error.message, ""))
+                yield from self._heed(decided, error, path)
+                if decided is None or decided.stops or failures >= FAILURES_IN_A_ROW:
+                    raise self._failed(error.message, error.kind) from None
+                continue
+            yield from self._count(path, turns=1)
+            if warning := early_end(reply):
+                yield Emit("warning", path, self._label, {"message": warning})
+            self._known = len(self.messages)
+            uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
+            return str(reply["text"]), uses
+
+    def _take_letters(self) -> Steps:
+        """What came of pipelines that were launched and not waited for."""
+        text: str | None = yield Load(f"{self._at}/letters", self._label, "letters", str(self._letters))
+        for letter in json.loads(text) if text else []:
+            self._letters += 1
+            self.messages.append(Message("user", letter))
+
+    def _request(self, path: str) -> ModelRequest:
+        return ModelRequest(
+            path=path,
+            label=self._label,
+            instructions=self.composed.system,
+            messages=tuple(self.messages),
+            tools=self._offered,
+            model=self.setup.model,
+            bounds=self.account.bounds(),
+            known=self._known,
+        )
+
+    def _count(self, path: str, *, turns: int = 0) -> Steps:
+        meters: list[Meter] = yield Metering((path,))
+        for meter in meters:
+            self.account.pay(meter, turns=turns)
+
+    def _said(self, text: str) -> Steps:
+        """Text without a tool call: a nudge where more is owed, else the end."""
+        outputs = self.composed.outputs
+        if self._nudges < NUDGES and (self.turn == 1 or outputs):
+            self._nudges += 1
+            self.messages.append(Message("user", nudge(outputs)))
+            return
+        missing = owed(outputs, {})
+        if missing:
+            raise self._failed(f"the thread ended without its required outputs: {', '.join(missing)}", "outputs", text)
+        if outputs:
+            message = f"the thread ended with text, and without {', '.join(output.name for output in outputs)}"
+            yield Emit("warning", self._at, self._label, {"message": message})
+        raise _Ended(Ending(True, text))
+
+    def _use_tools(self, uses: list[ToolUse], text: str) -> Steps:
+        handing_back = [returning for use in uses if (returning := as_return(use))]
+        working = [use for use in uses if as_return(use) is None]
+        walks = []
+        sharing = sum(self.calls.starts_a_thread(use) or self.calls.calls_a_document(use) for use in working)
+        for number, use in enumerate(working):
+            path = f"{self._at}/tool[{number}]"
+            if number >= MOST_CALLS:
+                walks.append(at_once(failed(use.name, too_many_calls(len(working)))))
+                continue
+            if use.problem:
+                walks.append(at_once(failed(use.name, StepFailed(use.problem, kind="arguments"))))
+                continue
+            walks.append((yield from self.calls.prepare(use, path, self._label, self.account.cost, max(1, sharing))))
+            sharing -= self.calls.starts_a_thread(use)
+            self.account.count_spawns(self.calls.children.started)
+        if walks:
+            outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
+            told = [cast("Told", outcome.value) for outcome in outcomes]
+            for number, (use, one) in enumerate(zip(working, told, strict=True)):
+                yield from self._tell(use, one, f"{self._at}/tool[{number}]")
+            self._notice_sameness(working, told)
+        for use in handing_back:
+            yield from self._hand_back(use, text)
+        for note in self.hooks.notes:
+            self.messages.append(Message("user", note))
+        self.hooks.notes.clear()
+        yield from self._decide("after_step", self._at, "a hook ended the thread")
+
+    def _tell(self, use: ToolUse, told: Told, path: str) -> Steps:
+        """Gives the model the result of one call; one that went wrong sets off the `error` hooks."""
+        meters: list[Meter] = yield Metering(tuple(told["paths"]))
+        for meter in meters:
+            self.account.pay(meter)
+        for cost in (told["cost"], *self.calls.children.unpaid()):
+            if cost is not None:
+                self.account.count_child(cost)
+        self.calls.hear(told["outside"])
+        self.account.count_documents(self.calls.uncounted())
+        self.messages.append(Message("tool", told["content"], answers=use.id))
+        said: dict[str, Value] = {"tool": told["tool"], "result": told["content"], "kind": told["kind"]}
+        yield Emit("tool_told", path, self._label, said, kept=False)
+        if not told["kind"]:
+            return
+        # In 0.1.0 hooks were told of a tool's error in the JSON that the model gets.
+        message = told["content"] if self.composed.rules < 2 else told["message"]
+        kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
+        decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
+        error = StepFailed(message, kind=told["kind"])
+        yield from self._heed(decided, error, path)
+        if decided is not None and decided.stops:
+            raise self._stopped(decided.message or message, told["kind"])
+
+    def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
+        """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""
+        now = tuple(
+            (use.name, encode(dict(use.arguments)), one["content"]) for use, one in zip(uses, told, strict=True)
+        )
+        self._same = self._same + 1 if now == self._last else 1
+        self._last = now
+        if self._same >= SAME_TURNS:
+            raise self._failed(f"the model made the same calls {self._same} turns in a row", "repeated")
+        if self._same >= SAME_TURNS_TOLD:
+            note = f"You have made exactly this call {self._same} times in a row, with the same result each time."
+            self.hooks.notes.append(note)
+
+    def _hand_back(self, use: ToolUse, said: str) -> Steps:
+        read = returned(self.composed.outputs, use.arguments)
+        if read.problems:
+            yield from self._refuse_return(use, "; ".join(read.problems))
+            return
+        context: dict[str, Value] = {"outputs": dict(read.outputs), "status": read.status}
+        decided = yield from self._fire("directive_return", f"{self._at}/return", context)
+        yield from self._heed(decided, None, f"{self._at}/return")
+        if decided is not None and decided.what in ("retry", "skip"):
+            yield from self._refuse_return(use, decided.message or "the outputs were not accepted")
+            return
+        if decided is not None and decided.stops:
+            raise self._stopped(decided.message or "a hook refused the outputs", "hook", read.outputs)
+        if read.status == "error":
+            raise self._failed(read.error_detail or "the thread gave up", "returned", outputs=read.outputs)
+        raise _Ended(Ending(True, said, read.outputs))
+
+    def _refuse_return(self, use: ToolUse, problem: str) -> Steps:
+        told = encode({"error": problem})
+        self.messages.append(Message("tool", told, answers=use.id))
+        said: dict[str, Value] = {"tool": RETURN, "result": told, "kind": "outputs"}
+        yield Emit("tool_told", f"{self._at}/return", self._label, said, kept=False)
+
+    def _limit_reached(self, error: StepFailed, path: str) -> Steps:
+        """A limit ends the thread, unless a person whom a hook asks gives it more."""
+        event = self.account.reached(error.kind, error.message)
+        context: dict[str, Value] = {"limit": event.as_value(), **event.as_value()}
+        decided = yield from self._fire("limit", path, context)
+        ending = self._failed(error.message, error.kind)
+        ending.ending = replace(ending.ending, limit=error.kind)
+        if decided is None or not decided.asks:
+            raise ending
+        name = error.kind.removesuffix("_exceeded")
+        if name not in RAISABLE:
+            raise ending
+        raised = yield from self.hooks.higher_limit(name, decided.message or error.message, path, self._label)
+        if raised is None:
+            raise ending
+        self.account.raise_limit(name, raised)
+
+    def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
+        """`escalate` and `suspend` put the thread into the inbox: a person says whether it goes on."""
+        if decided is None or not decided.asks:
+            return
+        why = decided.message or (error.message if error else "a hook suspended the thread")
+        if not (yield from self.hooks.may_go_on(why, path, self._label)):
+            raise self._stopped(f"a person stopped the thread: {why}", "stopped")
+
+    def _decide(self, event: str, where: str, otherwise: str) -> Steps:
+        """An event at which hooks may end the thread; `otherwise` is why, where they have no words of their own."""
+        decided = yield from self._fire(event, where)
+        yield from self._heed(decided, None, where)
+        if decided is not None and decided.stops:
+            raise self._stopped(decided.message or otherwise, "hook")
+
+    def _fire(self, event: str, where: str, more: Mapping[str, Value] | None = None) -> Steps:
+        context: dict[str, Value] = {
+            "event": event,
+            "directive": self.composed.item_id,
+            "thread_id": self.setup.id,
+            "turn": self.turn,
+            "cost": self.account.cost.as_value(),
+            "limits": dict(self.composed.limits_declared),
+            "inputs": dict(self.composed.inputs),
+            **(more or {}),
+        }
+        return (yield from self.hooks.fire(event, where, self._label, context))
+
+    def _hook_directive(self, item_id: str, given: Mapping[str, Value], path: str) -> Steps:
+        told = yield from self.calls.run_directive(item_id, given, path, self._label, self.account.cost)
+        self.account.count_spawns(self.calls.children.started)
+        if told["cost"] is not None:
+            self.account.count_child(told["cost"])
+        self.calls.hear(told["outside"])
+        return told["ended"]
+
+    @property
+    def _halting(self) -> str:
+        return f"{self.setup.path}/end/halt"
+
+    def _stop_children(self) -> Steps:
+        """Stops those that nobody has waited for or stopped; whether there were any."""
+        running = self.calls.children.running()
+        if running:
+            yield from self.calls.children.halt(self._halting, "", running)
+        return bool(running)
+
+    def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
+        """An ending that the model is to blame for: when the run is resumed, this turn is done anew."""
+        return _Ended(Ending(False, result, outputs or {}, message, kind, blame=(f"{self._at}/*",)))
+
+    def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
+        """An ending that a hook or a person wanted: when the run is resumed, they are asked anew, and nobody else."""
+        return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
+
+
+def _error(kind: str, message: str, resource: str) -> dict[str, Value]:
+    return {"error": {"type": kind, "message": message, "resource": resource}}

@@ -1,0 +1,299 @@
+"""What a model's call of a tool becomes: a request to the gate, a question, another document, or a thread of its own.
+
+The name that the model used is brought to one id first, and `rye_execute` to what it names; that id is what is checked
+and what is dispatched, whatever the arguments say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from quire.engine.interpreter.call_document import Opened, call_document
+from quire.engine.interpreter.confinement import confined
+from quire.engine.interpreter.pipeline.simple import ASK, question
+from quire.engine.interpreter.thread.budget import Purse, SharedPurse
+from quire.engine.interpreter.thread.child_threads import About, Children, in_order
+from quire.engine.interpreter.thread.limits import Cost
+from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, Above, Setup
+from quire.engine.interpreter.thread.tool_results import Told, at_once, failed, guarded
+from quire.engine.interpreter.ways import below
+from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, Steps, ToolRequest, ToolUse, Walk
+from quire.errors import Refused, StepFailed
+from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
+from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
+from quire.trust.capabilities import SHELL, Grants, Primary, canonical, capability, from_flat_name
+from quire.values import Value
+
+EXECUTE = "rye/execute"
+ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
+HERE = ("rye/", "python/")
+OUTSIDE = ("rye/web/", "mcp/")
+"""Where content comes from that nobody here has written: who has read it launches nothing."""
+
+
+class Calls:
+    """The calls of one thread. `offered` are the ids of the tools by the names that the model was told.
+
+    `launched` is true once a run may send it a letter."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self.offered: dict[str, str] = {}
+        self.children = Children(setup)
+        self.untrusted = setup.untrusted
+        self._spent: dict[str, float] = {}
+        self.launched = False
+        self._brought = False
+        self._grants = Grants.of(setup.grants, setup.declared)
+
+    def uncounted(self) -> float:
+        """What the documents called in this turn have cost, added up in the order of the calls, whichever ended
+        first."""
+        total = 0.0
+        for path in in_order(self._spent):
+            total += self._spent[path]
+        self._spent.clear()
+        return total
+
+    def own_tools(self) -> list[Offered]:
+        """Those that no connection has: the engine itself answers for them."""
+        return [tool for tool in (FORKING, ORCHESTRATING) if self._grants.allows("execute", "tool", tool.id)]
+
+    def starts_a_thread(self, use: ToolUse) -> bool:
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        return tool == FORK or (tool == EXECUTE and _as_thread(use.arguments))
+
+    def calls_a_document(self, use: ToolUse) -> bool:
+        """One that pays from this thread's own purse, and needs something left there by the threads beside it."""
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        return tool == EXECUTE and use.arguments.get("item_type") in ("pipeline", "playbook")
+
+    def prepare(
+        self, use: ToolUse, path: str, label: str, cost: Cost, sharing: int = 1
+    ) -> Generator[Request, Any, Walk]:
+        """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here.
+
+        `sharing` is among how many threads and documents what is left of the budget is divided."""
+        tool = self.offered.get(use.name) or from_flat_name(use.name)
+        try:
+            tool, arguments = _meant(tool, use.arguments)
+            match tool:
+                case "rye/agent/threads/thread_directive":
+                    self._grants.require("execute", "tool", FORK)
+                    yield Emit("tool_called", path, label, {"tool": tool})
+                    return (yield from self.children.fork(arguments, path, label, cost, sharing, self._about()))
+                case "rye/agent/threads/orchestrator":
+                    self._grants.require("execute", "tool", ORCHESTRATE)
+                    yield Emit("tool_called", path, label, {"tool": tool})
+                    return self._look_after(arguments, path, label)
+                case "rye/execute":
+                    return (yield from self._execute(arguments, path, label, cost, sharing))
+                case "ask":
+                    self._grants.require("execute", "tool", ASK)
+                    return guarded(tool, _asked(arguments, path, label))
+        except StepFailed as error:
+            return at_once(failed(tool, error))
+        except Refused as error:
+            return at_once(failed(tool, StepFailed(str(error), kind="denied")))
+        self.untrusted = self.untrusted or self._comes_from_outside(tool)
+        if _launches(tool):
+            return self._launch(tool, arguments, path, label)
+        return self._dispatch(tool, arguments, path, label)
+
+    def _look_after(self, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        return guarded(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
+
+    def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        """A registered pipeline that is waited for is part of this run; any other launch is a run of its own."""
+        given: Value = arguments
+        name = tool.removeprefix(LAUNCH_PREFIX)
+        if tool == "run_pipeline":
+            name, given = str(arguments.get("name", "")), arguments.get("input")
+        elif tool in LAUNCHING:
+            self.launched = True
+            return at_once(failed(tool, _floor())) if self.untrusted else self._dispatch(tool, arguments, path, label)
+
+        def call() -> Steps:
+            self._check_document("pipeline", name)
+            inputs = given if isinstance(given, Mapping) else {}
+            stores: dict[str, Value] = {}
+            # It is part of this run, and 0.1.0 did not say of which.
+            whole = self.setup.composed.rules > 1
+            run: dict[str, Value] = {}
+            if whole:
+                run["run_id"] = yield Load(f"{path}/run", label, "run", "")
+            try:
+                output = yield from self._document(f"pipeline:{name}", inputs, path, label, stores)
+            except StepFailed as error:
+                return {"status": "error", "data": {**run, "error": error.message}}
+            kept: dict[str, Value] = {"named_stores": stores} if whole else {}
+            return {"status": "ok", "data": {**run, "output": output, **kept}}
+
+        return guarded(tool, call())
+
+    def _comes_from_outside(self, tool: str) -> bool:
+        """Whether what a tool gives may be anybody's words. The name may be another one of an MCP server's tool."""
+        if tool == SHELL:
+            return self._grants.covers(capability("execute", "tool", "rye/web"))
+        here = tool == ASK or tool.startswith(HERE) or _launches(tool)
+        return tool.startswith(OUTSIDE) or not here
+
+    def _brings(self, opened: Opened) -> bool:
+        """Whether content from outside may be in what a document gives."""
+        plans = opened.setting.documents.values()
+        if opened.setting.bundles or has_agents(plans) or any("mcp" in prompt_schemes(plan) for plan in plans):
+            return True
+        named = [canonical(tool) for place, tool in tool_calls(plans) if place in ("", "quire")]
+        served = any(place not in ("", "quire", "python") for place, _ in tool_calls(plans))
+        return served or any(self._comes_from_outside(tool) for tool in named if tool not in opened.setting.documents)
+
+    def hear(self, outside: bool) -> None:
+        """Results have come in: with content from outside, or without."""
+        self.untrusted = self.untrusted or outside or self._brought or self.children.outside
+
+    def _about(self, item_type: str = "") -> About:
+        """`item_type` is what a grant is needed for, of the item that an id turns out to mean."""
+
+        def check(item_id: str) -> None:
+            if item_type:
+                self._require("execute", item_type, item_id)
+
+        return About(check, self.untrusted)
+
+    def _require(self, primary: Primary, item_type: str, item_id: str) -> None:
+        try:
+            self._grants.require(primary, item_type, item_id)
+        except Refused as error:
+            raise StepFailed(str(error), kind="denied") from None
+
+    def _check_document(self, item_type: str, item_id: str) -> None:
+        self._grants.require("execute", item_type, item_id)
+        if item_type == "pipeline" and self.untrusted:
+            raise _floor()
+
+    def run_directive(
+        self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
+    ) -> Generator[Request, Any, Told]:
+        """A child that is waited for; how it went. Raises `StepFailed` where there can be none."""
+        walk, _ = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
+        return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
+
+    def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
+        """Through the one gate."""
+
+        def call() -> Steps:
+            action = ACTIONS.get(tool)
+            place, name = ("rye", action) if action else (LAUNCHES if _launches(tool) else "", tool)
+            held = self.setup
+            return (
+                yield ToolRequest(
+                    f"{path}/tool", label, place, name, arguments, None, held.grants, held.declared, held.limits
+                )
+            )
+
+        return guarded(tool, call(), [f"{path}/tool"])
+
+    def _execute(
+        self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
+    ) -> Generator[Request, Any, Walk]:
+        """`rye_execute` of anything but a tool."""
+        item_type, item_id = str(arguments.get("item_type", "")), str(arguments.get("item_id", ""))
+        given = arguments.get("parameters")
+        given = given if isinstance(given, Mapping) else {}
+        if arguments.get("dry_run") is True:
+            return self._dispatch(EXECUTE, arguments, path, label)
+        if item_type == "directive" and _as_thread(arguments):
+            self._grants.require("execute", item_type, item_id)
+            overrides = arguments.get("limit_overrides")
+            aside = arguments.get("async") is True
+            asked: dict[str, Value] = {
+                "directive_id": item_id,
+                "inputs": given,
+                "async": aside,
+                "limit_overrides": overrides,
+            }
+            return (yield from self.children.fork(asked, path, label, cost, sharing, self._about(item_type)))
+        if item_type in ("pipeline", "playbook"):
+            self._check_document(item_type, item_id)
+            return guarded(item_id, self._document(f"{item_type}:{item_id}", given, path, label))
+        return self._dispatch(EXECUTE, arguments, path, label)
+
+    def _document(
+        self, which: str, given: Mapping[str, Value], path: str, label: str, stores: dict[str, Value] | None = None
+    ) -> Steps:
+        text: str | None = yield Load(f"{path}/load", label, "document", which)
+        if text is None:
+            raise StepFailed(f"there is no {which.replace(':', ' ')}", kind="unknown_item")
+        if self.setup.open_document is None:
+            raise StepFailed("no document can be called here", kind="call")
+        opened = self.setup.open_document(text)
+        others = [plan.format for plan in opened.setting.documents.values()]
+        if self.untrusted and (which.startswith("pipeline:") or set(others) != {"playbook"}):
+            raise _floor()
+        held, purse = self.setup, SharedPurse(self.setup.purse)
+        above = Above(
+            Grants.of(held.grants),
+            held.limits,
+            purse,
+            depth=held.depth + 1,
+            declared=held.declared,
+            untrusted=self.untrusted,
+        )
+        setting = replace(opened.setting, above=above)
+        try:
+            called = below(label, call_document(opened.name, given, f"{path}/", path, setting, stores))
+            walk = confined(called, held.grants, purse, held.limits)
+            try:
+                output = yield from walk
+            except StepFailed:
+                yield from _settled(purse, path)
+                raise
+            yield from _settled(purse, path)
+            return output
+        finally:
+            self._spent[path] = purse.spent
+            self._brought = self._brought or self._brings(opened)
+
+
+def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:
+    """The id that is called, and the arguments for it: `rye_execute` of a tool is that tool."""
+    if tool != EXECUTE or arguments.get("item_type") != "tool":
+        return tool, arguments
+    item_id, parameters = arguments.get("item_id"), arguments.get("parameters")
+    if not isinstance(item_id, str) or not item_id.strip("/ "):
+        raise StepFailed("rye_execute needs the item_id of a tool", kind="arguments")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise StepFailed("the parameters of rye_execute must be an object", kind="arguments")
+    if _as_thread(arguments):
+        raise StepFailed("only a directive can be executed as a thread", kind="arguments")
+    named = canonical(item_id.strip("/ "))
+    if named == EXECUTE:
+        raise StepFailed("rye_execute cannot execute itself", kind="arguments")
+    if arguments.get("dry_run") is True:
+        return EXECUTE, arguments
+    return named, parameters or {}
+
+
+def _launches(tool: str) -> bool:
+    return tool in LAUNCHING or tool.startswith(LAUNCH_PREFIX)
+
+
+def _floor() -> StepFailed:
+    why = "content from the network or from an MCP server was read in this thread: it launches no pipeline"
+    return StepFailed(why, kind="denied")
+
+
+def _as_thread(arguments: Mapping[str, Value]) -> bool:
+    return arguments.get("thread") not in (None, "", "inline", False)
+
+
+def _settled(purse: Purse, path: str) -> Steps:
+    """What a failure has cut off, a replay does not walk through: the records say what it has cost."""
+    meters: list[Meter] = yield Metering(below=(path,))
+    purse.settle(meters[0].cost or 0.0)
+
+
+def _asked(arguments: Mapping[str, Value], path: str, label: str) -> Steps:
+    return (yield question(arguments, f"{path}/ask", label, path))

@@ -1,0 +1,113 @@
+"""Which items the instructions of a directive call for, as far as they spell it out: for advice, never for a decision.
+
+Calls in backticks, action elements and hooks are looked at. An id with a reference in it could be any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from quire.formats.directive.syntax import Action, Directive
+from quire.formats.resolver import Wanted
+from quire.plan.vocabulary import PRIMARIES, adds_context
+from quire.source import Span
+
+_CALL = re.compile(r"\brye_(execute|fetch|sign)\(([^`\n]{0,600}+)")
+_ELEMENT = re.compile(r"<(execute|fetch|sign)\s([^<>]{0,600}+)>")
+_ARGUMENT = re.compile(r"""\b(item_type|item_id|scope|query)\s{0,3}=\s{0,3}["']([^"'\n]*+)["']""")
+_STARTED = re.compile(r"""["']?directive_id["']?\s{0,3}[:=]\s{0,3}["']([^"'\n]*+)["']""")
+_ANY = re.compile(r"[{}$<>*]|\.\.\.|…")
+_ALIASES = {
+    "rye.file-system.fs_write": "rye.file-system.write",
+    "rye.file-system.fs_read": "rye.file-system.read",
+    "rye.agent.threads.spawn_thread": "rye.agent.threads.thread_directive",
+}
+_DOCUMENTS = ("pipeline", "playbook", "directive")
+_FORK = "rye.execute.tool.rye.agent.threads.thread_directive"
+_ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`needs` is the capability in its dotted form; `open` says that it is only how that begins. `document` is what it
+    runs, where that is a document whose name is spelled out."""
+
+    primary: str
+    needs: str
+    open: bool
+    span: Span
+    document: Wanted | None = None
+
+    def covered_by(self, capability: str) -> bool:
+        """Whether a grant covers it, or could."""
+        grant = _canonical(capability)
+        if self.open:
+            return grant.startswith(self.needs) or matches(grant, self.needs) or matches(grant, f"{self.needs}.x")
+        return matches(grant, self.needs)
+
+    @property
+    def always_allowed(self) -> bool:
+        return self.needs.startswith(_ALWAYS)
+
+
+def matches(grant: str, needed: str) -> bool:
+    return fnmatchcase(needed, grant) or (grant.endswith(".*") and fnmatchcase(needed, grant[:-2]))
+
+
+def calls_of(directive: Directive) -> list[Call]:
+    """Those of the instructions: the text, and action elements inside the fence."""
+    return [*_in_text(directive.body, directive.body_span.start), *(_of_action(one) for one in directive.actions)]
+
+
+def calls_of_hooks(directive: Directive) -> list[Call]:
+    """Those that need a permission: knowledge that a hook brings into the first prompt is loaded without one."""
+    actions = ((hook.event, action) for hook in directive.hooks for action in hook.actions)
+    return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
+
+
+def documents_called(directive: Directive) -> list[tuple[Wanted, Span]]:
+    """The documents that the instructions and the hooks run, and where they say so."""
+    calls = [*calls_of(directive), *calls_of_hooks(directive)]
+    return [(call.document, call.span) for call in calls if call.document]
+
+
+def _brings(event: str, action: Action) -> bool:
+    return adds_context(event) and ("item_type", "knowledge") in action.attributes and action.primary != "sign"
+
+
+def _in_text(text: str, base: int) -> Iterator[Call]:
+    for pattern in (_CALL, _ELEMENT):
+        for match in pattern.finditer(text):
+            span = Span(base + match.start(), base + match.end())
+            # Parameters may hold words that look like arguments.
+            arguments, _, parameters = match[2].partition("parameters")
+            thread = _STARTED.search(parameters)
+            yield _call(match[1], _ARGUMENT.findall(arguments), span, thread[1] if thread else "")
+
+
+def _of_action(action: Action) -> Call:
+    return _call(action.primary, action.attributes, action.span, dict(action.parameters).get("directive_id", ""))
+
+
+def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span, thread: str) -> Call:
+    """`thread` is the directive that a tool which starts one is given."""
+    given = dict(reversed(list(arguments)))
+    type = given.get("item_type") or given.get("scope") or ("tool" if primary == "execute" else "")
+    item = given.get("item_id", "")
+    if not type or _ANY.search(type):
+        return Call(primary, f"rye.{primary}", True, span)
+    if not item or _ANY.search(item):
+        return Call(primary, f"rye.{primary}.{type}", True, span)
+    needs = _canonical(f"rye.{primary}.{type}.{item.replace('/', '.')}")
+    document = Wanted(item, type) if primary == "execute" and type in _DOCUMENTS else None
+    if needs == _FORK and thread and not _ANY.search(thread):
+        document = Wanted(thread, "directive")
+    return Call(primary, needs, False, span, document)
+
+
+def _canonical(capability: str) -> str:
+    head, dot, rest = capability.partition(".tool.")
+    return f"{head}{dot}{_ALIASES.get(rest, rest)}"

@@ -1,0 +1,154 @@
+"""The syntax tree of a pipeline file as JSON: what stands in the file, in the words of the file, with lines."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from quire.diagnostics import Diagnostic, Severity
+from quire.formats.pipeline.parse_result import Reading
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    Argument,
+    Body,
+    CallBody,
+    ExpressionText,
+    FoldBody,
+    ForEachBody,
+    MatchBody,
+    ParallelBody,
+    Pipeline,
+    ShellBody,
+    Step,
+    Target,
+    ToolBody,
+    TransformBody,
+)
+from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
+from quire.source import Source
+from quire.values import Value
+
+Tree = dict[str, Value]
+
+
+def pipeline_tree(reading: Reading) -> Tree:
+    source, file = reading.source, reading.file
+    return {
+        "valid": file is not None,
+        "pipelines": [_pipeline(one, source) for one in file.pipelines] if file else [],
+        "schemas": [_schema(one, source) for one in file.schemas] if file else [],
+        "warnings": [_finding(found, source) for found in reading.of(Severity.WARNING)],
+        "errors": [_finding(found, source) for found in reading.of(Severity.ERROR)],
+    }
+
+
+def _finding(found: Diagnostic, source: Source) -> Tree:
+    line = source.position(found.span.start).line
+    return {"line": line, "code": found.code.id, "message": found.message}
+
+
+def _pipeline(pipeline: Pipeline, source: Source) -> Tree:
+    return {
+        "pipeline": pipeline.name.text,
+        "description": pipeline.description,
+        "steps": [_step(step, source) for step in pipeline.steps],
+        "line": source.position(pipeline.span.start).line,
+    }
+
+
+def _step(step: Step, source: Source) -> Tree:
+    tree: Tree = {"kind": step.kind, **_body(step.body, source)}
+    if step.output:
+        tree["output"] = step.output.text
+    return {**tree, "line": source.position(step.span.start).line}
+
+
+def _body(body: Body, source: Source) -> Tree:
+    match body:
+        case TransformBody(value=value):
+            return {"value": value.text}
+        case ToolBody(name=name, args=args, schema=schema):
+            tree: Tree = {"name": name.text, "args": {key.text: _argument(value) for key, value in args}}
+            return {**tree, **_optional("schema", schema.text if schema else None)}
+        case ShellBody(command=command, schema=schema):
+            return {"command": _argument(command), **_optional("schema", schema.text if schema else None)}
+        case AgentBody(prompt=prompt, identity=identity, tools=tools, schema=schema):
+            return {
+                "prompt": prompt.text,
+                **_optional("identity", identity.text if identity else None),
+                **_optional("tools", None if tools is None else [tool.text for tool in tools]),
+                **_optional("schema", schema.text if schema else None),
+            }
+        case CallBody(target=target):
+            return _target(target)
+        case MatchBody(on=on, cases=cases, default=default):
+            chosen: Tree = {label.text: _target(target) for label, target in cases}
+            return {"on": on.text, "cases": chosen, **_optional("default", _target(default) if default else None)}
+        case FoldBody(init=init, do=do, max_items=max_items):
+            return {
+                **_source(body.source),
+                "init": init.text,
+                "do": _step(do, source),
+                **_optional("max_items", max_items),
+            }
+        case ForEachBody(do=do, collect=collect):
+            return {
+                **_source(body.source),
+                "on_error": str(body.on_error),
+                **_optional("max_parallel", body.max_parallel),
+                **_optional("max_items", body.max_items),
+                "do": _step(do, source),
+                "collect": _step(collect, source),
+            }
+        case ParallelBody(branches=branches, collect=collect, on_error=on_error):
+            return {
+                **_optional("on_error", str(on_error) if on_error else None),
+                "branches": {name.text: _step(branch, source) for name, branch in branches},
+                "collect": _step(collect, source),
+            }
+        case _:
+            assert_never(body)
+
+
+def _optional(key: str, value: Value) -> Tree:
+    return {} if value is None else {key: value}
+
+
+def _argument(value: Argument) -> Value:
+    """An expression is told apart from a literal that looks like one."""
+    return {"expr": value.text} if isinstance(value, ExpressionText) else {"literal": value.value}
+
+
+def _source(source: Argument | None) -> Tree:
+    if source is None:
+        return {}
+    return {"over": source.text} if isinstance(source, ExpressionText) else {"items": source.value}
+
+
+def _target(target: Target) -> Tree:
+    if any(one.value for one in target.passes):
+        passed: Value = {one.name.text: one.value.text if one.value else one.name.text for one in target.passes}
+    else:
+        passed = [one.name.text for one in target.passes]
+    return {"pipeline": target.pipeline.text, "pass": passed}
+
+
+def _schema(schema: Schema, source: Source) -> Tree:
+    line = source.position(schema.span.start).line
+    return {"schema": schema.name, "fields": _fields(schema.fields), "line": line}
+
+
+def _fields(fields: tuple[Field, ...]) -> Tree:
+    return {one.name: {**_type(one.type), "required": one.required} for one in fields}
+
+
+def _type(type: FieldType) -> Tree:
+    match type:
+        case Enum(values=values):
+            return {"type": "enum", "values": list(values)}
+        case ListOf(of=of):
+            return {"type": "list", "of": _type(of)}
+        case Object(fields=fields):
+            return {"type": "object", "fields": _fields(fields)}
+        case Ref(schema=name):
+            return {"type": "ref", "schema": name}
+    return {"type": type.kind.value}

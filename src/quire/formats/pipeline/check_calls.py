@@ -1,0 +1,174 @@
+"""Targets of `call` and `match`: whether they exist, what is passed to them, and whether they lead back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from quire.expr.syntax import Constant
+from quire.formats.pipeline.codes import errors, lints, warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
+from quire.formats.pipeline.resolver import Document, Find
+from quire.formats.pipeline.syntax import Pipeline, Target, holes, targets, walk
+from quire.formats.resolver import Called, Reach, Wanted
+
+_MAX_CYCLES = 20
+_SHOWN = 8
+
+
+def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) -> list[tuple[tuple[str, ...], Target]]:
+    """The ways in which pipelines reach themselves, from here on: the names along each, and the target of this
+    pipeline by which it is entered. `done` are the pipelines that were looked at before, by identity."""
+    found: list[tuple[tuple[str, ...], Target]] = []
+    done = set() if done is None else done
+    if id(pipeline) in done:
+        return found
+    way: dict[int, tuple[Pipeline, Iterator[Target]]] = {id(pipeline): (pipeline, _targets(pipeline))}
+    first: Target | None = None
+    while way and len(found) < _MAX_CYCLES:
+        key = next(reversed(way))
+        here, left = way[key]
+        target = next(left, None)
+        if target is None:
+            done.add(key)
+            del way[key]
+            continue
+        if first is None or len(way) == 1:
+            first = target
+        callee = find(target.pipeline.text, here)
+        if callee is None or id(callee) in done:
+            continue
+        if id(callee) in way:
+            names = [one.name.text for one, _ in way.values()]
+            found.append((tuple(names[list(way).index(id(callee)) :]), first))
+        else:
+            way[id(callee)] = (callee, _targets(callee))
+    return found
+
+
+class CallChecker:
+    """The calls of one file. With `document`, which finds what is no pipeline, all that is not found does not exist,
+    but for `unread`. With `reach`, circles through documents of other formats are found as well."""
+
+    def __init__(
+        self,
+        find: Find,
+        fields: Fields,
+        document: Document | None,
+        *,
+        unread: frozenset[str] = frozenset(),
+        reach: Reach | None = None,
+    ) -> None:
+        self._find = find
+        self._document = document
+        self._unread = unread
+        self._reach = reach
+        self._fields = fields
+        self._done: set[int] = set()
+        self._known: dict[int, _Needs] = {}
+
+    def check(self, pipeline: Pipeline) -> None:
+        fields = self._fields
+        for names, target in call_cycles(pipeline, self._find, self._done):
+            way = " → ".join([*names[:8], *(["…"] if len(names) > 8 else []), names[0]])
+            fields.report(errors.CYCLE, f"the pipeline {names[0]} can reach itself: {way}", target.pipeline.span)
+        self._check_circles(pipeline)
+        for _, step in walk(pipeline):
+            for target in targets(step):
+                callee = self._find(target.pipeline.text, pipeline)
+                if callee is not None:
+                    self._check_passes(target, callee)
+                elif self._document is not None and target.pipeline.text not in self._unread:
+                    document = self._document(target.pipeline.text)
+                    if document is not None:
+                        self._check_inputs(target, document)
+                    else:
+                        message = f"there is no pipeline, playbook or directive {fields.shown(target.pipeline.text)}"
+                        fields.report(warnings.UNKNOWN_PIPELINE, message, target.pipeline.span)
+                seen: set[str] = set()
+                for one in target.passes:
+                    if one.name.text in seen:
+                        fields.report(lints.NEEDLESS_PASS, f"{one.name.text} is passed twice", one.name.span)
+                    seen.add(one.name.text)
+
+    def _check_circles(self, pipeline: Pipeline) -> None:
+        """Those that documents of other formats take part in."""
+        first: dict[str, Target] = {}
+        for target in _targets(pipeline):
+            first.setdefault(target.pipeline.text, target)
+        if self._reach is None or not first:
+            return
+        for circle in self._reach.circles(pipeline.name.text, [Wanted(name) for name in first]):
+            span = first[circle.call.name].pipeline.span
+            if circle.decided:
+                help = "the call that closes it would fail; leave one of them out"
+                self._fields.report(warnings.DECIDED_CIRCLE, str(circle), span, help)
+            else:
+                self._fields.report(errors.CYCLE, str(circle), span, "leave one of these calls out")
+
+    def _check_inputs(self, target: Target, callee: Called) -> None:
+        """What a document of another format is given; values only where they are written down."""
+        names = {one.name.text: one.name for one in target.passes}
+        if missing := callee.missing(names):
+            self._fields.report(warnings.CALLEE_INPUTS, missing, target.pipeline.span)
+        for name, hint in callee.unknown(names):
+            message = f"the {callee.format} {callee.name} has no input {name}"
+            self._fields.report(warnings.CALLEE_INPUTS, message, names[name].span, hint)
+        for one in target.passes:
+            root = one.value.expression.root if one.value else None
+            problem = callee.wrong(one.name.text, root.value) if isinstance(root, Constant) else ""
+            if problem:
+                message = f"the {callee.format} {callee.name} cannot take this {one.name.text}: {problem}"
+                self._fields.report(warnings.CALLEE_INPUTS, message, one.name.span)
+
+    def _check_passes(self, target: Target, callee: Pipeline) -> None:
+        needs = self._known.get(id(callee)) or self._known.setdefault(id(callee), _needs(callee))
+        names = {one.name.text: one.name for one in target.passes}
+        missing = [name for name in needs.needed if name not in names]
+        if missing:
+            message = f"{callee.name.text} reads {_listed(missing)}, which is not passed to it"
+            help = f"pass: [{', '.join([*names, *missing])}]" if len(missing) + len(names) <= _SHOWN else ""
+            self._fields.report(warnings.NOT_PASSED, message, target.pipeline.span, help)
+        for text, name in names.items() if needs.read is not None else ():
+            if needs.read is not None and text not in needs.read:
+                help = self._fields.suggestion(text, needs.read)
+                message = f"{callee.name.text} never reads {text}"
+                self._fields.report(lints.NEEDLESS_PASS, message, name.span, help)
+
+
+def needs_of(callee: Pipeline) -> tuple[tuple[str, ...], frozenset[str] | None]:
+    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+    needs = _needs(callee)
+    return needs.needed, needs.read
+
+
+@dataclass(frozen=True, slots=True)
+class _Needs:
+    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+
+    needed: tuple[str, ...]
+    read: frozenset[str] | None
+
+
+def _needs(callee: Pipeline) -> _Needs:
+    found = [*uses(callee)]
+    whole = any(
+        use.path == ("ctx",) and not _is_base(use, then) for use, then in zip(found, [*found[1:], None], strict=False)
+    )
+    read = None if whole or holes(callee) else frozenset(name for use in found if (name := use.store) is not None)
+    return _Needs(inferred_inputs(callee), read)
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_base(use: Use, then: Use | None) -> bool:
+    """Whether a place is what a `get` reads from: then the place of the `get` itself is the next one."""
+    return then is not None and then.optional and then.text is use.text and then.path[: len(use.path)] == use.path
+
+
+def _targets(pipeline: Pipeline) -> Iterator[Target]:
+    return (target for _, step in walk(pipeline) for target in targets(step))

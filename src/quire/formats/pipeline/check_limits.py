@@ -1,0 +1,71 @@
+"""Limits that every run of a pipeline would reach, or that a step reaches whenever it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from itertools import islice
+
+from quire.formats.pipeline.codes import warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.lower import lower
+from quire.formats.pipeline.resolver import Resolver, Settled
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    FoldBody,
+    ForEachBody,
+    Literal,
+    ParallelBody,
+    Pipeline,
+    PipelineFile,
+    Step,
+    targets,
+    walk,
+)
+from quire.plan.limits import cap_problem, depth_problem, too_many_items
+from quire.plan.nodes import Plan
+from quire.plan.reach import reach
+
+MOST_PIPELINES = 100
+MOST_STEPS = 5_000
+"""Of a bigger file, or one that calls more, the rest is not looked at: its runs are, when they start."""
+
+
+def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) -> None:
+    """Without settings only the lists of the file are looked at."""
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            match step.body:
+                case ForEachBody(source=Literal(value=value, span=span), max_items=most):
+                    if problem := too_many_items(value, most):
+                        fields.report(warnings.TOO_MANY_ITEMS, problem, span)
+    if not isinstance(resolver, Settled) or len(file.pipelines) > MOST_PIPELINES:
+        return
+    callees = resolver.plans()
+    known = {*callees, *(pipeline.name.text for pipeline in file.pipelines)}
+    if not any(_can_reach_a_limit(step, known) for pipeline in file.pipelines for _, step in walk(pipeline)):
+        return
+    calls, fans = resolver.caps()
+    own = {pipeline.name.text: lower(file, pipeline) for pipeline in file.pipelines}
+    documents = {**callees, **own}
+    for pipeline in file.pipelines:
+        plan = own[pipeline.name.text]
+        if problem := cap_problem(plan, documents, calls):
+            fields.report(warnings.MODEL_CALLS, problem, pipeline.name.span)
+        _check_depth(pipeline, plan, documents, fans, fields)
+
+
+def _can_reach_a_limit(step: Step, known: Collection[str]) -> bool:
+    """Tell without lowering whether a step can ask a model, fan out, or call a document that is there."""
+    if isinstance(step.body, AgentBody | ForEachBody | ParallelBody | FoldBody):
+        return True
+    return any(target.pipeline.text in known for target in targets(step))
+
+
+def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], fans: int, fields: Fields) -> None:
+    """The first step that is too deep: all below it are as well."""
+    for at in islice(reach(plan, documents), MOST_STEPS):
+        if problem := depth_problem(at, documents, fans):
+            # A step of another file is told of where this pipeline is named.
+            where = f"step {at.place}: " if at.document else ""
+            fields.report(warnings.TOO_DEEP, f"{where}{problem}", pipeline.name.span if at.document else at.step.span)
+            return

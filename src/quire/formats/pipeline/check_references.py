@@ -1,0 +1,324 @@
+"""Texts that look like something else: references where none are filled in, slips in expressions, and commands that
+cannot run.
+
+Names of schemas, tools and identities that steps refer to.
+
+What built-in tools are given: names that they do not take, some that they need, and literals of a wrong kind.
+
+What `!expr` gives is known only when the step runs, so that its name alone is looked at.
+
+Stores: read before they are written, written where nobody reads, and names that are nearly another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
+from typing import cast
+
+from quire.diagnostics import Edit
+from quire.expr import RESERVED
+from quire.expr.slips import slips
+from quire.formats.near_names import name_fix, word_fix
+from quire.formats.pipeline.codes import lints, warnings
+from quire.formats.pipeline.fields import Fields
+from quire.formats.pipeline.inline import ALWAYS_THERE
+from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
+from quire.formats.pipeline.prompts import attempts, foreign, references
+from quire.formats.pipeline.resolver import Resolver, Settled
+from quire.formats.pipeline.syntax import (
+    AgentBody,
+    Argument,
+    FoldBody,
+    Literal,
+    Pipeline,
+    PipelineFile,
+    ShellBody,
+    Step,
+    Text,
+    ToolBody,
+    expressions,
+    holes,
+    parts,
+    schema_of,
+    walk,
+)
+from quire.plain_schema import plainly_fits
+from quire.schema import refs
+from quire.source import Span
+from quire.values import Value
+
+_ROOTS = ("ctx", "pipe", "item", "acc")
+
+
+def check_texts(pipeline: Pipeline, fields: Fields) -> None:
+    names = _mistakable(pipeline)
+    for _, step in walk(pipeline):
+        for expression in expressions(step):
+            for slip in slips(expression.expression):
+                fields.report(slip.code, slip.message, fields.at(expression, slip.span), slip.help)
+        match step.body:
+            case AgentBody(prompt=prompt):
+                _check_prompt(prompt, names, fields)
+            case ToolBody(args=args, name=name):
+                for key, value in args:
+                    _check_argument(value, fields)
+                    if name.text == "shell" and key.text == "command":
+                        _check_command(value, fields)
+            case ShellBody(command=command):
+                _check_argument(command, fields)
+                _check_command(command, fields)
+
+
+def _mistakable(pipeline: Pipeline) -> Collection[str]:
+    """The names that doubled braces may be meant to refer to: none where a prompt has a reference in single ones."""
+    prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
+    if any(True for prompt in prompts for _ in references(prompt)):
+        return ()
+    return {step.output.text for _, step in walk(pipeline) if step.output} | {*inferred_inputs(pipeline), "ctx", "pipe"}
+
+
+def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
+    if not prompt.text.strip():
+        fields.report(lints.EMPTY_PROMPT, "the prompt is empty", prompt.span)
+    for part in attempts(prompt.text):
+        text = prompt.text[part.start : part.end]
+        inside = text[1:-1].strip()
+        is_path = any(one.span.end == len(inside) + 2 for one in references(f"{{{inside}}}"))
+        help = f"write {{{inside}}}" if is_path else "compute it in a transform step, and refer to its output"
+        message = f"{fields.shown(text)} is not a reference: the model is sent it as it stands"
+        place = fields.at(prompt, part)
+        fix = (Edit(place, text, f"{{{inside}}}"),) if is_path else ()
+        fields.report(lints.NO_REFERENCE, message, place, help, fix)
+    for part, path in foreign(prompt.text):
+        _check_foreign(prompt, part, path, names, fields)
+
+
+def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], fields: Fields) -> None:
+    """Braces are doubled on purpose too: `names` is empty where the author knows how references are written."""
+    text = prompt.text[part.start : part.end]
+    root = path.partition(".")[0]
+    if text.startswith("{{") and root in names:
+        message = f"{fields.shown(text)} is an escape: the model is sent {fields.shown(text[1:-1])}"
+    elif text.startswith("$") and root in _ROOTS:
+        message = f"the $ before {fields.shown(text[1:])} is text: the model is sent it before the value"
+    elif text.startswith("{input:"):
+        message = f"{fields.shown(text)} is how directives refer to inputs: here the model is sent it as it stands"
+    else:
+        return
+    fields.report(lints.NO_REFERENCE, message, fields.at(prompt, part), f"write {{{path}}}")
+
+
+def _check_argument(value: Argument, fields: Fields) -> None:
+    if not isinstance(value, Literal):
+        return
+    for text in _texts(value.value):
+        for found in references(text):
+            if found.path[0] not in _ROOTS:
+                continue
+            path = ".".join(found.path)
+            whole = text == f"{{{path}}}" and text == value.value
+            help = f"write !expr {path}" if whole else "write the whole value as an expression after !expr"
+            message = f"{{{path}}} is not filled in here: only prompts have references"
+            fields.report(lints.LITERAL_REFERENCE, message, value.span, help)
+            return
+
+
+def _check_command(value: Argument, fields: Fields) -> None:
+    if not isinstance(value, Literal):
+        return
+    command = value.value
+    if isinstance(command, str) and command:
+        return
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
+        return
+    message = "a command is a text, or a list of texts with at least one"
+    fields.report(warnings.COMMAND, message, value.span, 'write numbers in quotes: [sleep, "1"]')
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _texts(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)
+
+
+def check_schema_names(file: PipelineFile, fields: Fields) -> None:
+    defined = {schema.name: schema for schema in file.schemas}
+    used = {ref.schema for schema in file.schemas for ref in refs(schema)}
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            name = schema_of(step)
+            if name is None:
+                continue
+            used.add(name.text)
+            if name.text not in defined and name.text not in file.unread:
+                message = f"the schema {fields.shown(name.text)} is not defined in this file"
+                help = fields.suggestion(name.text, defined)
+                fix = name_fix(name.text, defined, name.span) if help else ()
+                fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
+    if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
+        return  # who cannot be read may be who refers to it
+    for schema in file.schemas:
+        if schema.name not in used:
+            fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
+
+
+def check_tool_names(file: PipelineFile, known: Collection[str], fields: Fields) -> None:
+    there = {*known, *ALWAYS_THERE, "shell"}
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            body = step.body
+            named = (body.name,) if isinstance(body, ToolBody) else body.tools if isinstance(body, AgentBody) else None
+            for name in named or ():
+                if not _is_there(name.text, there, pattern=isinstance(body, AgentBody)):
+                    message = f"there is no tool {fields.shown(name.text)} in this workspace"
+                    help = fields.suggestion(name.text, there)
+                    fields.report(warnings.UNKNOWN_TOOL, message, name.span, help)
+
+
+def check_python_tools(file: PipelineFile, resolver: Settled, fields: Fields) -> None:
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            if isinstance(step.body, ToolBody) and (problem := resolver.python_problem(step.body.name.text)):
+                message = f"{fields.shown(step.body.name.text)} cannot be used: {problem}"
+                fields.report(warnings.PYTHON_TOOL, message, step.body.name.span)
+
+
+def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
+    """An agent may be left all tools that fit a name with `*`."""
+    if pattern and "*" in name:
+        return any(fnmatchcase(one, name) for one in known)
+    return name in known
+
+
+def check_identities(file: PipelineFile, known: Collection[str] | None, fields: Fields) -> None:
+    if known is None:
+        return
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            identity = step.body.identity if isinstance(step.body, AgentBody) else None
+            if identity is not None and identity.text not in known:
+                message = f"there is no identity {fields.shown(identity.text)} in this workspace"
+                help = fields.suggestion(identity.text, known) or f"[agents.{identity.text}] in quire.toml declares it"
+                fields.report(warnings.UNKNOWN_IDENTITY, message, identity.span, help)
+
+
+_COMMAND = ("shell", "command")
+"""What PL111 looks at."""
+
+
+def check_arguments(file: PipelineFile, resolver: Resolver, fields: Fields) -> None:
+    for pipeline in file.pipelines:
+        for _, step in walk(pipeline):
+            if isinstance(step.body, ToolBody):
+                schema = resolver.parameters(step.body.name.text)
+                if schema is not None:
+                    _check(step.body, schema, fields)
+
+
+def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
+    tool = body.name.text
+    properties = cast("Mapping[str, Mapping[str, Value]]", schema.get("properties", {}))
+    given = {name.text for name, _ in body.args}
+    missing = [name for name in cast("list[str]", schema.get("required", [])) if name not in given]
+    if missing:
+        message = f"{tool} needs {', '.join(missing)}"
+        fields.report(warnings.ARGUMENTS, message, body.name.span, f"it takes {', '.join(properties)}")
+    for name, value in body.args:
+        known = properties.get(name.text)
+        if known is None:
+            if schema.get("additionalProperties") is False:
+                help = fields.suggestion(name.text, properties)
+                unset = [one for one in properties if one not in given]
+                fix = word_fix(name.text, unset, name.span) if help else ()
+                help = help or f"it takes {', '.join(properties)}"
+                fields.report(warnings.ARGUMENTS, f"{tool} takes no {fields.shown(name.text)}", name.span, help, fix)
+        elif isinstance(value, Literal) and (tool, name.text) != _COMMAND:
+            problem = _problem(value.value, known)
+            if problem:
+                message = f"{name.text} of {tool} is wrong: {problem}"
+                fields.report(warnings.ARGUMENTS, message, value.span)
+
+
+def _problem(value: Value, schema: Mapping[str, Value]) -> str:
+    """The first thing that is wrong with a value. Most values are plainly right, and then no library is loaded."""
+    if plainly_fits(schema, value):
+        return ""
+    import jsonschema_rs
+
+    error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(value)), None)
+    return error.message if error else ""
+
+
+_WHERE = {
+    "item": "item exists in the do of a for_each or a fold; pass: {NAME: item} hands it on",
+    "acc": "acc exists in the do of a fold",
+}
+
+
+def _place(use: Use, fields: Fields) -> Span:
+    return use.span if use.text is None else fields.at(use.text, use.span)
+
+
+def check_stores(pipeline: Pipeline, fields: Fields) -> None:
+    inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
+    # A step that cannot be read may write any store, if it does not even tell which.
+    any_store = any(hole.output is None for hole in holes(pipeline))
+    for use in uses(pipeline):
+        root = use.path[0]
+        if root in _WHERE and root not in use.bindings:
+            message = f"there is no {root} in this place"
+            fields.report(warnings.UNBOUND, message, _place(use, fields), _WHERE[root])
+        name = use.store
+        if name is None or use.written(name) or use.optional or any_store:
+            continue
+        _check_read(name, use, inner, fields)
+    for top in pipeline.steps:
+        for step, lost in ((top, False), *_inside(top)):
+            _check_output(step, lost, fields)
+
+
+def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
+    at = use.first.get(name)
+    # A step that reads and writes one name is working on an input.
+    if at is not None and at > use.index:
+        message = f"{name} is read here, but step {at + 1} writes it, later"
+        fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
+    elif at is None and name in inner:
+        message = f"{name} is written only inside of another step, which is not seen here"
+        help = "give the whole step an output, or read it with get(ctx, …)"
+        fields.report(warnings.UNWRITTEN, message, _place(use, fields), help)
+    elif at is None and fields.suggests:
+        help = fields.suggestion(name, [one for one in use.first if use.written(one)])
+        if help and use.in_prompt and use.path[0] != "ctx":
+            message = (
+                f"no step writes {name}: unless it is an input, the model is sent {{{'.'.join(use.path)}}} as it stands"
+            )
+            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+        elif help:
+            message = f"no step writes {name}, so it is an input"
+            fields.report(lints.LIKELY_SLIP, message, _place(use, fields), help)
+
+
+def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
+    """The steps inside of a step, and whether what they write is lost: a `fold` keeps it for its next item."""
+    for name, part in parts(step):
+        yield part, not (isinstance(step.body, FoldBody) and name == "do")
+        yield from _inside(part)
+
+
+def _check_output(step: Step, lost: bool, fields: Fields) -> None:
+    if step.output is None:
+        return
+    # A fold cannot do without its output.
+    if lost and not isinstance(step.body, FoldBody):
+        message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
+        fields.report(lints.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")
+    if step.output.text in RESERVED:
+        message = f"{step.output.text} alone never means this store"
+        fields.report(lints.HIDDEN_STORE, message, step.output.span, f"it is read as ctx.{step.output.text}")

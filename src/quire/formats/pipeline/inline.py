@@ -1,0 +1,101 @@
+"""The static gate: what a definition that an agent wrote at run time may not contain, at any depth.
+
+It comes before anything is spawned, so a refused definition leaves nothing behind. Targets of `call` are not looked at:
+they are registered by somebody else, and one that does not exist fails its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from quire.formats.pipeline.syntax import AgentBody, PipelineFile, ShellBody, Step, ToolBody, schema_of, walk
+from quire.schema import Schema
+
+LAUNCHING = frozenset({"run_pipeline", "run_pipeline_async", "run_pipeline_inline", "run_pipeline_inline_async"})
+DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})
+LAUNCH_PREFIX = "pipeline__"
+ALWAYS_THERE = frozenset({"ask"})
+"""Tools of the engine's own."""
+MOST_TOLD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`path` is that of the step, such as `1.for_each.do`: steps count from 1, as people do."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"step {self.path}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """All that is wrong with a definition, in the order of the text; there is at least one problem."""
+
+    problems: tuple[Problem, ...]
+
+    def __str__(self) -> str:
+        told = "; ".join(str(problem) for problem in self.problems[:MOST_TOLD])
+        more = len(self.problems) - MOST_TOLD
+        return f"{told}; and {more} more" if more > 0 else told
+
+
+def gate(
+    file: PipelineFile, identity: str, known_tools: Collection[str], shell: bool, denied: Collection[str] = ()
+) -> Refusal | None:
+    """What is wrong with a definition; None where nothing is.
+
+    `known_tools` are all names that resolve, `shell` says whether commands may run, and `denied` are further names of
+    tools that launch or delegate.
+    """
+    schemas = {schema.name: schema for schema in file.schemas}
+    problems = [
+        Problem(path, message)
+        for pipeline in file.pipelines
+        for path, step in walk(pipeline)
+        for message in (
+            _schema(step, schemas),
+            _tool(step, known_tools, shell, denied),
+            _identity(step.body, identity) if isinstance(step.body, AgentBody) else "",
+        )
+        if message
+    ]
+    return Refusal(tuple(problems)) if problems else None
+
+
+def _schema(step: Step, schemas: dict[str, Schema]) -> str:
+    name = schema_of(step)
+    if name is None:
+        return ""
+    schema = schemas.get(name.text)
+    if schema is None:
+        return f'the schema "{name.text}" is not defined in this definition'
+    missing = schema.undefined(schemas.get)
+    return (
+        f'the schema "{name.text}" refers to "{missing[0]}", which this definition does not define' if missing else ""
+    )
+
+
+def _tool(step: Step, known_tools: Collection[str], shell: bool, denied: Collection[str]) -> str:
+    if isinstance(step.body, ShellBody):
+        name = "shell"
+    elif isinstance(step.body, ToolBody):
+        name = step.body.name.text
+    else:
+        return ""
+    if name in LAUNCHING or name in DELEGATING or name in denied or name.startswith(LAUNCH_PREFIX):
+        return f'the tool "{name}" launches or delegates: an inline pipeline reaches others by call only'
+    if name in known_tools or name in ALWAYS_THERE or (name == "shell" and shell):
+        return ""
+    if name == "shell":
+        return 'the tool "shell" is switched off'
+    return f'the tool "{name}" does not resolve to a registered tool'
+
+
+def _identity(body: AgentBody, identity: str) -> str:
+    if body.identity is None or body.identity.text == identity:
+        return ""
+    return f'the identity "{body.identity.text}" is not the invoker\'s own, which is "{identity}"'

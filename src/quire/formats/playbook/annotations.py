@@ -1,0 +1,219 @@
+"""Double-quoted texts in a row, as `@elicit` has them, with escapes: `"say \"hi\"", default:"c"`.
+
+The format has none: a quote ends the text, and the scan reads it so. Only a row that makes no sense that way is read
+again with a backslash before a quote meaning the quote itself, so that `"C:\"` stays what it is.
+
+One line that begins with `@`: a directive, something to ignore with a warning, or text.
+
+Every pattern here is anchored and possessive, so no line takes longer than its length.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from quire.diagnostics import Diagnostic
+from quire.formats.near_names import word_fix
+from quire.formats.playbook.codes import errors, warnings
+from quire.formats.playbook.fixes import directive_fix
+from quire.formats.playbook.syntax import DIRECTIVES, ELICIT_KINDS, Elicitation, PromptReference, ToolCall
+from quire.source import Span
+from quire.wording import nearest_word
+
+_INSIDE = r'[^"\\]*+(?:\\.[^"\\]*+)*'
+_ROW = re.compile(rf'((?:\s*+"{_INSIDE}"\s*+(?:,(?!\s*+\Z)|\Z))*)(?:\s*+default:"({_INSIDE})"\s*+)?', re.DOTALL)
+_TEXT = re.compile(rf'"({_INSIDE})"', re.DOTALL)
+
+
+def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] | None:
+    """The texts from `at` to `end`, and the default; None for anything but quoted texts with commas between them."""
+    match = _ROW.fullmatch(text, at, end)
+    if not match or at == end:
+        return None
+    texts = [one.replace('\\"', '"') for one in _TEXT.findall(match[1])]
+    return texts, match[2].replace('\\"', '"') if match[2] is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """A line that is a directive and yet does nothing; the warning says why."""
+
+
+_ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++),")
+_REFERENCE = re.compile(r"(?:library:[A-Za-z0-9-]++|file:\S(?:.*+)|mcp:[^/\s]++/\S++|\{\{[A-Za-z0-9_]++\}\})")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*+):.*+")
+_SCHEMES = ("library", "file", "mcp")
+_NAME = re.compile(r'\s*+(?:"([^"]++)"|([A-Za-z0-9_.-]++))\s*+')
+_LIKE = re.compile(r"@([A-Za-z]{4,9}+)\s*+(?:\(|[:\[{]|$|\w++$)")
+
+_FORMS = {
+    "output": '@output(name), @output(name: type), @output(name: enum, "a", "b") or @output(name, extract:"field")',
+    "elicit": '@elicit(input, "Question?"), @elicit(confirm, "Question?") or @elicit(select, "Question?", "A", "B")',
+    "prompt": "@prompt(library:ID), @prompt(file:PATH), @prompt(mcp:SERVER/PROMPT) or @prompt({{variable}})",
+    "tool": '@tool(connection, tool) or @tool("connection", tool, {"key": "value"})',
+}
+
+
+def read_directive(
+    text: str, at: int, found: list[Diagnostic]
+) -> Elicitation | PromptReference | ToolCall | Ignored | None:
+    """Reads a line without the space around it, which stands at `at`; None when it is text.
+
+    The scan has read every `@output`, and every `@elicit` without escapes.
+    """
+    directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
+    if text[-1] == ")":
+        if text.startswith("@elicit("):
+            directive = _escaped_elicit(text, at, found)
+        elif text.startswith("@prompt("):
+            directive = _prompt(text, at, found)
+        elif text.startswith("@tool("):
+            directive = _tool(text, at, found)
+    if directive is None:
+        _look_alike(text, at, found)
+    return directive
+
+
+def elicitation(
+    kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
+) -> Elicitation | Ignored:
+    """The question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
+    known = ELICIT_KINDS.get(kind) or ELICIT_KINDS.get(kind.lower())
+    if known is None:
+        return _unknown_kind(kind, at, found)
+    asked = Elicitation(known, texts[0] if texts else "", tuple(texts[1:]), default, at, end)
+    if default is not None:
+        _check_default(asked, default, found)
+    if known == "confirm" and asked.options:
+        found.append(
+            Diagnostic(
+                warnings.CONFIRM_OPTION,
+                f'Option on a confirm: "{asked.options[0]}"',
+                asked.span,
+                "a confirm is answered with yes or no",
+                "use @elicit(select, …) to offer other answers",
+            )
+        )
+    return asked
+
+
+def _escaped_elicit(text: str, at: int, found: list[Diagnostic]) -> Elicitation | Ignored | None:
+    match = _ELICIT.match(text)
+    if not match:
+        return None
+    if match[1].lower() not in ELICIT_KINDS:
+        return _unknown_kind(match[1], at, found)
+    row = read_escaped(text, match.end(), len(text) - 1)
+    return elicitation(match[1], *row, at, at + len(text), found) if row else None
+
+
+def _unknown_kind(kind: str, at: int, found: list[Diagnostic]) -> Ignored:
+    known = nearest_word(kind.lower(), tuple(ELICIT_KINDS))
+    at += len("@elicit(")
+    found.append(
+        Diagnostic(
+            warnings.ELICIT_TYPE,
+            f'Invalid elicit type: "{kind}"',
+            Span(at, at + len(kind)),
+            "nobody is asked here",
+            f'did you mean "{known}"?' if known else "the types are input, confirm and select",
+            word_fix(kind, tuple(ELICIT_KINDS), Span(at, at + len(kind))),
+        )
+    )
+    return Ignored()
+
+
+def _check_default(asked: Elicitation, default: str, found: list[Diagnostic]) -> None:
+    if asked.kind == "confirm" and default.lower() in ("yes", "no"):
+        asked.default = default = default.lower()
+    if asked.kind == "input" or "{{" in default:
+        return
+    allowed = ("yes", "no") if asked.kind == "confirm" else asked.options
+    if default in allowed or any("{{" in option for option in allowed):
+        return
+    found.append(
+        Diagnostic(
+            errors.BAD_DEFAULT,
+            f'The default "{default}" is not an answer that this {asked.kind} accepts',
+            asked.span,
+            "unattended, this would be the answer",
+            "the answers are " + (", ".join(f'"{answer}"' for answer in allowed[:8]) if allowed else "none"),
+        )
+    )
+
+
+def _prompt(text: str, at: int, found: list[Diagnostic]) -> PromptReference | Ignored | None:
+    where = text[len("@prompt(") : -1]
+    if _REFERENCE.fullmatch(where):
+        return PromptReference(where, at, at + len(text))
+    scheme = _SCHEME.fullmatch(where)
+    if not scheme or scheme[1] in _SCHEMES:
+        return None
+    known = nearest_word(scheme[1].lower(), _SCHEMES)
+    start = at + len("@prompt(")
+    found.append(
+        Diagnostic(
+            warnings.PROMPT_SCHEME,
+            f'Unknown prompt scheme: "{scheme[1]}"',
+            Span(start, at + len(text) - 1),
+            "this reference is ignored",
+            f'did you mean "{known}:"?' if known else "the schemes are library:, file: and mcp:, or one {{variable}}",
+            word_fix(scheme[1], _SCHEMES, Span(start, start + len(scheme[1]))),
+        )
+    )
+    return Ignored()
+
+
+def _tool(text: str, at: int, found: list[Diagnostic]) -> ToolCall | Ignored | None:
+    end = len(text) - 1
+    connection = _NAME.match(text, len("@tool("), end)
+    if not connection:
+        return None
+    if connection.end() == end:
+        name = connection[1] or connection[2]
+        found.append(
+            Diagnostic(
+                warnings.TOOL_ARGUMENTS,
+                "@tool needs a connection and a tool, and has one argument",
+                Span(at, at + len(text)),
+                "this directive is ignored",
+                f"write @tool(CONNECTION, {name}) or @tool({name}, TOOL)",
+            )
+        )
+        return Ignored()
+    if text[connection.end()] != ",":
+        return None
+    tool = _NAME.match(text, connection.end() + 1, end)
+    if not tool or (tool.end() != end and text[tool.end()] != ","):
+        return None
+    arguments = text[tool.end() + 1 : end].strip()
+    return ToolCall(connection[1] or connection[2], tool[1] or tool[2], arguments, at, at + len(text))
+
+
+def looks_like(text: str) -> str | None:
+    """The directive that a line was probably meant to be."""
+    match = _LIKE.match(text)
+    if not match:
+        return None
+    word = match[1].lower()
+    if word in DIRECTIVES:
+        return word
+    # Only a parenthesis makes an unknown word look like a directive: `@team` is a mention.
+    return nearest_word(word, DIRECTIVES) if text[match.end() - 1] == "(" else None
+
+
+def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
+    kind = looks_like(text)
+    if kind:
+        shown = text if len(text) <= 60 else f"{text[:60]}…"
+        found.append(
+            Diagnostic(
+                warnings.DIRECTIVE,
+                f"Looks like @{kind} but is not one: {shown}",
+                Span(at, at + len(text)),
+                "sent to the model as text",
+                f"the form is {_FORMS[kind]}",
+                directive_fix(text, at),
+            )
+        )

@@ -1,0 +1,146 @@
+"""The documents that a document can call, of any format, found before it runs and pinned with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.errors import BadDocument
+from quire.library.called_names import called
+from quire.library.document import read
+from quire.library.items import ItemType
+from quire.library.pipelines import Registry, read_pipelines
+from quire.library.playbooks import Playbooks
+from quire.library.spaces import Spaces
+from quire.plan.nodes import Plan
+from quire.source import Source, read_source
+from quire.tools.builtin.specs import SPECS
+from quire.tools.registry import unknown
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """`declared` and `key` are those of a pipeline in a file; `bundle` is there for a directive."""
+
+    name: str
+    plan: Plan
+    source: Source
+    declared: str = ""
+    key: str = ""
+    bundle: Bundle | None = None
+
+    @property
+    def text(self) -> str:
+        """What is pinned: a directive's is all that it is composed from."""
+        return self.bundle.encoded() if self.bundle else self.source.text
+
+
+class Callees:
+    """Finds callees by name: a registered pipeline, else a playbook, else a directive. Looks only when asked."""
+
+    def __init__(
+        self,
+        pipelines: Callable[[], Registry],
+        playbooks: Callable[[], Playbooks],
+        directive: Callable[[str], Bundle | None],
+        verify: Callable[[Source, str], None] = lambda source, format: None,
+    ) -> None:
+        """`verify` raises `Refused` for a playbook or a pipeline whose signature does not hold."""
+        self._pipelines = cache(pipelines)
+        self._playbooks = cache(playbooks)
+        self._directive = directive
+        self._verify = verify
+
+    def find(self, name: str, kind: str = "") -> Callee | None:
+        """Raises `Refused` and `BadDocument` for one that is there and cannot be used."""
+        if kind in ("", "pipeline"):
+            registered = self._pipelines().pipelines.get(name)
+            if registered is not None:
+                self._verify(registered.source, "pipeline")
+                return Callee(name, registered.plan, registered.source, registered.declared, registered.key)
+        if kind in ("", "playbook"):
+            found = self._playbooks().find(name)
+            if found is not None:
+                document = read(read_source(found[1]))
+                self._verify(document.source, document.format)
+                return Callee(name, document.runnable(), document.source)
+        bundle = self._directive(name) if kind in ("", "directive") else None
+        if bundle is None:
+            return None
+        source = Source.of(bundle.directives[bundle.item_id], f"{bundle.item_id}.md")
+        return Callee(name, read_directive(source), source, bundle=bundle)
+
+    def reachable(self, plan: Plan) -> dict[str, Callee]:
+        """Everything that a plan can call, by name, through any depth. A name that nobody has is left out: the step
+        that reaches it fails. Raises `BadDocument` when a document can reach itself."""
+        found: dict[str, Callee] = {}
+        self._follow(plan, found, (plan.title,))
+        return found
+
+    def _follow(self, plan: Plan, found: dict[str, Callee], way: tuple[str, ...]) -> None:
+        for name in called(plan):
+            if name in way:
+                circle = " → ".join((*way[way.index(name) :], name))
+                raise BadDocument(f"{name} can reach itself: {circle}")
+            if name in found:
+                continue
+            callee = self.find(name)
+            if callee is not None:
+                found[name] = callee
+                self._follow(callee.plan, found, (*way, name))
+
+
+def no_such(name: str, spaces: Spaces) -> str:
+    """The sentence about a name that no tool of Quire's own has, and no document."""
+    entries = [entry for kind in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
+    names = [name for entry in entries for name in (entry.id, entry.name)]
+    return unknown("built-in tool and no document", name, dict.fromkeys([*SPECS, *names]))
+
+
+def read_directive(source: Source) -> Plan:
+    from quire.formats.directive.lower import lower
+    from quire.formats.directive.parse import parse
+
+    reading = parse(source)
+    if reading.directive is None:
+        raise BadDocument(f"{source.name} has errors: quire check shows them")
+    return lower(reading.directive)
+
+
+def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
+    """What the run keeps of them; the texts go to the store by their hash."""
+    return {
+        name: {
+            "sha256": Source.of(one.text, "").sha256,
+            "document": one.source.name,
+            "declared": one.declared,
+            "key": one.key,
+            "format": one.plan.format,
+        }
+        for name, one in callees.items()
+    }
+
+
+def unpinned(declared: str, key: str, source: Source) -> Plan:
+    """The plan of a registered pipeline from its pinned text."""
+    found, _ = read_pipelines(key, source)
+    return next(one.plan for one in found if one.declared == declared)
+
+
+def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
+    """A callee from what was pinned of it."""
+    entry = cast("Mapping[str, str]", stored)
+    if entry.get("format") == "directive":
+        bundle = Bundle.of(text)
+        return read_directive(Source.of(bundle.directives[bundle.item_id], entry["document"])), bundle
+    source = Source.of(text, entry["document"])
+    if entry.get("format", "pipeline") == "pipeline":
+        return unpinned(entry["declared"], entry["key"], source), None
+    return read(source).runnable(), None
+
+
+_KINDS: tuple[ItemType, ...] = ("pipeline", "playbook", "directive")

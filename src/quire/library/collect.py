@@ -1,0 +1,138 @@
+"""From the arguments of a verb to the documents that are meant: files, folders and globs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import Unreadable
+from quire.source import Source, read_source, real_path
+
+_SPACE_FOLDERS = ("directives", "knowledge")
+_SKIPPED = ("node_modules", "__pycache__")
+_MAGIC = "*?["
+_PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`named` files must be readable; those that a search came upon are left out when they are not."""
+
+    path: Path
+    named: bool
+
+
+def collect(arguments: Sequence[str]) -> tuple[list[Wanted], list[str]]:
+    """The documents, each once and in the order of the arguments, and a line for every argument that gave none."""
+    found: dict[Path, Wanted] = {}
+    problems: list[str] = []
+    for argument in arguments:
+        wanted = list(_expand(argument))
+        if not wanted:
+            problems.append(
+                f"{argument} holds no documents" if Path(argument).is_dir() else f"{argument} matches nothing"
+            )
+        for one in wanted:
+            found.setdefault(one.path, one)
+    return list(found.values()), problems
+
+
+def _expand(argument: str) -> Iterator[Wanted]:
+    path = Path(argument)
+    if os.path.isdir(path):  # noqa: PTH112  # a name that is too long is no folder, and no exception
+        yield from _search(path)
+    elif any(sign in argument for sign in _MAGIC) and not os.path.lexists(path):
+        yield from (Wanted(match, named=True) for match in _glob(path))
+    else:
+        yield Wanted(path, named=True)
+
+
+def _glob(pattern: Path) -> list[Path]:
+    """Files that match; like a search, it enters neither hidden folders nor folders behind links."""
+    parts = pattern.parts
+    first = next(at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
+    base, rest = Path(*parts[:first]), parts[first:]
+    hidden = any(part.startswith(".") for part in rest)
+    return sorted(
+        match
+        for match in base.glob("/".join(rest))
+        if match.is_file() and (hidden or not any(_skipped(part) for part in match.relative_to(base).parts))
+    )
+
+
+def _skipped(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED
+
+
+def _entered(parent: str, name: str) -> bool:
+    """Hidden folders are passed by; of a space those with documents are entered."""
+    if Path(parent).name == ".ai":
+        return name in _SPACE_FOLDERS
+    return name == ".ai" or not _skipped(name)
+
+
+def _in_space(folder: Path) -> bool:
+    """Whether every file of a folder is a directive or knowledge."""
+    parts = folder.absolute().parts
+    return any(parts[at] == ".ai" and parts[at + 1] in _SPACE_FOLDERS for at in range(len(parts) - 1))
+
+
+def _search(folder: Path) -> Iterator[Wanted]:
+    """Folders behind links are not entered, so no link can lead in a circle."""
+    for here, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if _entered(here, name))
+        in_space = _in_space(Path(here))
+        for name in sorted(files):
+            path = Path(here, name)
+            if in_space:
+                if name.lower().endswith((".md", ".yaml")):
+                    yield Wanted(path, named=True)
+            elif name.endswith(".playbook.md"):
+                yield Wanted(path, named=True)
+            elif name.lower().endswith(".md") and _has_steps(path):
+                yield Wanted(path, named=False)
+            elif name.lower().endswith((".yaml", ".yml")):
+                if _is_registered(path):
+                    yield Wanted(path, named=True)
+                elif _has_pipeline(path):
+                    yield Wanted(path, named=False)
+
+
+def _is_registered(path: Path) -> bool:
+    """Whether it stands in the folder of its workspace where every file is a pipeline, also one that is broken."""
+    if "pipelines" not in path.absolute().parts:
+        return False
+    from quire.library.pipelines import in_folder
+    from quire.workspace.locate import find_workspace
+
+    return in_folder(real_path(path), find_workspace(path.absolute().parent).folder)
+
+
+def _has_pipeline(path: Path) -> bool:
+    """Whether a document of a YAML file is a pipeline; most YAML files are something else."""
+    try:
+        return _PIPELINE.search(read_source(path).text) is not None
+    except Unreadable:
+        return False
+
+
+def _has_steps(path: Path) -> bool:
+    """Whether a `## STEP` heading stands outside of fences."""
+    try:
+        text = read_source(path).text
+    except Unreadable:
+        return False
+    if "## STEP" not in text:
+        return False
+    from quire.formats.playbook.scan import scan, step_number
+
+    return any(step_number(line) is not None for line in scan(text).lines)
+
+
+def has_file_beside(source: Source) -> Callable[[str], bool]:
+    """Whether there is a file of a name in the folder of a document."""
+    folder = Path(source.name).parent
+    return lambda name: (folder / name).is_file()

@@ -1,0 +1,305 @@
+"""Gathering what a directive is composed from: itself, its ancestors, the knowledge that they name; all verified.
+
+What a directive needs before it runs: verified, composed, held to its permissions, its risks looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.interpreter.thread.hooks import injects, loses_a_gate, read_hooks_yaml
+from quire.engine.interpreter.thread.interpret import PATH
+from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
+from quire.errors import CannotStart, Refused
+from quire.library.document import Document
+from quire.library.hook_targets import hook_targets
+from quire.library.items import Item, ItemType
+from quire.library.spaces import Spaces
+from quire.library.verify import VerifiedItems, read_body, read_thread
+from quire.models.choose import Choice
+from quire.models.tiers import thread_model
+from quire.plan.nodes import Plan
+from quire.plan.thread import Hook, Thread
+from quire.source import Source, read_source
+from quire.trust.capabilities import Grants
+from quire.trust.risk import project_risk, require_granted
+from quire.trust.signatures import Outcome, verify_text
+from quire.trust.trusted_keys import TrustedKeys
+from quire.values import Value
+from quire.workspace.consent import HOOKS, is_trusted, require_trusted
+from quire.workspace.grants import reaching
+from quire.workspace.settings import Settings
+
+
+class Gathering:
+    """`keys` are the ids of the keys that what was gathered is signed with. `granted` is what the user allows those
+    that nobody signed."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        items: VerifiedItems,
+        environ: Mapping[str, str],
+        *,
+        model: bool,
+        granted: Grants | None = None,
+    ) -> None:
+        self.keys: set[str] = set()
+        self._settings = settings
+        self._items = items
+        self._environ = environ
+        self._model = model
+        self._granted = granted
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether something was let pass that nobody whom the user trusts has signed."""
+        return bool(self._items.warnings)
+
+    def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
+        """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
+        cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
+        found = leaf or self._find("directive", item_id)
+        return self._gathered(found)[0] if found else None
+
+    def called(self, item_id: str) -> Bundle | None:
+        """The same for one that another document runs. Nobody looks at its risks later, so that is done here."""
+        found = self._find("directive", item_id)
+        if found is None:
+            return None
+        bundle, chain = self._gathered(found)
+        granting = next((one for one in chain if one.grants_itself()), chain[0])
+        acknowledged = (*granting.acknowledged, *chain[0].acknowledged)
+        place = list(bundle.places.values())[chain.index(granting)]
+        project = project_risk(self._settings.workspace.folder)
+        asked = [one.capability for one in granting.permissions]
+        risks = check_risk(asked, acknowledged, project, place)
+        if self.unsigned and self._granted is not None:
+            reasons = {one.risk: one.reason for one in acknowledged}
+            require_granted(bundle.item_id, asked, self._granted, project, reasons)
+        return replace(bundle, warnings=(*bundle.warnings, *risks))
+
+    def _gathered(self, found: Item) -> tuple[Bundle, list[Thread]]:
+        before = len(self._items.warnings)
+        directives: dict[str, str] = {}
+        places: dict[str, str] = {}
+        chain = self._chain(found, directives, places)
+        hooks, text, problems = self._hooks()
+        knowledge = self._knowledge(chain, hooks)
+        targets = hook_targets([*(hook for one in chain for hook in one.hooks), *hooks], self._items, self._find)
+        warnings = (*self._items.warnings[before:], *problems, *targets)
+        model = thread_model(chain[0].model, self._settings.models, self._environ).spec if self._model else ""
+        return Bundle(found.id, directives, knowledge, text, model, warnings, places), chain
+
+    def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
+        """The directive and its ancestors. A chain that goes round, or breaks off, is told of when it is composed."""
+        chain = []
+        wanted, item = leaf.id, leaf
+        while True:
+            verified = self._items.require(item)
+            self.keys.update(key for key in [verified.verdict.key_id] if key)
+            directives[wanted] = item.text
+            chain.append(read_thread(item))
+            places[wanted] = self._place(item, chain[-1])
+            wanted = chain[-1].extends.strip()
+            if not wanted or wanted in directives:
+                return chain
+            parent = self._find("directive", wanted)
+            if parent is None:
+                return chain
+            item = parent
+
+    def _place(self, item: Item, read: Thread) -> str:
+        """Where the permissions of a directive stand, or would have to."""
+        folder, path = self._settings.workspace.folder.resolve(), item.path.resolve()
+        shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+        if not read.permissions:
+            return shown.as_posix()
+        return f"{shown.as_posix()}:{Source.of(item.text, '').position(read.permissions[0].span.start).line}"
+
+    def _knowledge(self, chain: Iterable[Thread], hooks: Iterable[Hook]) -> dict[str, str]:
+        threads = list(chain)
+        suppressed = {one for thread in threads for one in thread.context.suppress}
+        wanted: dict[str, None] = {}
+        for one in threads:
+            wanted.update(dict.fromkeys((*one.context.system, *one.context.before, *one.context.after)))
+        for hook in (*(hook for one in threads for hook in one.hooks), *hooks):
+            if hook.id not in suppressed:
+                wanted.update((action.item_id, None) for action in hook.actions if injects(hook, action))
+        bodies = {one: self.knowledge(one) for one in wanted if one and one not in suppressed and "${" not in one}
+        return {one: body for one, body in bodies.items() if body is not None}
+
+    def knowledge(self, item_id: str) -> str | None:
+        """The body of one item. Raises `Refused`."""
+        item = self._find("knowledge", item_id)
+        if item is None:
+            return None
+        verified = self._items.require(item)
+        self.keys.update(key for key in [verified.verdict.key_id] if key)
+        return read_body(verified.item)
+
+    def _find(self, item_type: ItemType, item_id: str) -> Item | None:
+        """Raises `Refused` for a link: it would put one signed file in the place of another, which moving it cannot."""
+        item = self._items.spaces.find(item_type, item_id)
+        if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
+            raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there, and sign it")
+        return item
+
+    def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
+        """The hooks of the project. The user has confirmed them together with all that the workspace asks for."""
+        file = self._settings.workspace.folder / HOOKS
+        if not file.is_file():
+            return (), "", ()
+        text = read_source(file).text
+        hooks, problems = read_hooks_yaml(text, HOOKS)
+        if problems and loses_a_gate(text, HOOKS):
+            listed = "\n".join(f"  {problem}" for problem in problems)
+            raise CannotStart(f"a hook that may judge outputs cannot be read, so no outputs could pass it:\n{listed}")
+        return hooks, text, tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """`source` is the text of the bundle, as it is pinned; `keys` signed what is in it."""
+
+    setup: Setup
+    bundle: Bundle
+    source: Source
+    grants: Grants
+    keys: tuple[str, ...]
+
+    @property
+    def inputs(self) -> Mapping[str, Value]:
+        return self.setup.composed.inputs
+
+
+class Directives:
+    """The directives of one workspace."""
+
+    def __init__(self, settings: Settings, environ: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._environ = environ
+
+    def model_of(self, plan: Plan) -> Choice:
+        """Which model the directive asks for, as far as it can be had here."""
+        return thread_model(_thread(plan).model, self._settings.models, self._environ)
+
+    def gathering(self, *, one_model: bool, granted: Grants | None = None) -> Gathering:
+        """`granted` is what the user allows directives that nobody signed, None to only look at them.
+
+        Raises `Untrusted`: files of the workspace say what is trusted, and the user has to agree to them first."""
+        require_trusted(self._settings)
+        items = VerifiedItems.of(self._settings)
+        return Gathering(self._settings, items, self._environ, model=not one_model, granted=granted)
+
+    def start(
+        self,
+        document: Document,
+        given: Mapping[str, Value],
+        limits: Mapping[str, Value],
+        granted: Grants,
+        *,
+        one_model: bool,
+    ) -> Started:
+        """Raises `CannotStart` and `Refused`. `granted` is what the user has allowed: it counts where nobody signed."""
+        gathering = self.gathering(one_model=one_model)
+        bundle = gathering.gather("", self.item(document))
+        if bundle is None:
+            raise CannotStart(f"there is no directive {document.name}")
+        return self._started(bundle, given, limits, granted, gathering)
+
+    def again(
+        self, bundle: Bundle, given: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
+    ) -> Started:
+        """The same for a directive that a run brought from elsewhere: what it may do is what its text may do here.
+
+        Raises `Refused` where this workspace has no such text, so that nobody here has signed or read it."""
+        gathering = self.gathering(one_model=True)
+        here = gathering.gather(bundle.item_id)
+        if here is None or (here.directives, here.knowledge, here.hooks) != (
+            bundle.directives,
+            bundle.knowledge,
+            bundle.hooks,
+        ):
+            raise Refused(f"the run comes from elsewhere, and {bundle.item_id} is not the same here: it does not go on")
+        return self._started(here, given, limits, granted, gathering)
+
+    def _started(
+        self,
+        bundle: Bundle,
+        given: Mapping[str, Value],
+        limits: Mapping[str, Value],
+        granted: Grants,
+        gathering: Gathering,
+    ) -> Started:
+        setup = set_up(bundle, given, PATH, overrides=limits)
+        project, composed = project_risk(self._settings.workspace.folder), setup.composed
+        asked = [one.capability for one in composed.capabilities]
+        risks = check_risk(asked, composed.acknowledged, project, setup.declared)
+        if gathering.unsigned:
+            reasons = {one.risk: one.reason for one in composed.acknowledged}
+            require_granted(setup.id, asked, granted, project, reasons)
+        bundle = replace(bundle, warnings=(*bundle.warnings, *risks))
+        grants = Grants(frozenset(setup.grants) | reaching(granted))
+        return Started(setup, bundle, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
+
+    def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
+        """For those who only look: raises as `start` does, and takes no risk into account."""
+        bundle = self.gathering(one_model=True).gather("", self.item(document))
+        if bundle is None:
+            raise CannotStart(f"there is no directive {document.name}")
+        return bundle, set_up(bundle, given, PATH)
+
+    def item(self, document: Document) -> Item:
+        """The item that a file is. Raises `CannotStart` for one in no space: nobody could refer to it, or sign it."""
+        path = Path(document.name).resolve()
+        spaces = Spaces(self._settings)
+        for root in spaces.roots("directive"):
+            folder = root.real()
+            if folder is not None and path.is_relative_to(folder):
+                found = spaces.find("directive", path.relative_to(folder).with_suffix("").as_posix(), root.space)
+                if found is not None:
+                    return found
+        raise CannotStart(f"{document.name} is in no space: directives live below .ai/directives of a workspace")
+
+    def granted_now(self, grants: Iterable[str], keys: Iterable[str], now: Grants) -> Grants:
+        """Return the grants of the start, without those that reach further than the user allows now.
+
+        `keys` are the keys that signed the directive. Raises `Refused` if one of them is not trusted any more."""
+        start = Grants.of(grants)
+        if self._requires_signatures():
+            trusted = TrustedKeys.load(self._settings)
+            for key in keys:
+                if trusted.find(key) is None:
+                    raise Refused(
+                        f"the key {key} that signed this directive is not trusted any more: it does not go on"
+                    )
+        return Grants((start.patterns - reaching(start)) | (reaching(start) & reaching(now)))
+
+    def verify_again(self, bundles: Iterable[Bundle]) -> None:
+        """Verifies the pinned directives of a run by the keys that are trusted now. Raises `Refused`.
+
+        That each of them is in its place was verified at the start, by the files that were there."""
+        if not self._requires_signatures():
+            return
+        trusted, spaces = TrustedKeys.load(self._settings), Spaces(self._settings)
+        for item_id, text in (pair for bundle in bundles for pair in bundle.directives.items()):
+            verdict = verify_text(text, "directive", item_id, trusted)
+            if verdict.ok or verdict.outcome is Outcome.MISPLACED:
+                continue
+            built_in = spaces.find("directive", item_id, "system")
+            if built_in is None or built_in.text != text:
+                raise Refused(f"{verdict.message} (the run pinned it so: it does not go on)")
+
+    def _requires_signatures(self) -> bool:
+        """A workspace that the user has not confirmed does not switch them off."""
+        return self._settings.trust.mode == "require" or not is_trusted(self._settings)
+
+
+def _thread(plan: Plan) -> Thread:
+    (step,) = plan.body.steps
+    assert isinstance(step.work, Thread)  # noqa: S101  # a directive is one thread
+    return step.work

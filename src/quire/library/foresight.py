@@ -1,0 +1,90 @@
+"""What `show` tells of a run that has not begun: how much it can ask for, and what it has to be allowed.
+
+The workspace is read, nobody is asked: a tool of a server is known by the server's name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from quire.engine.interpreter.pipeline.agent import narrowed
+from quire.errors import BadConfiguration, CannotStart
+from quire.library.document import load
+from quire.library.pipelines import load_registry
+from quire.library.playbooks import load_playbooks
+from quire.plan.bounds import Allowance, Bounds, bounds
+from quire.plan.envelope import Envelope, called, envelope
+from quire.plan.nodes import Agent, Plan
+from quire.tools.builtin.specs import NAMES, SPECS
+from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import find_workspace
+from quire.workspace.mcp_config import BUILT_IN, RESERVED
+from quire.workspace.settings import AgentSettings, Settings
+
+
+def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
+    """As the workspace around the current folder has it; a workspace with broken settings tells nothing."""
+    try:
+        settings: Settings | None = load_settings(find_workspace(Path.cwd()))
+    except BadConfiguration:
+        settings = None
+    documents: dict[str, Plan] = {}
+    if settings is not None and any(called(step) for _, step in plan.steps()):
+        documents = _documents(settings)
+    profiles = {"default": AgentSettings(), **(settings.agents if settings else {})}
+
+    def tools_of(agent: Agent) -> tuple[str, ...]:
+        profile = profiles.get(agent.identity or "default", AgentSettings())
+        return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
+
+    words = Words(settings.servers if settings else {})
+    counted = bounds(plan, documents, tools_of, Allowance(turns=max(one.turns for one in profiles.values())))
+    return counted, envelope(plan, words, documents, tools_of)
+
+
+def _documents(settings: Settings) -> dict[str, Plan]:
+    """Registered pipelines, and playbooks that can be read. A directive is composed when it runs: it is left out."""
+    found: dict[str, Plan] = {}
+    playbooks = load_playbooks(settings).paths
+    for name, path in playbooks.items():
+        try:
+            plan = load(path).plan
+        except CannotStart:
+            continue
+        if plan is not None:
+            found[name] = found[name.rpartition("/")[2]] = plan
+    return found | {name: one.plan for name, one in load_registry(settings).pipelines.items()}
+
+
+class Words:
+    """The capability behind each name: the `Vocabulary` of a workspace with these servers."""
+
+    def __init__(self, servers: Mapping[str, object]) -> None:
+        self._servers = servers
+
+    def tool(self, connection: str, name: str) -> tuple[str, ...]:
+        if connection not in ("", BUILT_IN):
+            identity = python_tool(name) if connection == RESERVED else mcp_tool(connection, name)
+            return (capability("execute", "tool", identity),)
+        if "*" in name and not connection:
+            fitting = [spec.id for one, spec in SPECS.items() if fnmatchcase(one, name)]
+            return tuple(capability("execute", "tool", one) for one in fitting) or (grant_for(self._id(name)),)
+        return (capability("execute", "tool", self._id(name)),)
+
+    def prompt(self, where: str) -> str:
+        server, _, name = where.partition("/")
+        return capability("fetch", "prompt", mcp_tool(server, name))
+
+    def _id(self, name: str) -> str:
+        if canonical(name) in NAMES:
+            return canonical(name)
+        for mark in ("__", "/"):
+            server, found, tool = name.partition(mark)
+            if found and tool and server == RESERVED:
+                return python_tool(tool)
+            if found and tool and server in self._servers:
+                return f"{mcp_tool(server, '')}{tool}" if tool == "*" else mcp_tool(server, tool)
+        return name

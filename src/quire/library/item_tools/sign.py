@@ -1,0 +1,178 @@
+"""Signing items from inside a run: checked first, with the user's own key, and never more than the run may do itself.
+
+A directive that a run wrote and signed could otherwise be the way around all of the run's own permissions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from quire.engine.interpreter.thread.limits import Limits
+from quire.errors import Denied, QuireError, ToolFailed
+from quire.library.item_tools.answers import (
+    error,
+    item_type_of,
+    missing,
+    path_in_home,
+    shown_path,
+    space_of,
+    unknown_type,
+)
+from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName
+from quire.library.signed_authority import Authority, SignedAuthority, authority_of, authority_of_run
+from quire.library.spaces import plural
+from quire.library.verify import Library, VerifiedItems, as_signable, read_thread
+from quire.source import MAX_DOCUMENT_BYTES, Source
+from quire.tools.builtin.files import Files
+from quire.tools.builtin.regex import Pattern
+from quire.trust.capabilities import Grants
+from quire.trust.own_keys import own_key
+from quire.trust.risk import project_risk
+from quire.trust.sign_file import issues, warnings
+from quire.trust.signatures import sign_text
+from quire.values import Value
+
+MAX_BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """`limits` are those of the thread that asks, `run_id` is its run; `writer` gives the files of a space, with what
+    no tool may write closed."""
+
+    items: VerifiedItems
+    grants: Grants
+    limits: Limits | None
+    writer: Callable[[SpaceName], Files]
+    now: Callable[[], datetime]
+    run_id: str = ""
+
+    def run(self, arguments: Mapping[str, Value], effect_id: str) -> dict[str, Value]:
+        item_type, item_id = item_type_of(arguments["item_type"]), str(arguments["item_id"])
+        if item_type is None:
+            return unknown_type(arguments["item_type"])
+        if item_type not in FOLDERS:
+            return error(f"a run signs directives and knowledge, not a {item_type}; sign it by hand: quire sign PATH")
+        source = space_of(arguments.get("source"))
+        if source == "system":
+            return _immutable(item_type, item_id)
+        if set(item_id) & set("*?["):
+            return self._several(item_type, item_id, source, effect_id)
+        item = self.items.spaces.find(item_type, item_id, source)
+        if item is None:
+            return missing(self.grants, "sign", item_type, item_id, source)
+        return self._sign(item, effect_id)
+
+    def _several(self, item_type: ItemType, pattern: str, source: SpaceName | None, effect_id: str) -> dict[str, Value]:
+        """Each by itself; one that fails does not keep the others. Raises `Denied` if the run may sign none of them."""
+        fitting = _fitting(pattern, self.items.spaces.entries(item_type, source or "project"))
+        if not fitting:
+            return error(f"no {plural(item_type)} fit {pattern}", item_type=item_type, item_id=pattern)
+        if len(fitting) > MAX_BATCH:
+            return error(f"{len(fitting):,} {plural(item_type)} fit {pattern}; sign at most {MAX_BATCH:,} at once")
+        if not any(self.grants.allows("sign", item_type, entry.id) for entry in fitting):
+            self.grants.require("sign", item_type, fitting[0].id)
+        signed: list[Value] = []
+        failed: list[Value] = []
+        for entry in fitting:
+            try:
+                answer = self._sign(self.items.spaces.read(entry), effect_id)
+            except (QuireError, ToolFailed) as problem:
+                answer = error(str(problem))
+            if answer["status"] == "signed":
+                signed.append(entry.id)
+            else:
+                failed.append({"item_id": entry.id, "error": answer["error"], "issues": answer.get("issues", [])})
+        counted = f"signed {len(signed)} of {len(fitting)}" + (f", {len(failed)} failed" if failed else "")
+        return {
+            "status": "completed",
+            "item_type": item_type,
+            "signed": signed,
+            "failed": failed,
+            "total": len(fitting),
+            "summary": counted,
+            "run": self.run_id,
+            "effect": effect_id,
+        }
+
+    def _sign(self, item: Item, effect_id: str) -> dict[str, Value]:
+        """Raises `Denied`, and `CannotStart` where there is no key."""
+        if item.space == "system":
+            return _immutable(item.type, item.id)
+        self.grants.require("sign", item.type, item.id)
+        settings = self.items.spaces.settings
+        path, in_home = shown_path(item, settings), path_in_home(item, settings)
+        if in_home is None:
+            return error(f"{item.id} does not lie in the {item.space}'s own folder; sign it by hand: quire sign PATH")
+        file = as_signable(item, settings.workspace.folder)
+        source = Source.of(item.stored, str(item.path))
+        if found := issues(file, source):
+            return error("validation failed", item_id=item.id, issues=list(found), path=path)
+        if item.type == "directive":
+            self._require_less(item, path)
+        key = own_key(settings)
+        text = sign_text(item.stored, file.kind, file.id, key, self.now(), syntax=file.syntax)
+        if len(text.encode()) > MAX_DOCUMENT_BYTES:
+            return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
+        # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
+        self.writer(item.space).swap(in_home, item.stored, text)
+        hidden: list[Value] = list(warnings(file, source))
+        return {
+            "status": "signed",
+            "item_type": item.type,
+            "item_id": item.id,
+            "source": item.space,
+            "path": path,
+            "key_id": key.key_id,
+            "run": self.run_id,
+            "effect": effect_id,
+            **({"warnings": hidden} if hidden else {}),
+        }
+
+    def _require_less(self, item: Item, path: str) -> None:
+        """Raises `Denied` for a directive that may do or use more than this run, or more than when it was signed."""
+        settings = self.items.spaces.settings
+        wanted = authority_of(read_thread(item), Library(self.items))
+        held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
+        bounds = [("it may do what this run may not", held)]
+        if before := SignedAuthority(self.items).find(item):
+            bounds.append(("it may do more than when it was signed", before))
+        bounds += self._hidden_by(item)
+        for why, bound in bounds:
+            if excess := wanted.excess(bound):
+                raise Denied(
+                    f"permission denied: signing {item.id} is refused, because {why}: {', '.join(excess)}; "
+                    f"take that out, or sign it by hand: quire sign {path}"
+                )
+
+    def _hidden_by(self, item: Item) -> Iterator[tuple[str, Authority]]:
+        """The directives of the same id that a new one of the project takes the place of, for all that extend them."""
+        spaces: tuple[SpaceName, ...] = ("user", "system") if item.space == "project" else ("system",)
+        for space in spaces:
+            hidden = self.items.spaces.find("directive", item.id, space)
+            if hidden is not None and hidden.id == item.id and self.items.verdict(hidden).ok:
+                why = f"it may do more than the one of that id in the {space}'s space, which it would hide"
+                yield why, authority_of(read_thread(hidden), Library(self.items))
+
+
+def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
+    """`demo/*` are those right in `demo`, `demo/**` all below it, `a*` those of such a name anywhere."""
+    glob = Pattern(pattern if "/" in pattern else f"**/{pattern}")
+    found = []
+    for entry in entries:
+        states = glob.start
+        for part in entry.id.split("/"):
+            states = glob.step(states, part)
+        if glob.is_match(states):
+            found.append(entry)
+    return found
+
+
+def _immutable(item_type: str, item_id: str) -> dict[str, Value]:
+    return error(
+        f"the system space comes with Quire and is never signed; copy {item_id} to the project first: "
+        f'rye_fetch(item_type="{item_type}", item_id="{item_id}", destination="project")',
+        item_id=item_id,
+    )

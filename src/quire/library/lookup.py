@@ -1,0 +1,208 @@
+"""The document that an argument means: a file, or else what the workspace knows by that name.
+
+A name is that of a registered pipeline, of a playbook or of a directive; a bare one is enough where it means one thing.
+
+The file that was probably meant where there is none of a name.
+
+From the arguments of `sign` and `verify` to the files that are meant: what `check` finds, and what `.ai` holds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import CannotStart, Unreadable
+from quire.library.collect import collect
+from quire.library.document import Document, load, read
+from quire.source import Source
+from quire.trust.sign_file import ITEM_FOLDERS, Signable, signable
+from quire.wording import nearest
+from quire.workspace.locate import find_workspace
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline
+    from quire.library.items import Entry
+    from quire.library.pipelines import Registry
+    from quire.library.spaces import Spaces
+
+
+_PART = r"[A-Za-z0-9_][A-Za-z0-9_-]*+"
+_NAME = re.compile(rf"{_PART}(?:\.{_PART})?|{_PART}(?:/{_PART})+")
+_FILES = (".md", ".markdown", ".yaml", ".yml", ".txt", ".json")
+_SHOWN = 12
+
+
+def document_of(argument: str, start: Path | None = None) -> Document:
+    """Find a document by its file, else by its name in the workspace around `start` (the current folder).
+
+    Raises `CannotStart` with the nearest names, or with all that the name means."""
+    is_name = _NAME.fullmatch(argument) is not None and not argument.lower().endswith(_FILES)
+    if not is_name or os.path.lexists(argument):
+        try:
+            return load(argument)
+        except Unreadable as error:
+            raise with_near_file(error) from None
+    from quire.library.pipelines import load_registry
+    from quire.library.spaces import Spaces
+    from quire.workspace.configuration import load_settings
+    from quire.workspace.locate import find_workspace
+
+    settings = load_settings(find_workspace(start or Path.cwd()))
+    registry, spaces = load_registry(settings), Spaces(settings)
+    meant = list(_meant(argument, registry, spaces))
+    if len(meant) > 1:
+        listed = ", ".join(f"the {entry.type} {entry.id} ({_shown(entry)})" for entry in meant)
+        raise CannotStart(f"{argument} means several things: {listed}; say which by its file, or by its whole id")
+    if not meant:
+        raise CannotStart(_nothing(argument, _known(registry, spaces), registry.problems))
+    (entry,) = meant
+    if entry.type == "pipeline":
+        found = registry.pipelines[entry.id]
+        return found.document
+    if entry.type == "playbook":
+        return load(_shown(entry))
+    item = spaces.read(entry)
+    # Its whole path says what it is; what is said about it names the path that people would type.
+    return replace(read(Source.of(item.text, str(entry.path))), source=Source.of(item.text, _shown(entry)))
+
+
+def tree_of(document: Document) -> Pipeline:
+    """The syntax tree behind the plan of a pipeline that can run."""
+    from quire.formats.pipeline.parse import parse
+
+    file = parse(document.source, registered=bool(document.declared)).file
+    assert file is not None  # noqa: S101  # it has a plan
+    return next(one for one in file.pipelines if document.declared in ("", one.name.text))
+
+
+def _meant(name: str, registry: Registry, spaces: Spaces) -> Iterator[Entry]:
+    """All that has this name. A whole name wins over the last part of another, within each kind."""
+    from quire.library.items import Entry
+
+    if name in registry.pipelines:
+        yield Entry(name, "pipeline", "project", Path(registry.pipelines[name].source.name))
+    for kind in ("playbook", "directive"):
+        entries = [entry for entry in spaces.entries(kind) if name in (entry.id, entry.name)]
+        yield from [entry for entry in entries if entry.id == name] or entries
+
+
+def _known(registry: Registry, spaces: Spaces) -> dict[str, list[str]]:
+    found = {"pipeline": list(registry.pipelines)}
+    for kind in ("playbook", "directive"):
+        found[kind] = [entry.id for entry in spaces.entries(kind)]
+    return found
+
+
+def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) -> str:
+    names = [one for ids in known.values() for one in ids]
+    last_parts = {one.rpartition("/")[2]: one for one in names}
+    close = nearest(name, names) or last_parts.get(nearest(name, list(last_parts)) or "")
+    own = [one for one in names if not one.startswith("rye/")]
+    if close:
+        hint = f"did you mean {close}?"
+    elif own:
+        hint = f"known here are {', '.join(own[:_SHOWN])}" + (" and more" if len(own) > _SHOWN else "")
+    else:
+        hint = "no document here has a name"
+    return "\n".join([f"there is no file, no pipeline, playbook or directive {name}; {hint}", *problems])
+
+
+def _shown(entry: Entry) -> str:
+    """The path as people would type it, from the current folder where it is below."""
+    path = entry.path.absolute()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
+_DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
+
+
+def near_file(wanted: Path) -> str:
+    """The file beside a missing one whose name is nearest; empty where there is none."""
+    try:
+        names = [one.name for one in wanted.parent.iterdir() if not one.name.startswith(".")]
+    except (OSError, ValueError):
+        return ""
+    # `tagline` and `tagline.md` mean tagline.playbook.md.
+    begun = [name for name in names if name.startswith(f"{wanted.name.split('.')[0]}.") and name.endswith(_DOCUMENT)]
+    close = nearest(wanted.name, names) or (begun[0] if len(begun) == 1 else None)
+    return str(wanted.parent / close) if close else ""
+
+
+def with_near_file(error: Unreadable) -> Unreadable:
+    """The same error, with the name that was probably meant where there is no such file."""
+    near = "" if os.path.lexists(error.path) else near_file(error.path)
+    return Unreadable(error.path, f"{error.reason}; did you mean {near}?") if near else error
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """`named` is False for a file that a search of a folder came upon, `by_name` where a glob did as well: then nobody
+    has written its whole name."""
+
+    item: Signable
+    named: bool
+    by_name: bool = False
+
+
+def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
+    """The files, each once and in the order of the arguments, and a line for every argument that gave none."""
+    found: dict[Path, Found] = {}
+    problems: list[str] = []
+    for argument in arguments:
+        folder = Path(argument)
+        if os.path.isdir(folder):  # noqa: PTH112  # a name that is too long is no folder, and no exception
+            here = _in_folder(folder)
+            problems += [] if here else [f"{argument} holds nothing that can be signed"]
+        else:
+            wanted, wrong = collect([argument])
+            missing = [one.path for one in wanted if not os.path.lexists(one.path)]
+            wrong += [_missing(path) for path in missing]
+            wanted = [one for one in wanted if one.path not in missing]
+            by_name = not set(argument) & set("*?[") or os.path.lexists(argument)
+            here, wrong_kind = _signables([one.path for one in wanted], named=True, by_name=by_name)
+            problems += wrong + wrong_kind
+        for one in here:
+            if one.by_name or one.item.path not in found:
+                found[one.item.path] = one
+    return list(found.values()), problems
+
+
+def _missing(path: Path) -> str:
+    return str(with_near_file(Unreadable(path, "does not exist")))
+
+
+def _in_folder(folder: Path) -> list[Found]:
+    files = list(_items(folder))
+    if not _in_ai(folder):
+        files += [one.path for one in collect([str(folder)])[0]]
+    return _signables(files, named=False)[0]
+
+
+def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[Found], list[str]]:
+    found, problems = [], []
+    for path in paths:
+        try:
+            found.append(Found(signable(path, find_workspace(path).folder), named, by_name))
+        except CannotStart as error:
+            problems.append(str(error))
+    return found, problems
+
+
+def _items(folder: Path) -> Iterator[Path]:
+    """Directives and knowledge below a folder. Folders behind links, and hidden ones but for `.ai`, are not entered."""
+    for here, folders, files in os.walk(folder, followlinks=False):
+        at = Path(here)
+        if at.name == ".ai":
+            folders[:] = [name for name in folders if name in ITEM_FOLDERS]
+        folders[:] = sorted(name for name in folders if name == ".ai" or not name.startswith((".", "__")))
+        if _in_ai(at) and at.name != ".ai":
+            yield from (at / name for name in sorted(files) if not name.startswith("."))
+
+
+def _in_ai(folder: Path) -> bool:
+    return ".ai" in folder.absolute().parts

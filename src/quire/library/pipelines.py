@@ -1,0 +1,141 @@
+"""The registered pipelines of a workspace: its `pipelines/` folder with all below it, and the entries of its settings.
+
+A file that cannot be read, or a name that two files declare, is reported and left out; the others load.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.diagnostics import Severity
+from quire.errors import QuireError
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import Pipeline
+from quire.library.document import Document
+from quire.source import Source, read_source, real_path
+from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+
+PIPELINES_FOLDER = "pipelines"
+ENDINGS = (".yaml", ".yml")
+MAX_PIPELINES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A pipeline under its name; `declared` is the name in its file, which is part of it in a file of several."""
+
+    name: str
+    declared: str
+    plan: Plan
+    tree: Pipeline
+    source: Source
+    description: str
+
+    @property
+    def key(self) -> str:
+        """That of its file: the name, up to the dot behind which a file of several says which."""
+        return self.name.rpartition(".")[0] or self.name
+
+    @property
+    def document(self) -> Document:
+        return Document(self.source, "pipeline", self.plan, (), self.declared, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """`problems` are those of the files that did not load, a line each; `claimed` are the names of several files."""
+
+    pipelines: Mapping[str, Registered] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    claimed: Mapping[str, tuple[Registered, ...]] = field(default_factory=dict)
+
+
+def load_registry(settings: Settings) -> Registry:
+    """Reads all files anew; whoever holds the old registry keeps it whole."""
+    problems: list[str] = []
+    found: dict[str, list[Registered]] = {}
+    for key, file, description in _pipeline_files(settings):
+        for registered in _load(key, file, description, problems):
+            found.setdefault(registered.name, []).append(registered)
+    claimed = {name: tuple(several) for name, several in found.items() if len(several) > 1}
+    for name, all in claimed.items():
+        files = " and ".join(one.source.name for one in all)
+        problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
+    return Registry({name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed)
+
+
+def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
+    """The pipelines of one text, and what keeps them from loading."""
+    reading = parse(source, registered=True)
+    if reading.file is None:
+        lines = [
+            f"{source.name}:{source.position(found.span.start).line}: {found.message}"
+            for found in reading.of(Severity.ERROR)
+        ]
+        return [], lines
+    from quire.formats.pipeline.lower import lower
+
+    trees = reading.file.pipelines
+    single = len(trees) == 1
+    names = {} if single else {tree.name.text: f"{key}.{tree.name.text}" for tree in trees}
+    registered = []
+    for tree in trees:
+        declared = tree.name.text
+        plan = lower(reading.file, tree, names)
+        registered.append(
+            Registered(names.get(declared, declared), declared, plan, tree, source, description or tree.description)
+        )
+    return registered, []
+
+
+def _load(key: str, file: Path, description: str, problems: list[str]) -> list[Registered]:
+    try:
+        source = read_source(file)
+    except QuireError as error:
+        problems.append(str(error))
+        return []
+    registered, wrong = read_pipelines(key, source, description)
+    problems += wrong
+    return registered
+
+
+def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
+    folder = settings.workspace.folder
+    seen: set[Path] = set()
+    for key, entry in settings.pipelines.items():
+        path = folder / entry.path
+        seen.add(real_path(path))
+        if entry.enabled:
+            yield key, path, entry.description
+    for path in _found(folder / PIPELINES_FOLDER):
+        if real_path(path) not in seen:
+            yield path.relative_to(folder / PIPELINES_FOLDER).with_suffix("").as_posix(), path, ""
+
+
+def in_folder(path: Path, workspace: Path) -> bool:
+    """Whether a file is registered because of where it stands."""
+    folder = real_path(workspace / PIPELINES_FOLDER)
+    if path.suffix not in ENDINGS or not path.is_relative_to(folder):
+        return False
+    return not any(part.startswith(".") for part in path.relative_to(folder).parts)
+
+
+def _found(folder: Path) -> Iterator[Path]:
+    """The pipeline files of a folder and of those below it. Names that begin with a dot and linked folders are left
+    out."""
+    count = 0
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            if name.endswith(ENDINGS) and not name.startswith("."):
+                count += 1
+                if count > MAX_PIPELINES:
+                    return
+                yield Path(here, name)

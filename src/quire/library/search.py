@@ -1,0 +1,118 @@
+"""Finding items by words: the same words over the same files always give the same list in the same order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from quire.errors import CannotStart, QuireError
+from quire.library.items import ITEM_TYPES, Entry, Item, ItemType, SpaceName
+from quire.library.spaces import Spaces
+
+MAX_WORDS = 20
+MAX_READ = 50_000_000
+MAX_LIMIT = 100
+LIMIT = 10
+
+_WORDS = re.compile(r"[^\W_]+")
+_HEADING = re.compile(r"^# +(.+)$", re.MULTILINE)
+_TITLE = re.compile(r"^title: *(.+)$", re.MULTILINE)
+_DESCRIPTION = re.compile(r"<description>\s*([^<]{1,2000})</description>")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """`score` is between 0 and 1."""
+
+    item: Item
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What to search: a type of item, perhaps only ids that begin with a category."""
+
+    type: ItemType
+    category: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Scope:
+        """`directive`, `directive.rye.core.*` and `directive/rye/core` are ways to write one. Raises `CannotStart`."""
+        head, _, rest = text.strip().replace(".", "/").partition("/")
+        fitting = next((one for one in ITEM_TYPES if head in (one, f"{one}s")), None)
+        if fitting is None:
+            raise CannotStart(f'scope must name an item_type ({", ".join(ITEM_TYPES)}), not "{text[:100]}"')
+        return cls(fitting, rest.removesuffix("*").strip("/"))
+
+    def covers(self, entry: Entry) -> bool:
+        return not self.category or entry.id == self.category or entry.id.startswith(f"{self.category}/")
+
+
+def search(
+    spaces: Spaces,
+    query: str,
+    scope: Scope,
+    source: SpaceName | None = None,
+    limit: int | None = LIMIT,
+    may: Callable[[Entry], bool] = lambda entry: True,
+) -> list[Hit]:
+    """The best first, all of them where `limit` is None. A query of no words finds everything.
+
+    `may` leaves out what the caller must not even hear of.
+    """
+    words = words_of(query)
+    hits: list[Hit] = []
+    read = 0
+    for entry in spaces.entries(scope.type, source):
+        if not scope.covers(entry) or not may(entry):
+            continue
+        try:
+            item = spaces.read(entry)
+        except QuireError:
+            continue  # Whoever asks for it by its id is told why.
+        read += len(item.text)
+        if read > MAX_READ:
+            raise CannotStart(f"there is too much to search in {scope.type}; narrow the scope to a category")
+        if item.id != entry.id:
+            continue  # A link: the item itself is in the list as well.
+        score = score_of(item, words)
+        if score or not words:
+            hits.append(Hit(item, score))
+    # Sorting is stable: of equals the order of spaces and ids is kept.
+    hits.sort(key=lambda hit: -hit.score)
+    return hits if limit is None else hits[: max(1, min(limit, MAX_LIMIT))]
+
+
+def summary(item: Item) -> str:
+    """One line about an item, from what it says about itself."""
+    for pattern in (_DESCRIPTION, _TITLE, _HEADING):
+        found = pattern.search(item.text)
+        if found:
+            return " ".join(found[1].split()).strip("\"'")[:300]
+    return ""
+
+
+def words_of(query: str) -> list[str]:
+    return list(dict.fromkeys(_WORDS.findall(query.casefold())))[:MAX_WORDS]
+
+
+def score_of(item: Item, words: list[str]) -> float:
+    if not words:
+        return 0.0
+    name, whole = item.id.rpartition("/")[2].casefold(), item.id.casefold()
+    parts = set(_WORDS.findall(name))
+    about, text = summary(item).casefold(), item.text.casefold()
+    total = 0.0
+    for word in words:
+        if word in parts:
+            total += 1.0
+        elif word in name:
+            total += 0.8
+        elif word in whole:
+            total += 0.6
+        elif word in about:
+            total += 0.5
+        elif word in text:
+            total += 0.2
+    return round(total / len(words), 3)

@@ -1,0 +1,175 @@
+"""The authority of a directive: what it may do, how much it may use, and which risks it acknowledges.
+
+A run signs only what has no more authority than itself, and no more than the item had when it was last signed.
+
+The authority that directives had when they were last signed, kept in the user's space, where no tool can write.
+
+A run may overwrite a directive and then sign it. What stood there before is gone by then, so it is noted while it is
+still there: when a run that may sign begins, and when a tool is about to write over the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.engine.interpreter.thread.compose import Resolver, read_chain
+from quire.engine.interpreter.thread.limits import Limits, resolve_limits
+from quire.errors import CannotStart, QuireError
+from quire.library.items import Item
+from quire.library.verify import Library, VerifiedItems, read_thread
+from quire.plan.thread import Thread
+from quire.trust.capabilities import Grants
+from quire.trust.private_files import make_folder
+from quire.trust.risk import ProjectRisk, Tier, tier_of
+from quire.trust.signature_line import digest_of
+
+NUMBERS = ("turns", "tokens", "spend", "spawns", "depth", "duration_seconds")
+DEFAULT_LIMITS = resolve_limits({}, {}, None)
+"""Those of a directive that declares none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """`risk` is the highest tier among what is granted or acknowledged, None where nothing has a tier. `origin` is the
+    ancestor that the capabilities come from, empty where they are the directive's own."""
+
+    grants: Grants
+    limits: Limits
+    risk: Tier | None = None
+    origin: str = ""
+
+    def excess(self, held: Authority) -> list[str]:
+        """All that goes beyond what is held, each in a few words."""
+        more = sorted(self.grants.patterns - self.grants.narrow(held.grants).patterns)
+        if more and self.origin:
+            more[-1] += f" (from {self.origin}, which it extends)"
+        for name in NUMBERS:
+            mine, most = getattr(self.limits, name), getattr(held.limits, name)
+            if most is not None and (mine is None or mine > most):
+                more.append(f"{name} {'without a limit' if mine is None else f'{mine:g}'} (at most {most:g})")
+        if self.risk is not None and (held.risk is None or self.risk.rank > held.risk.rank):
+            more.append(f"the acknowledged risk {self.risk.value}")
+        return more
+
+
+def authority_of_run(grants: Grants, limits: Limits | None, project: ProjectRisk) -> Authority:
+    """`limits` are those that its thread was started with; a run without a thread has the defaults."""
+    tiers = [tier_of(pattern, project) for pattern in grants.patterns]
+    return Authority(grants, limits or DEFAULT_LIMITS, _highest(tiers))
+
+
+def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
+    """That of a directive, with the permissions that it inherits. Raises what `read_chain` and `resolve_limits` do."""
+    granting, origin = thread, ""
+    if not thread.grants_itself() and thread.extends.strip():
+        for ancestor_id, ancestor in read_chain(thread.extends.strip(), ancestors):
+            if ancestor.grants_itself():
+                granting, origin = ancestor, ancestor_id
+                break
+    grants = Grants.of(one.capability for one in granting.permissions)
+    acknowledged = [Tier(one.risk) for one in thread.acknowledged if one.risk in tuple(Tier)]
+    return Authority(grants, resolve_limits(thread.limits, {}, None), _highest(acknowledged), origin)
+
+
+def _highest(tiers: Sequence[Tier | None]) -> Tier | None:
+    return max((tier for tier in tiers if tier), key=lambda tier: tier.rank, default=None)
+
+
+FOLDER = "signed"
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAuthority:
+    items: VerifiedItems
+
+    def find(self, item: Item) -> Authority | None:
+        """What an item that is not signed as it is now had when it was last seen signed; None where nobody has seen
+        it. Raises `CannotStart` for a note that cannot be read."""
+        if self.items.verdict(item).ok:
+            return None
+        noted = _read(self._file(item))
+        return noted[1] if noted else None
+
+    def note(self, item: Item) -> None:
+        """Notes a directive that is signed as it is now; any other leaves the note as it is. Raises `CannotStart`."""
+        if item.type != "directive" or item.space == "system" or not self.items.verdict(item).ok:
+            return
+        file, digest = self._file(item), digest_of(item.text)
+        if (noted := _read(file)) is not None and noted[0] == digest:
+            return
+        try:
+            authority = authority_of(read_thread(item), Library(self.items))
+        except QuireError:
+            return  # It cannot run either: an ancestor of it is missing or refused.
+        _write(
+            file,
+            {
+                "path": str(item.path),
+                "digest": digest,
+                "capabilities": sorted(authority.grants.patterns),
+                "limits": authority.limits.as_value(),
+                "risk": authority.risk.value if authority.risk else "",
+            },
+        )
+
+    def note_directive(self, item_id: str) -> None:
+        """The one of the project that a tool is about to write over, if it is there."""
+        try:
+            item = self.items.spaces.find("directive", item_id, "project")
+        except QuireError:
+            return  # No file that could be signed.
+        if item is not None and item.id == item_id:
+            self.note(item)
+
+    def note_all(self) -> None:
+        """All of the project and of the user's space."""
+        for entry in self.items.spaces.entries("directive"):
+            if entry.space != "system":
+                with contextlib.suppress(QuireError):
+                    self.note(self.items.spaces.read(entry))
+
+    def _file(self, item: Item) -> Path:
+        return _file(self.items.spaces.settings.user, item.path)
+
+
+def forget(user: Path, path: Path) -> None:
+    """The user has signed a file by hand: what it had before bounds it no longer."""
+    with contextlib.suppress(OSError):
+        _file(user, path).unlink()
+
+
+def _file(user: Path, path: Path) -> Path:
+    return user / FOLDER / f"{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:32]}.json"
+
+
+def _read(file: Path) -> tuple[str, Authority] | None:
+    """The digest of the text that was noted, and its authority."""
+    try:
+        noted = json.loads(file.read_text(encoding="utf-8"))
+        risk = Tier(noted["risk"]) if noted["risk"] else None
+        return noted["digest"], Authority(Grants.of(noted["capabilities"]), Limits(**noted["limits"]), risk)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CannotStart(f"{file} cannot be read ({error}): remove it, and sign the directive by hand") from None
+
+
+def _write(file: Path, noted: dict[str, object]) -> None:
+    make_folder(file.parent)
+    beside = file.with_name(f".{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as new:
+            json.dump(noted, new)
+        beside.replace(file)
+    except OSError as error:
+        raise CannotStart(f"{file} cannot be written: {error.strerror or error}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()

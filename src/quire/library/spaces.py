@@ -1,0 +1,232 @@
+"""Where items live and how one is found: the project's `.ai` folder, the user's, then what comes with Quire.
+
+The first space that has an id wins. A name without a category means the one item of that name, in whatever space;
+where several have it they are all named. Links are followed only inside of the folder of their type, and what they
+lead to goes by its own id: what a caller may read is decided by what is really read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import CannotStart, Refused, Unreadable
+from quire.library import built_in
+from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
+from quire.library.playbooks import load_playbooks
+from quire.source import MAX_DOCUMENT_BYTES, normalise
+from quire.workspace.settings import Settings
+
+MAX_ENTRIES = 10_000
+MAX_DEPTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """One folder with items of one type. `home` is what its real place must lie in; the user's own may lie anywhere."""
+
+    type: ItemType
+    space: SpaceName
+    folder: Path
+    endings: tuple[str, ...]
+    home: str = ""
+
+    def real(self) -> str | None:
+        """Raises `Refused` for a folder that is a link out of its space."""
+        try:
+            found = os.path.realpath(self.folder, strict=True)
+        except OSError:
+            return None
+        if self.home and not _is_in(found, self.home):
+            raise Refused(f"{self.folder} is a link that leads out of its space; put a real folder there")
+        return found
+
+
+class Spaces:
+    """Reads the files anew at every call: a run may write an item and then use it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self._home = str(settings.workspace.folder.resolve() / ".ai")
+
+    def find(self, item_type: ItemType, item_id: str, source: SpaceName | None = None) -> Item | None:
+        """The item that an id means, in all spaces or in one; tools are nobody's files and never found here.
+
+        Raises `Refused` for an id or a link that leads elsewhere, `CannotStart` for a bare name that several items
+        have, and `Unreadable` for a file that is no text or too large.
+        """
+        parts = checked_id(item_id)
+        if item_type not in FOLDERS:
+            return self._document(item_type, item_id, source)
+        for root in self.roots(item_type, source):
+            found = _in_root(root, parts)
+            if found is not None:
+                return found
+        return self._bare(item_type, item_id, source) if len(parts) == 1 else None
+
+    def entries(self, item_type: ItemType, source: SpaceName | None = None) -> list[Entry]:
+        """All items of a type without those that another one hides, in the order of spaces and ids."""
+        found: dict[str, Entry] = {}
+        for entry in self._entries(item_type, source):
+            found.setdefault(entry.id, entry)
+        return list(found.values())
+
+    def read(self, entry: Entry) -> Item:
+        """Raises `Unreadable`, or `Refused` if it is a link that leads out."""
+        if entry.type not in FOLDERS:
+            return _read(entry.id, entry.type, entry.space, entry.path)
+        for root in self.roots(entry.type, entry.space):
+            found = _in_root(root, tuple(entry.id.split("/")))
+            if found is not None:
+                return found
+        raise Unreadable(entry.path, "does not exist")
+
+    def roots(self, item_type: ItemType, source: SpaceName | None = None) -> Iterator[Root]:
+        name, endings = FOLDERS[item_type]
+        workspace, user = self.settings.workspace.folder, self.settings.user
+        if source in (None, "project"):
+            yield Root(item_type, "project", workspace / ".ai" / name, endings, self._home)
+            if item_type == "knowledge":
+                for folder in self.settings.knowledge_folders:
+                    yield Root(item_type, "project", folder, endings)
+        if source in (None, "user"):
+            yield Root(item_type, "user", user / ".ai" / name, endings)
+        if source in (None, "system"):
+            yield Root(item_type, "system", built_in.FOLDER / name, endings)
+
+    def _bare(self, item_type: ItemType, name: str, source: SpaceName | None) -> Item | None:
+        fitting = [entry for entry in self.entries(item_type, source) if entry.name == name]
+        if len(fitting) > 1:
+            listed = ", ".join(sorted(entry.id for entry in fitting))
+            raise CannotStart(f"{name} means several {plural(item_type)}: {listed}; say which")
+        return self.read(fitting[0]) if fitting else None
+
+    def _document(self, item_type: ItemType, name: str, source: SpaceName | None) -> Item | None:
+        if source not in (None, "project"):
+            return None
+        if item_type == "playbook":
+            found = load_playbooks(self.settings).find(name)
+            return _read(found[0], "playbook", "project", found[1]) if found else None
+        for entry in self._pipelines() if item_type == "pipeline" else ():
+            if entry.id == name:
+                return _read(entry.id, "pipeline", "project", entry.path)
+        return None
+
+    def _entries(self, item_type: ItemType, source: SpaceName | None) -> Iterator[Entry]:
+        if item_type in FOLDERS:
+            for root in self.roots(item_type, source):
+                yield from _below(root)
+        elif source not in (None, "project"):
+            return
+        elif item_type == "playbook":
+            for name, path in load_playbooks(self.settings).paths.items():
+                yield Entry(name, "playbook", "project", path)
+        elif item_type == "pipeline":
+            yield from self._pipelines()
+
+    def _pipelines(self) -> Iterator[Entry]:
+        # Reads and parses all pipelines, which nobody needs who looks for anything else.
+        from quire.library.pipelines import load_registry
+
+        for name, registered in sorted(load_registry(self.settings).pipelines.items()):
+            yield Entry(name, "pipeline", "project", Path(registered.source.name))
+
+
+def plural(item_type: str) -> str:
+    return "knowledge items" if item_type == "knowledge" else f"{item_type}s"
+
+
+def _in_root(root: Root, parts: Sequence[str]) -> Item | None:
+    top = root.real()
+    if top is None:
+        return None
+    folder, linked = top, False
+    for part in parts[:-1]:
+        found = _named(folder, (part,))
+        if found is None:
+            return None
+        folder, linked = found.path, linked or found.is_symlink()
+    found = _named(folder, [parts[-1] + ending for ending in root.endings])
+    if found is None:
+        return None
+    if linked or found.is_symlink():
+        return _linked(root, top, found.path)
+    return _read("/".join(parts), root.type, root.space, Path(found.path))
+
+
+def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
+    """The first of these names that a folder really has: some file systems also find `Base.md` under `base.md`."""
+    try:
+        with os.scandir(folder) as entries:
+            found = {entry.name: entry for entry in entries if entry.name in names}
+    except OSError:
+        return None
+    return next((found[name] for name in names if name in found), None)
+
+
+def _linked(root: Root, top: str, path: str) -> Item:
+    """What a link leads to, under its own id. Resolved first: what was looked at is what is read."""
+    try:
+        real = Path(os.path.realpath(path, strict=True))
+    except OSError as error:
+        raise Unreadable(Path(path), f"cannot be read: {error.strerror or error}") from None
+    if not _is_in(str(real), top) or real.suffix not in root.endings:
+        raise Refused(f"{path} is a link that leads out of {root.folder}; put the file itself there")
+    return _read(real.relative_to(top).with_suffix("").as_posix(), root.type, root.space, real)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
+
+
+def _below(root: Root) -> Iterator[Entry]:
+    top = root.real()
+    if top is None:
+        return
+    count = 0
+    for here, folders, files in os.walk(top):
+        below = Path(here).relative_to(top)
+        folders[:] = (
+            sorted(name for name in folders if not name.startswith(".")) if len(below.parts) < MAX_DEPTH else []
+        )
+        for ending in root.endings:
+            for name in sorted(files):
+                if not name.endswith(ending) or name.startswith("."):
+                    continue
+                count += 1
+                if count > MAX_ENTRIES:
+                    raise CannotStart(f"{root.folder} holds more than {MAX_ENTRIES:,} items")
+                yield Entry((below / name.removesuffix(ending)).as_posix(), root.type, root.space, Path(here) / name)
+
+
+def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> Item:
+    """The text once as it is stored and once as readers see it. Never waits: what is no regular file is not opened."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(opened).st_mode):
+                raise Unreadable(path, "is not a regular file")
+            data = _bytes(opened)
+        finally:
+            os.close(opened)
+    except OSError as error:
+        raise Unreadable(path, f"cannot be read: {error.strerror or error}") from None
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise Unreadable(path, f"is larger than {MAX_DOCUMENT_BYTES:,} bytes")
+    try:
+        stored = data.decode()
+    except UnicodeDecodeError:
+        raise Unreadable(path, "is not UTF-8 text") from None
+    if "\0" in stored:
+        raise Unreadable(path, "is a binary file, not text")
+    return Item(item_id, item_type, space, path, normalise(stored), stored)
+
+
+def _bytes(opened: int) -> bytes:
+    data = bytearray()
+    while len(data) <= MAX_DOCUMENT_BYTES and (piece := os.read(opened, MAX_DOCUMENT_BYTES + 1 - len(data))):
+        data += piece
+    return bytes(data)

@@ -1,0 +1,253 @@
+"""A directive as it would start, for those who only look: nothing is refused, asked, started or written.
+
+Signatures are verified as for a run, but in `warn` mode whatever the workspace says: what would be refused is shown
+with its verdict. Required inputs that nobody gave have their name in brackets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose, read_chain
+from quire.engine.interpreter.thread.hooks import injects
+from quire.engine.interpreter.thread.limits import Limits, resolve_limits
+from quire.errors import CannotStart
+from quire.library.directives import Directives, Gathering
+from quire.library.document import Document
+from quire.library.items import Item, ItemType
+from quire.library.spaces import Spaces
+from quire.library.verify import VerifiedItems
+from quire.models.choose import DEFAULTS, Choice
+from quire.models.downloads import preferred_model
+from quire.models.tiers import thread_model
+from quire.plan.thread import Hook, Thread
+from quire.plan.vocabulary import POSITIONS
+from quire.source import Source
+from quire.trust.risk import Tier, project_risk, tier_of
+from quire.trust.signatures import Outcome
+from quire.trust.trusted_keys import TrustedKeys
+from quire.values import Value
+from quire.workspace.consent import HOOKS
+from quire.workspace.settings import Settings
+
+_LATER = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An item that the directive is composed from. `space` is empty for one that is not there."""
+
+    id: str
+    type: str
+    space: str = ""
+    path: str = ""
+    verdict: str = "missing"
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A text of the context: where it goes, and who brings it. `suppressed` names the directive that leaves it out."""
+
+    position: str
+    item_id: str
+    who: str
+    suppressed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """`tier` is None for what no risk is known of; `acknowledged` is false where it would have to be."""
+
+    capability: str
+    origin_id: str
+    path: str
+    line: int
+    tier: Tier | None
+    acknowledged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A hook and where it is declared."""
+
+    hook: Hook
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """`chain` is from the leaf to the root; `files` are all that is verified, the chain first."""
+
+    thread: Thread
+    item_id: str
+    composed: Composed
+    limits: Limits
+    model: Choice
+    chain: tuple[File, ...]
+    files: tuple[File, ...]
+    context: tuple[Layer, ...]
+    capabilities: tuple[Capability, ...]
+    hooks: tuple[Placed, ...]
+    missing: tuple[str, ...]
+    risk_problem: str
+
+
+def survey(settings: Settings, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]) -> Survey:
+    """Raises `CannotStart` for what cannot be composed at all: a chain that goes round, wrong inputs, no such item."""
+    items = VerifiedItems(Spaces(settings), TrustedKeys.load(settings), "warn", settings.trust.documents)
+    item = Directives(settings, environ).item(document)
+    bundle = Gathering(settings, items, environ, model=False).gather("", item)
+    if bundle is None:
+        raise CannotStart(f"there is no directive {document.name}")
+    return _Looking(settings, environ, items, bundle, given).survey()
+
+
+class _Looking:
+    def __init__(
+        self,
+        settings: Settings,
+        environ: Mapping[str, str],
+        items: VerifiedItems,
+        bundle: Bundle,
+        given: Mapping[str, Value],
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._items = items
+        self._bundle = bundle
+        self._given = given
+        self._found: dict[tuple[str, str], Item | None] = {}
+        self._chain = read_chain(bundle.item_id, BundleResolver(bundle))
+
+    def survey(self) -> Survey:
+        bundle, chain = self._bundle, self._chain
+        resolver = _StandIns(bundle, self._given)
+        composed = compose(bundle.item_id, resolver, self._given, bundle.project_hooks())
+        context = tuple(self._context())
+        ancestors = tuple(self._file("directive", one) for one, _ in chain)
+        knowledge = dict.fromkeys(layer.item_id for layer in context if not layer.suppressed)
+        return Survey(
+            thread=chain[0][1],
+            item_id=bundle.item_id,
+            composed=replace(composed, warnings=(*bundle.warnings, *composed.warnings)),
+            limits=resolve_limits(composed.limits_declared, {}, None),
+            model=self._model(),
+            chain=ancestors,
+            files=(*ancestors, *(self._file("knowledge", one) for one in knowledge)),
+            context=context,
+            capabilities=tuple(self._capabilities(composed)),
+            hooks=tuple(self._hooks()),
+            missing=resolver.missing,
+            risk_problem=project_risk(self._settings.workspace.folder).problem,
+        )
+
+    def _item(self, item_type: ItemType, item_id: str) -> Item | None:
+        key = (item_type, item_id)
+        if key not in self._found:
+            self._found[key] = self._items.spaces.find(item_type, item_id) if item_id else None
+        return self._found[key]
+
+    def _file(self, item_type: ItemType, item_id: str) -> File:
+        item = self._item(item_type, item_id)
+        if item is None:
+            return File(item_id, item_type)
+        verdict = self._items.verdict(item)
+        said = "signed" if verdict.outcome is Outcome.OK else verdict.outcome.value
+        if item.space == "system" and verdict.ok:
+            said = "built in"
+        return File(item.id, item_type, item.space, str(item.path), said, verdict.message)
+
+    def _place(self, item_id: str, at: int) -> tuple[str, int]:
+        item = self._item("directive", item_id)
+        line = Source.of(self._bundle.directives.get(item_id, ""), "").position(at).line
+        return (str(item.path) if item else item_id), line
+
+    def _context(self) -> Iterator[Layer]:
+        """As composing orders it: what hooks bring stands around what the chain declares, each text once."""
+        suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
+        declared = [
+            Layer(position, one, item_id)
+            for item_id, thread in reversed(self._chain)
+            for position in POSITIONS
+            for one in getattr(thread.context, position)
+        ]
+        brought = list(self._brought())
+        for position in POSITIONS:
+            layers = [*declared, *brought] if position == "after" else [*brought, *declared]
+            seen: set[str] = set()
+            for layer in layers:
+                if layer.position == position and layer.item_id not in seen:
+                    seen.add(layer.item_id)
+                    yield replace(layer, suppressed=layer.suppressed or suppressed.get(layer.item_id, ""))
+
+    def _brought(self) -> Iterator[Layer]:
+        suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
+        for placed in self._hooks():
+            hook = placed.hook
+            position = hook.position if hook.position in POSITIONS else "before"
+            if hook.event == "build_system_prompt":
+                position = "system"
+            for action in hook.actions:
+                if injects(hook, action):
+                    who = f"hook {hook.id or hook.event} at {placed.path}:{placed.line}"
+                    yield Layer(position, action.item_id, who, suppressed.get(hook.id, ""))
+
+    def _hooks(self) -> Iterator[Placed]:
+        for item_id, thread in reversed(self._chain):
+            for hook in thread.hooks:
+                yield Placed(hook, *self._place(item_id, hook.span.start))
+        source = Source.of(self._bundle.hooks, HOOKS)
+        for hook in self._bundle.project_hooks():
+            yield Placed(hook, source.name, source.position(hook.span.start).line)
+
+    def _capabilities(self, composed: Composed) -> Iterator[Capability]:
+        project = project_risk(self._settings.workspace.folder)
+        known = {one.risk for one in composed.acknowledged}
+        for one in composed.capabilities:
+            tier = tier_of(one.capability, project)
+            fine = tier not in (Tier.ELEVATED, Tier.UNRESTRICTED) or tier.value in known
+            path, line = self._place(one.origin_id, one.span.start)
+            yield Capability(one.capability, one.origin_id, path, line, tier, fine)
+
+    def _model(self) -> Choice:
+        """What the model would be. Whether an Ollama answers is not looked for: that would open a connection."""
+        models = self._settings.models
+        if models.default is None and not any(self._environ.get(name) for name in DEFAULTS):
+            models = replace(models, default=_LATER)
+        choice = thread_model(self._chain[0][1].model, models, self._environ)
+        if choice.spec != _LATER:
+            return choice
+        pulled = preferred_model(self._environ)
+        here = f"the embedded model {pulled.name}" if pulled else "no model, until one is named or fetched"
+        return Choice("", f"a local Ollama if one answers, else {here}")
+
+
+class _StandIns(BundleResolver):
+    """Gives required inputs of the leaf that have no value a text in place of one, whatever their type."""
+
+    def __init__(self, bundle: Bundle, given: Mapping[str, Value]) -> None:
+        super().__init__(bundle)
+        self.missing: tuple[str, ...] = ()
+        self._leaf = bundle.item_id
+        self._given = given
+
+    def directive(self, item_id: str) -> Thread | None:
+        thread = super().directive(item_id)
+        if thread is None or item_id != self._leaf:
+            return thread
+        self.missing = tuple(self._open(thread))
+        inputs = (
+            replace(one, type="any", default=f"[{one.name}]") if one.name in self.missing else one
+            for one in thread.inputs
+        )
+        return replace(thread, inputs=tuple(inputs))
+
+    def _open(self, thread: Thread) -> Iterable[str]:
+        return (
+            one.name
+            for one in thread.inputs
+            if one.required and one.default is None and self._given.get(one.name) is None
+        )

@@ -1,0 +1,101 @@
+"""What comes after the call: results of runs that nobody waited for, and the letters about them.
+
+A client sees the runs that clients of this server have launched, and none of those that the user runs otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from quire.engine.driver.drive import Ended
+from quire.engine.records import RunRow, Status
+from quire.errors import NoSuchRun
+from quire.mcp_server.clients import RECIPIENT
+from quire.mcp_server.launch_tools import MOST_LETTERS
+from quire.mcp_server.results import waiting
+from quire.plan.ways import last_label
+from quire.runs import Runtime
+from quire.runs.launch import Envelope, envelope_of
+from quire.values import Value
+
+SCHEME = "quire://runs/"
+MOST_RUNS = 50
+MOST_LEFT = 1000
+
+
+class Late:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    async def row(self, run: str) -> RunRow:
+        """Raises `NoSuchRun`, for one that was not launched from here as well."""
+        row = await self._runtime.store.get(run)
+        if row is None or not _launched_here(row):
+            raise NoSuchRun(f"there is no run {run} that was launched from here")
+        return row
+
+    async def envelope(self, run: str) -> Envelope:
+        """A run as it is now, with what was found before its start."""
+        envelope = await self._envelope(run)
+        warnings = await self._runtime.warnings(run)
+        return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
+
+    async def _envelope(self, run: str) -> Envelope:
+        row = await self.row(run)
+        match row.status:
+            case Status.COMPLETED:
+                view = await self._runtime.view(run)
+                return envelope_of(run, Ended(row.status, row.position, view.replay.result))
+            case Status.FAILED:
+                message = row.failure.message if row.failure else "it failed"
+                return Envelope("error", {"run_id": run, "error": message})
+            case Status.EXPIRED:
+                return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
+            case Status.INTERRUPTED:
+                # Nobody stopped it: the server that drove it is gone, and the next one goes on with it.
+                return Envelope("started", {"run_id": run})
+            case Status.PAUSED | Status.CANCELLED:
+                how = f"it is {row.status.words}; to go on: pipeline_resume, or quire resume {run}"
+                return Envelope("cancelled", {"run_id": run, "error": how})
+        return waiting(run, await self._runtime.store.questions(run))
+
+    async def letters(self, recipient: str, arguments: Mapping[str, Value]) -> tuple[list[dict[str, Value]], int]:
+        """A page of the letters to one client, the oldest first, and how many there are before it."""
+        letters = await self._runtime.store.letters(recipient)
+        limit, before = arguments.get("limit", MOST_LETTERS), arguments.get("before", len(letters))
+        end = min(int(str(before)), len(letters))
+        start = max(end - min(int(str(limit)), MOST_LETTERS), 0)
+        return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[start:end]], start
+
+    async def runs(self) -> list[RunRow]:
+        """The newest first."""
+        return [row for row in await self._runtime.store.list(limit=MOST_RUNS) if _launched_here(row)]
+
+    async def left_behind(self) -> list[RunRow]:
+        """The runs that a server had begun when it was killed, the oldest first."""
+        rows = [
+            row
+            for status in (Status.PENDING, Status.INTERRUPTED)
+            for row in await self._runtime.store.list(status=status, limit=MOST_LEFT)
+        ]
+        return sorted((row for row in rows if _launched_here(row)), key=lambda row: row.created_at)
+
+    async def page(self, uri: str) -> str:
+        """A run as a resource, JSON. Raises `NoSuchRun`."""
+        run = uri.removeprefix(SCHEME) if uri.startswith(SCHEME) else ""
+        row = await self.row(run)
+        page: dict[str, Value] = {
+            "run_id": run,
+            "title": row.title,
+            "state": str(row.status),
+            "step": last_label(row.position),
+            "way": row.position,
+            **(await self.envelope(run)).as_json(),
+        }
+        return json.dumps(page, indent=2, ensure_ascii=False)
+
+
+def _launched_here(row: RunRow) -> bool:
+    return str(row.pins.get("reply_to", "")).startswith(RECIPIENT)

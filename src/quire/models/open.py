@@ -1,0 +1,202 @@
+"""From the name of a model to the model.
+
+    anthropic:NAME, openai:NAME, …     any provider that pydantic-ai knows; its key comes from the environment
+    PROVIDER:NAME                      a `[models.providers.PROVIDER]` of quire.toml (OpenAI-compatible)
+    https://host/v1#NAME               the same without configuration; such an address never gets a key
+    ollama:NAME                        the Ollama of OLLAMA_HOST, or of this machine
+    local:PATH.gguf, local:NAME        a file, or a pulled model, in this process
+    script:PATH                        replies from a script
+
+A key goes only to the provider that it belongs to: a configured address gets the variable that its
+`api_key_env` names, or none.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urldefrag, urlsplit
+
+from quire.engine.ports import Model
+from quire.errors import CannotStart
+from quire.models.choose import ModelSettings, ProviderSettings, ollama_url, price_key
+from quire.models.downloads import pulled_model, pulled_models
+
+if TYPE_CHECKING:
+    import httpx2
+    from pydantic_ai.models import Model as ProviderModel
+
+_NO_LIBRARY = 'a hosted model needs the extra "llm": pip install "quire[llm]"'
+_OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google")
+
+
+def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
+    """Raises `CannotStart` for what can be known to be wrong before the first call."""
+    model = _open(config.tiers.get(spec, spec), config, environ)
+    price = config.prices.get(price_key(spec, config))
+    if price is None:
+        return model
+    from quire.models.choose import WithPrice
+
+    return WithPrice(model, price)
+
+
+def _open(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
+    provider, _, name = spec.partition(":")
+    if spec.startswith(("http://", "https://")):
+        url, name = urldefrag(spec)
+        if not name or not urlsplit(url).hostname:
+            raise CannotStart(f"{spec}: say which model after a #, as in https://host/v1#NAME")
+        return _compatible(spec, name, ProviderSettings(url), config, environ)
+    if not name:
+        raise CannotStart(f"{spec!r} is not a model name: a model is PROVIDER:NAME{_nearest(spec, config, environ)}")
+    match provider:
+        case "script":
+            from quire.models.scripted import ScriptedModel
+
+            return ScriptedModel.from_file(Path(name), keep_calls=False)
+        case "local":
+            return _local(name, environ)
+    if provider in config.providers:
+        return _compatible(spec, name, config.providers[provider], config, environ)
+    if provider == "ollama":
+        return _ollama(spec, name, config, environ)
+    return _hosted(spec, provider, config, environ)
+
+
+def _local(name: str, environ: Mapping[str, str]) -> Model:
+    from quire.models.local import LocalModel
+
+    found = pulled_model(name, environ)
+    if found is not None:
+        return LocalModel(found.path, name=name)
+    path = Path(os.path.expanduser(name))  # noqa: PTH111  # an unknown user is no exception here
+    if path.suffix == ".gguf" or "/" in name or os.path.exists(path):  # noqa: PTH110  # nor is a long name
+        return LocalModel(path, name=path.name)
+    here = [one.name for one in pulled_models(environ)]
+    close = get_close_matches(name, here, n=1, cutoff=0.4)
+    help_ = f"did you mean local:{close[0]}?" if close else f"`quire model pull {name}` may fetch it"
+    raise CannotStart(f"no model named {name} is here: {help_}")
+
+
+def _compatible(
+    spec: str, name: str, settings: ProviderSettings, config: ModelSettings, environ: Mapping[str, str]
+) -> Model:
+    parts = urlsplit(settings.base_url)
+    if parts.username or parts.password or parts.query:
+        raise CannotStart(
+            f"{parts.hostname}: an address holds no password and no query; a key is named by api_key_env in quire.toml"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise CannotStart(f"{spec}: base_url {settings.base_url!r} is not an http or https address")
+    key = environ.get(settings.api_key_env, "") if settings.api_key_env else ""
+    if settings.api_key_env and not key:
+        raise CannotStart(f"{spec} needs a key: set {settings.api_key_env} in the environment")
+    timeout = config.timeout if settings.timeout is None else settings.timeout
+    provider = spec.partition(":")[0]
+    no_key = f"name its variable as api_key_env under [models.providers.{provider}] in quire.toml"
+    if provider not in config.providers:
+        no_key = "an address alone gets no key, a [models.providers.NAME] in quire.toml may have one (api_key_env)"
+    return _openai_client_model(spec, name, settings.base_url, key, free=False, timeout=timeout, no_key=no_key)
+
+
+def _ollama(spec: str, name: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
+    base = environ.get("OLLAMA_BASE_URL") or f"{ollama_url(environ)}/v1"
+    host = urlsplit(base).hostname or ""
+    cloud = name.endswith("-cloud") or host == "ollama.com" or host.endswith(".ollama.com")
+    key = environ.get("OLLAMA_API_KEY", "")
+    return _openai_client_model(
+        spec,
+        name,
+        base,
+        key,
+        free=not cloud,
+        timeout=config.timeout,
+        no_key="set OLLAMA_API_KEY in the environment",
+        absent="; is Ollama running there? (`ollama serve` starts it, OLLAMA_HOST says where it is)",
+    )
+
+
+def _openai_client_model(
+    spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str, absent: str = ""
+) -> Model:
+    try:
+        from quire.models.compatible import compatible_model
+    except ImportError:
+        raise CannotStart(_NO_LIBRARY) from None
+    return compatible_model(spec, name, base_url, key, free=free, timeout=timeout, no_key=no_key, absent=absent)
+
+
+def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[str, str]) -> Model:
+    try:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+        from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
+
+        from quire.models.providers import HostedModel
+        from quire.models.retry import Retrying
+    except ImportError:
+        raise CannotStart(_NO_LIBRARY) from None
+    try:
+        known = infer_provider_class(provider)
+    except ValueError:
+        raise CannotStart(f"no provider is named {provider!r}{_nearest(spec, config, environ)}") from None
+    except ImportError as error:
+        raise CannotStart(_missing_package(spec, error)) from None
+
+    def build(client: httpx2.AsyncClient) -> ProviderModel:
+        def make(name: str) -> Provider[object]:
+            if name not in _OWN_CLIENT and not _takes_client(known):
+                return infer_provider(name)
+            made: Provider[object] = known(http_client=client)  # type: ignore[call-arg]
+            return made
+
+        return infer_model(spec, make)
+
+    try:
+        return Retrying(HostedModel(spec, build, price="listed", read_seconds=config.timeout))
+    except ImportError as error:
+        raise CannotStart(_missing_package(spec, error)) from None
+    except UserError as error:
+        raise CannotStart(_refused(spec, error.message)) from None
+
+
+def _takes_client(provider: type[object]) -> bool:
+    """Whether its library is the one of OpenAI, which our client with its limits fits into."""
+    client = inspect.signature(provider.__init__).parameters.get("http_client")
+    return client is not None and "_OpenAIHTTPClient" in str(client.annotation)
+
+
+def _missing_package(spec: str, error: ImportError) -> str:
+    extra = re.search(r'"(pydantic-ai-slim\[[a-z-]+\])"', str(error))
+    return f'{spec} needs another package: pip install "{extra[1] if extra else "pydantic-ai-slim"}"'
+
+
+def _refused(spec: str, message: str) -> str:
+    variable = re.search(r"`([A-Z][A-Z0-9_]+)` environment variable", message)
+    if variable:
+        return f"{spec} needs a key: set {variable[1]} in the environment"
+    return f"{spec} cannot be used: {message.splitlines()[0][:200]}"
+
+
+def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> str:
+    names = [f"local:{one.name}" for one in pulled_models(environ)]
+    names += list(config.tiers) + [f"{provider}:" for provider in config.providers]
+    try:
+        from pydantic_ai.models import known_model_names
+    except ImportError:
+        pass
+    else:
+        names += [name for name in known_model_names() if not name.startswith("gateway/")]
+    if ":" in spec:
+        close = get_close_matches(spec, names, n=1, cutoff=0.6)
+    else:
+        # A name without its provider: the first provider that has it, in the order of the list.
+        bare = {name.partition(":")[2] or name: name for name in reversed(names)}
+        close = [bare[one] for one in get_close_matches(spec, bare, n=1, cutoff=0.6)]
+    return f" (did you mean {close[0]}?)" if close else ""

@@ -1,0 +1,225 @@
+"""The clock of this machine.
+
+Who answers when a document asks.
+
+Which model a run asks: the one that is given, else what the user, the directive or the settings say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
+from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
+from quire.engine.records import Question
+from quire.errors import ModelFailed, StepFailed
+from quire.models.choose import Choice, choose_model
+from quire.models.open import open_model
+from quire.plan.ways import shell_way, typed_way
+from quire.values import clean
+from quire.workspace.consent import require_trusted
+from quire.workspace.settings import Settings
+
+
+class WallClock:
+    def now(self) -> float:
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+
+BEFOREHAND = "--answer"
+PROGRAM = "python"
+_LONGEST_NAME = 80
+
+
+def name_of(people: People) -> str:
+    """Who the answers of these people are by: what they say themselves, in an attribute `by`, or a program."""
+    by = getattr(people, "by", None)
+    return one_name(by) if isinstance(by, str) and by else PROGRAM
+
+
+def one_name(name: str) -> str:
+    """A name as it is recorded: printable, and not long."""
+    return "".join(part for part in clean(name) if part.isprintable()).strip()[:_LONGEST_NAME]
+
+
+class Nobody:
+    """Nobody is here: questions wait in the inbox."""
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        return None
+
+
+class Unattended:
+    """Nobody can be asked: the default, else yes, the first option, nothing. The tool `ask` never agrees without a
+    default: its step fails.
+
+    Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
+
+    by = "unattended"
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        if question.explicit and question.kind == "confirm" and question.default is None and not problem:
+            raise StepFailed(
+                "this confirm has no default, and nobody can be asked: give it a default, or answer it beforehand "
+                f"(--answer {shell_way(question.way)}=yes)",
+                kind="unattended",
+                path=question.path,
+            )
+        answer = unattended_answer(question.kind, question.options, question.default)
+        if not problem or (question.default is not None and _fits(question, answer)):
+            return answer
+        raise StepFailed(
+            f"the answer does not fit, and nobody can be asked: {problem}", kind="answer", path=question.path
+        )
+
+
+class GivenAnswers:
+    """Answers that were given with the run; then somebody else is asked.
+
+    One by the label of a step, or by the way to it, is for every item of it, one by a path for that question. What an
+    agent or a thread asks in its turns differs each time, so there each is used once, and so is one that turns out not
+    to fit."""
+
+    def __init__(self, answers: Mapping[str, str], others: People) -> None:
+        self._answers = {typed_way(name): answer for name, answer in answers.items()}
+        self._others = others
+        self._refused: set[str] = set()
+        self._by: dict[str, str] = {}
+
+    async def ask(self, question: Question, problem: str) -> str | None:
+        if problem:
+            self._refused.add(question.path)
+        name = self._name(question)
+        if name is not None:
+            once = name == question.path or "/turn[" in question.path
+            answer = self._answers.pop(name) if once else self._answers[name]
+            self._by[question.path] = BEFOREHAND
+            return option_by_number(question.kind, question.options, answer)
+        self._by[question.path] = name_of(self._others)
+        return await _ask(self._others, question, problem)
+
+    def answered_by(self, question: Question) -> str:
+        return self._by.get(question.path, "")
+
+    def is_here(self, question: Question) -> bool:
+        name = self._name(question)
+        if name is not None and _fits(question, self._answers[name]):
+            return False
+        return isinstance(self._others, Present) and self._others.is_here(question)
+
+    def overtaken(self, question: Question, value: str) -> None:
+        if isinstance(self._others, Present):
+            self._others.overtaken(question, value)
+
+    def _name(self, question: Question) -> str | None:
+        if question.path in self._refused:
+            return None
+        return next((name for name in (question.path, question.way, question.label) if name in self._answers), None)
+
+
+async def _ask(people: People, question: Question, problem: str) -> str | None:
+    """What a program's own `People` answers. A plain function and a number are taken for what they mean.
+
+    Raises `StepFailed` for what cannot be an answer."""
+    given: object = people.ask(question, problem)
+    if isinstance(given, Awaitable):
+        given = await given
+    match given:
+        case None | str():
+            return given
+        case bool() if question.kind == "confirm":
+            return "yes" if given else "no"
+        case int() | float() if not isinstance(given, bool):
+            return str(given)
+    message = f"people.ask returned {given!r}: return a text, or None to leave the question in the inbox"
+    raise StepFailed(message, kind="answer", path=question.path)
+
+
+def _fits(question: Question, text: str) -> bool:
+    try:
+        checked_answer(question.kind, question.options, option_by_number(question.kind, question.options, text))
+    except WrongAnswer:
+        return False
+    return True
+
+
+def option_by_number(kind: str, options: Sequence[str], text: str) -> str:
+    """What was given, or the option that it is the number of. An option that is itself a number wins."""
+    typed = text.strip()
+    if kind != "select" or typed in options or not (typed.isascii() and typed.isdigit()):
+        return text
+    number = int(typed) if len(typed) < 10 else 0
+    return options[number - 1] if 1 <= number <= len(options) else text
+
+
+LOCAL_CONTEXT_CHARACTERS = 12_000
+CONTEXT_CHARACTERS = 400_000
+"""About 100,000 tokens: the earlier results that a model with a window of 128,000 can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """`given` stands in for all others."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    given: Model | None = None
+
+    def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
+        """Which one a run started now would ask, and why. `wanted` says which one a document would like."""
+        if self.given is not None:
+            return Choice(self.given.name, "given")
+        if asked is None and wanted is not None:
+            choice = wanted()
+        else:
+            choice = choose_model(asked, None, self.settings.models, self.environ)
+        if asked is None and choice.spec.startswith(("http://", "https://")):
+            require_trusted(self.settings)
+        if asked is None or asked in self.settings.models.tiers:
+            self._check_excess(choice.spec)
+        self._check_provider(choice.spec)
+        return choice
+
+    def open(self, spec: str) -> Model:
+        """A model by its name. A run that asks none has none to open."""
+        if self.given is not None:
+            return self.given
+        self._check_provider(spec)
+        if spec in self.settings.models.tiers:
+            self._check_excess(self.settings.models.tiers[spec])
+        return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
+
+    def context_budget(self, spec: str) -> int:
+        """How many characters of earlier results a model is told, without a setting: what it can read.
+
+        The embedded model has little room: there they take at most half of it."""
+        budget = self.settings.runs.context_budget
+        if budget is not None:
+            return budget
+        return LOCAL_CONTEXT_CHARACTERS if spec.startswith("local:") else CONTEXT_CHARACTERS
+
+    def _check_provider(self, spec: str) -> None:
+        """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
+        name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
+        if name in self.settings.models.providers:
+            require_trusted(self.settings)
+
+    def _check_excess(self, spec: str) -> None:
+        """A model that stands in for the user's own, or a file of weights: a workspace may only ask for it."""
+        if any(one.kind == "model" and one.value == spec for one in self.settings.excess):
+            require_trusted(self.settings)
+
+
+class NoModelHere:
+    """Stands for a model in a run that asks none."""
+
+    name = "none"
+
+    async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
+        raise ModelFailed("this run was started without a model", kind="no_model")

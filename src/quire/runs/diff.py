@@ -1,0 +1,181 @@
+"""Two runs side by side, step by step: what is the same, what is different, what only one of them has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
+from quire.runs.provenance import origins
+from quire.runs.view import RunView
+from quire.runs.why import Performed, Why, why
+from quire.values import Value, encode
+
+State = Literal["same", "changed", "only in A", "only in B"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """`what` is a word: input, prompt, reply, arguments, result, question, answer, status, output, cost. `where` is the
+    path of an effect, or the name of a value."""
+
+    what: str
+    where: str
+    a: Value
+    b: Value
+
+
+@dataclass(frozen=True, slots=True)
+class StepDiff:
+    path: str
+    label: str
+    title: str
+    state: State
+    changes: Sequence[Change] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunDiff:
+    """`about` is what differs in the runs as a whole: documents, models, inputs, statuses."""
+
+    about: Sequence[Change]
+    steps: Sequence[StepDiff]
+
+    @property
+    def same(self) -> bool:
+        return not self.about and all(step.state == "same" for step in self.steps)
+
+
+def diff(a: RunView, b: RunView) -> RunDiff:
+    """Both are views that know who wrote what. Steps are told apart by their place in the document."""
+    return RunDiff(list(_about(a, b)), [_step(a, b, path) for path in _paths(a, b)])
+
+
+def _about(a: RunView, b: RunView) -> Iterator[Change]:
+    for what, of_a, of_b in (
+        ("document", a.pins.document, b.pins.document),
+        ("model", a.pins.model, b.pins.model),
+        ("status", str(a.row.status), str(b.row.status)),
+    ):
+        if of_a != of_b:
+            yield Change(what, "", of_a, of_b)
+    for name in dict.fromkeys((*a.pins.inputs, *b.pins.inputs)):
+        if a.pins.inputs.get(name) != b.pins.inputs.get(name):
+            yield Change("input", name, a.pins.inputs.get(name), b.pins.inputs.get(name))
+
+
+def _paths(a: RunView, b: RunView) -> list[str]:
+    """All steps in the order of the first run, those that only the second has behind the ones before them."""
+    ordered = list(a.replay.progress.steps)
+    at = 0
+    for path in b.replay.progress.steps:
+        if path in ordered:
+            at = ordered.index(path) + 1
+        else:
+            ordered.insert(at, path)
+            at += 1
+    return ordered
+
+
+def _begun(view: RunView, path: str) -> Why | None:
+    step = view.replay.progress.steps.get(path)
+    if step is None or step.status in ("pending", "skipped"):
+        return None
+    return why(view, path)
+
+
+def _step(a: RunView, b: RunView, path: str) -> StepDiff:
+    known = a.replay.progress.steps.get(path) or b.replay.progress.steps[path]
+    of_a, of_b = _begun(a, path), _begun(b, path)
+    if of_a is None or of_b is None:
+        state: State = "same" if of_a is of_b else "only in B" if of_a is None else "only in A"
+        return StepDiff(path, known.label, known.title, state)
+    changes = [*_values(a, b, path), *_effects(of_a, of_b), *_outcome(a, b, path)]
+    if (of_a.cost, of_a.input_tokens, of_a.output_tokens) != (of_b.cost, of_b.input_tokens, of_b.output_tokens):
+        changes.append(Change("cost", path, _spent(of_a), _spent(of_b)))
+    return StepDiff(path, known.label, known.title, "changed" if changes else "same", changes)
+
+
+def _values(a: RunView, b: RunView, path: str) -> Iterator[Change]:
+    read_a = {one.name: one.value for one in origins(a, path)}
+    read_b = {one.name: one.value for one in origins(b, path)}
+    for name in dict.fromkeys((*read_a, *read_b)):
+        if read_a.get(name) != read_b.get(name):
+            yield Change("input", name, read_a.get(name), read_b.get(name))
+
+
+def _effects(a: Why, b: Why) -> Iterator[Change]:
+    of_a, of_b = ({one.path: one for one in side.performed} for side in (a, b))
+    for path in dict.fromkeys((*of_a, *of_b)):
+        one, other = of_a.get(path), of_b.get(path)
+        if one is not None and other is not None:
+            asked, answered = _words(one)
+            if one.request.content() != other.request.content():
+                yield Change(asked, path, asked_of(one), asked_of(other))
+            if _answer(one) != _answer(other):
+                yield Change(answered, path, answered_by(one), answered_by(other))
+        elif one is not None:
+            yield Change(_words(one)[1], path, answered_by(one), None)
+        elif other is not None:
+            yield Change(_words(other)[1], path, None, answered_by(other))
+
+
+def _outcome(a: RunView, b: RunView, path: str) -> Iterator[Change]:
+    one, other = a.replay.progress.steps[path], b.replay.progress.steps[path]
+    if one.status != other.status:
+        yield Change("status", path, one.status, other.status)
+    if one.output != other.output:
+        yield Change("output", path, one.output, other.output)
+
+
+def _words(one: Performed) -> tuple[str, str]:
+    """What is asked for, and what comes back, in a word each."""
+    match one.request:
+        case ModelRequest():
+            return "prompt", "reply"
+        case ToolRequest():
+            return "arguments", "result"
+        case HumanRequest():
+            return "question", "answer"
+        case Load():
+            return "source", "text"
+        case Boundary():
+            return "stop", "values set"
+    return "request", "result"
+
+
+def asked_of(one: Performed) -> Value:
+    """What was asked for, as people want to read it."""
+    match one.request:
+        case ModelRequest(system=system, messages=messages):
+            return "\n\n".join([*([system] if system else []), *(message.content for message in messages)])
+        case HumanRequest(prompt=prompt):
+            return prompt
+        case ToolRequest(arguments=arguments):
+            return dict(arguments)
+    return one.request.content()
+
+
+def answered_by(one: Performed) -> Value:
+    """What came back, as people want to read it; a failure is told in words."""
+    record = one.record
+    if record is None:
+        return None
+    if record.failure is not None:
+        return f"{record.failure.message} ({record.failure.kind})"
+    if isinstance(one.request, ModelRequest) and isinstance(record.value, dict):
+        uses = record.value.get("uses")
+        text = str(record.value.get("text", ""))
+        return f"{text}\n{encode(uses)}".strip() if uses else text
+    return record.value
+
+
+def _answer(one: Performed) -> Value:
+    """All that counts for whether two answers are the same: which model gave it does not."""
+    record = one.record
+    return None if record is None else [record.state, answered_by(one)]
+
+
+def _spent(one: Why) -> Value:
+    return {"cost": one.cost, "input_tokens": one.input_tokens, "output_tokens": one.output_tokens}

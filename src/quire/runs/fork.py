@@ -1,0 +1,309 @@
+"""The places that a run can be forked from: which of its records lie before one, and where values can be set there.
+
+A run that begins in the middle of another one: what was recorded before a step is taken over, the rest is new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from quire.engine.inputs import complete_inputs
+from quire.engine.interpreter.thread.interpret import PATH
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
+from quire.engine.requests import BREAK
+from quire.errors import BadInputs, CannotStart, RunState
+from quire.plan.nodes import Plan
+from quire.plan.uses import asks_a_model
+from quire.runs.options import checked_budget
+from quire.runs.pins import Pins
+from quire.runs.preflight_limits import check_prices
+from quire.runs.resume import checked_overrides, passed, unknown
+from quire.runs.runtime import Runtime
+from quire.runs.start import check_labels, new_run_id
+from quire.runs.view import RunView
+from quire.stores.contract import History, restore
+from quire.trust.capabilities import Grants
+from quire.values import Value, copy
+from quire.wording import nearest
+from quire.workspace.grants import default_grants, reaching
+
+_TURN = re.compile(rf"{PATH}/turn\[(\d+)\](?=/|$)")
+_NAMED_TURN = re.compile(r"(?:turn )?([0-9]{1,6})")
+_ENDINGS = ("step_completed", "step_failed", "step_skipped", "thread_ended")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`order` has the number of every step by its path, so that of two steps the earlier one is known.
+
+    `before` is the path and the label of the step at whose end values can be set for this one; None where there is no
+    such end, because it is the `first` of all or the first of its arm."""
+
+    path: str
+    label: str
+    before: tuple[str, str] | None
+    order: Mapping[str, int]
+    first: bool
+
+    def keeps(self, path: str) -> bool:
+        """Whether an effect was asked for before the run came here."""
+        if path.startswith(f"{PATH}/"):
+            turn = _TURN.match(path)
+            return int(turn[1]) < self._turn if turn else not path.startswith(f"{PATH}/end")
+        owner = self._owner(path)
+        if owner is None or self.order[owner] >= self.order[self.path]:
+            return False
+        return not (self._around(owner) and path == f"{owner}{BREAK}")
+
+    def keeps_event(self, event: Event) -> bool:
+        if event.path == PATH and self._turn:
+            return event.type not in _ENDINGS
+        return self.keeps(event.path) and not (self._around(event.path) and event.type in _ENDINGS)
+
+    @property
+    def _turn(self) -> int:
+        found = _TURN.match(self.path)
+        return int(found[1]) if found else 0
+
+    def _around(self, path: str) -> bool:
+        return self.path.startswith(f"{path}/")
+
+    def _owner(self, path: str) -> str | None:
+        while path and path not in self.order:
+            path = path.rpartition("/")[0]
+        return path or None
+
+
+def find_place(plan: Plan, named: str) -> Place:
+    """By label or by path: a step of a playbook, one at the top of a pipeline, a turn of a directive.
+
+    Raises `CannotStart` with the nearest one that there is."""
+    wanted = named.strip()
+    if plan.format == "directive":
+        return _turn(wanted)
+    steps = dict(_top(plan) if plan.format == "pipeline" else _all(plan))
+    found = [path for path, label in steps.items() if label.lower() == wanted.lower()] or [wanted] * (wanted in steps)
+    if not found:
+        _refuse(plan, wanted, steps)
+    if len(found) > 1:
+        raise CannotStart(f"several steps are called {wanted}: say which by its place ({', '.join(found)})")
+    (path,) = found
+    order = {one: number for number, one in enumerate(steps)}
+    above, _, _ = path.rpartition("/")
+    siblings = [one for one in steps if one.rpartition("/")[0] == above]
+    at = siblings.index(path)
+    before = (siblings[at - 1], steps[siblings[at - 1]]) if at else None
+    return Place(path, steps[path], before, order, first=not above and at == 0)
+
+
+def _turn(named: str) -> Place:
+    found = _NAMED_TURN.fullmatch(named.lower()) or _TURN.fullmatch(named)
+    number = int(found[1]) if found else 0
+    if not number:
+        raise CannotStart(f"{named!r} is not a turn of a directive: write 'turn 3', or just 3")
+    before = (f"{PATH}/turn[{number - 1}]", f"turn {number - 1}") if number > 1 else None
+    return Place(f"{PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
+
+
+def _refuse(plan: Plan, named: str, steps: Mapping[str, str]) -> None:
+    labels = list(dict.fromkeys(steps.values()))
+    if plan.format == "pipeline":
+        inside = next((path for path, step in plan.steps() if named in (path, step.label)), None)
+        if inside is not None:
+            top = inside.partition("/")[0]
+            raise CannotStart(f"step {named} is inside of step {top}: a pipeline is forked between its own steps")
+    close = nearest(named, labels)
+    known = f"did you mean {close}?" if close else f"the steps are {', '.join(labels)}"
+    raise CannotStart(f"there is no step {named}: {known}")
+
+
+def _top(plan: Plan) -> Iterator[tuple[str, str]]:
+    return ((str(step.position), step.label) for step in plan.body.steps)
+
+
+def _all(plan: Plan) -> Iterator[tuple[str, str]]:
+    return ((path, step.label) for path, step in plan.steps())
+
+
+FORKED = "run_forked"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
+
+    `budget` and `limits` hold for the whole new run, `unlimited` takes the budget away; `allow` are grants that it has
+    besides, `answers` those to questions that are still to come. `out` is where its output goes: that of the old run
+    keeps its place."""
+
+    sets: Mapping[str, Value] = field(default_factory=dict)
+    model: str | None = None
+    allow: tuple[str, ...] = ()
+    budget: float | None = None
+    limits: Mapping[str, Value] = field(default_factory=dict)
+    out: str = ""
+    unlimited: bool = False
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+
+    def __post_init__(self) -> None:
+        checked_budget(self.budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """`kept` is how many effects were taken over; `reason` why the new run asks its model."""
+
+    run: str
+    label: str
+    kept: int
+    reason: str
+
+
+async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
+    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`.
+
+    A run that is not as this user wrote it is forked like one from a file: its document and records, not its grants."""
+    view = await runtime.view(run)
+    if not view.pins.imported and not await runtime.is_sealed(run):
+        view = replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
+    place = find_place(view.document.runnable(), step)
+    if changes.sets and not place.first:
+        changes = replace(changes, sets=checked_overrides(view.document, changes.sets))
+    pins, reason = _pins(runtime, view, place, changes)
+    if not runtime.queue and (changes.budget is not None or changes.model):
+        check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
+    kept = [record for record in view.effects if place.keeps(record.path)]
+    if place.first and changes.sets:
+        kept = []  # what a thread did before its first turn, it did with the inputs
+    taken_over = len(kept)
+    now = runtime.clock.now()
+    kept = with_boundary(kept, place, changes.sets, pins, now)
+    new = new_run_id(now)
+    row = replace(view.row, id=new, pins=pins.as_json(), status=Status.PENDING, ended_by=(), failure=None)
+    await _check_reached(runtime, view.row, row, kept, place)
+    texts = {digest: await runtime.store.text(digest) for digest in pinned_texts(pins)}
+    events = _events(new, now, view, place, await runtime.store.events(run), kept)
+    made = NewRun(new, row.title, row.format, row.document, now, pins.as_json(), texts)
+    history = History(RunUpdate(Status.PENDING), kept, events, now)
+    await restore(runtime.store, made, history)
+    return Forked(new, place.label, taken_over, reason)
+
+
+def pinned_texts(pins: Pins) -> list[str]:
+    """The hashes of all texts that a run holds on to."""
+    callees = [str(cast("Mapping[str, Value]", one)["sha256"]) for one in pins.callees.values()]
+    return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
+
+
+def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[Pins, str]:
+    pins = view.pins
+    pins = replace(
+        pins,
+        origin={"run": view.row.id, "step": place.label, "path": place.path},
+        reply_to="",
+        queue=runtime.queue,
+        out=changes.out,
+        budget=None if changes.unlimited else pins.budget if changes.budget is None else changes.budget,
+        limits={**pins.limits, **changes.limits},
+        warnings=(),
+    )
+    pins = _granted(runtime, view, pins, changes.allow, changes.limits)
+    check_labels(view.document.runnable(), (), changes.answers, view.documents)
+    pins = replace(
+        pins,
+        answers={**pins.answers, **changes.answers},
+        unattended=pins.unattended or changes.unattended,
+    )
+    if changes.sets and place.first:
+        pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
+    if changes.model is None and not pins.imported:
+        return pins, f"as run {view.row.id} was started"
+    # A file from elsewhere does not say whom the prompts are sent to.
+    pins = replace(pins, imported={})
+    if not asks_a_model([view.document.runnable()]) and not pins.model:
+        return pins, ""
+    choice = runtime.choose_model(changes.model, view.document.runnable())
+    runtime.check_model(choice.spec)
+    return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
+
+
+def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...], limits: Mapping[str, Value]) -> Pins:
+    """The grants of a new start. Those that an imported run had, and its limits, its user was given elsewhere."""
+    if not pins.imported and not allow:
+        return pins
+    if pins.imported:
+        pins = replace(pins, allow=allow, grants=(), keys=(), unattended=False, answers={}, folder=None, limits=limits)
+    else:
+        pins = replace(pins, allow=tuple(dict.fromkeys((*pins.allow, *allow))))
+    granted = default_grants(runtime.settings, pins.allow)
+    if view.row.format != "directive":
+        return replace(pins, grants=tuple(sorted(granted.patterns)))
+    if view.pins.imported and view.bundle is not None:
+        started = runtime.directives.again(view.bundle, pins.inputs, pins.limits, granted)
+        return replace(pins, grants=tuple(sorted(started.grants.patterns)), keys=started.keys)
+    return replace(pins, grants=tuple(sorted(Grants.of(pins.grants).patterns | reaching(granted))))
+
+
+def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
+    """Before the first step there is nothing but inputs."""
+    plan = view.document.runnable()
+    if plan.format == "pipeline":
+        return {**view.pins.inputs, **sets}
+    known = [wanted.name for wanted in plan.inputs] if plan.format == "playbook" else list(view.pins.inputs)
+    if problems := [unknown(name, known, "the document has no input") for name in sets if name not in known]:
+        raise BadInputs(problems)
+    given = {**view.pins.inputs, **sets}
+    return complete_inputs(plan, given, one_line=False) if plan.format == "playbook" else given
+
+
+def with_boundary(
+    kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: Pins, now: float
+) -> list[EffectRecord]:
+    """Values are set as at a breakpoint after the step before: its record is what a person answered there."""
+    if place.before is None:
+        if sets and not place.first:
+            raise RunState(
+                f"step {place.label} is the first of its branch, where no value can be set: fork the step around it"
+            )
+        return kept
+    path, label = place.before
+    boundary = f"{path}{BREAK}"
+    stood = next((record for record in kept if record.path == boundary), None)
+    if not sets and (stood is not None or label not in pins.breakpoints):
+        return kept
+    earlier = cast("Mapping[str, Value]", stood.value) if stood else {}
+    others = [record for record in kept if record is not stood]
+    return [*others, passed(boundary, label, {**earlier, **sets}, now)]
+
+
+async def _check_reached(
+    runtime: Runtime, origin: RunRow, row: RunRow, kept: Sequence[EffectRecord], place: Place
+) -> None:
+    """Walks what is taken over: it has to lead to the place. A mismatch is found here, not in the middle of a run."""
+    led = await runtime.view_of(row, kept)
+    if place.first and not kept:
+        return  # All of it is new: a thread does things before its first turn, which no replay gets past.
+    step = led.replay.progress.steps.get(place.path)
+    # A sub-step is skipped when another arm was taken, a step of the document when none of its own was.
+    unreached = ("pending", "skipped") if "/case[" in place.path else ("pending",)
+    if step is None or step.status in unreached:
+        name = place.label if place.label.startswith("turn ") else f"step {place.label}"
+        raise RunState(f"run {origin.id} has not come to {name}: fork it from one that it has begun")
+
+
+def _events(
+    run: str, now: float, view: RunView, place: Place, told: Sequence[Event], kept: Sequence[EffectRecord]
+) -> list[Event]:
+    """The story so far, under the new run's name and numbers. Those of effects that are not taken over go."""
+    paths = {record.path for record in kept}
+    story = [
+        event
+        for event in told
+        if event.path and place.keeps_event(event) and (event.type != "effect" or event.path in paths)
+    ]
+    story.append(Event(FORKED, run, now, 0, "", place.label, {"origin": view.row.id, "from": place.path}))
+    return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]

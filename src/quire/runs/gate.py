@@ -1,0 +1,102 @@
+"""Put the gate of a workspace together: its connections, its secrets, and the places that commands may not change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.models.choose import DEFAULTS
+from quire.source import real_path
+from quire.tools.gate import Gate
+from quire.tools.redact import PUBLIC, Redactor, find_secrets
+from quire.tools.registry import Connection, Registry
+from quire.tools.tool_names import ACTIONS
+from quire.trust.capabilities import Grants
+from quire.workspace.consent import require_trusted
+from quire.workspace.grants import denied_tools, reach_of
+from quire.workspace.mcp_config import BUILT_IN, RESERVED
+from quire.workspace.server_code import loaded_files
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.limits import Limits
+    from quire.workspace.settings import Settings
+
+
+def open_gate(
+    settings: Settings,
+    grants: Grants,
+    environ: Mapping[str, str] | None = None,
+    *,
+    run: str = "",
+    others: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
+    notice: Callable[[str], None] = lambda line: None,
+) -> Gate:
+    """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`.
+
+    `others` are connections for certain grants that whoever opens the gate has. `notice` gets a line about what takes
+    long."""
+    from quire.library.item_tools.connection import ItemsConnection
+    from quire.tools.builtin.connection import BuiltInConnection
+    from quire.tools.python import PythonConnection
+
+    code = require_trusted(settings)
+    environ = os.environ if environ is None else environ
+    folder = settings.workspace.folder
+    redactor = redactor_of(settings, environ, reach_of(grants).variables)
+    connections: dict[str, Connection] = {}
+    for name, server in settings.servers.items():
+        from quire.tools.mcp import McpConnection  # takes longer than all else here
+
+        files = code.servers[name].files if server.command else None
+        connections[name] = McpConnection(server, folder, environ, notice, files, redactor.text)
+    connections[RESERVED] = PythonConnection(settings.tools.modules, folder, installed=True, files=code.module_files)
+    closed = sorted(loaded_files(settings, code))
+
+    def scoped(grants: Grants, limits: Limits | None = None) -> dict[str, Connection]:
+        items = ItemsConnection(settings, grants, limits=limits, run_id=run)
+        built_in = BuiltInConnection(
+            folder,
+            grants,
+            environ,
+            private=[settings.user],
+            asking=_documents(settings),
+            closed=closed,
+            sandbox=settings.sandbox,
+            replacing=items.replacing,
+            redact=redactor.text,
+            withheld=_keys(settings),
+        )
+        return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
+
+    if grants.has_any("sign"):
+        # A tool of a server can write over a directive as well, and nothing of ours sees it.
+        ItemsConnection(settings, grants).note_signed()
+
+    registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
+    return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
+
+
+def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, granted: Iterable[str] = ()) -> Redactor:
+    """Takes out all that a workspace, its servers and its environment keep secret. `granted` are variables that
+    commands get: what they print is recorded."""
+    environ = os.environ if environ is None else environ
+    named = [*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)]
+    return Redactor(find_secrets(environ, settings.servers.values(), named))
+
+
+def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:
+    """The variables that hold keys of models and of the cluster; with `own` only those that the settings name."""
+    named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
+    return frozenset(name for name in (*named, *(() if own else DEFAULTS)) if name)
+
+
+def _documents(settings: Settings) -> list[str]:
+    """Where documents live besides the usual folders: what is written there runs later.
+
+    An entry by its name and by its real place: a command could exchange a link."""
+    folder = settings.workspace.folder.resolve()
+    named = [Path(os.path.normpath(folder / entry.path)) for entry in settings.pipelines.values()]
+    real = [real_path(place) for place in (*settings.prompt_folders, *settings.knowledge_folders, *named)]
+    return [place.relative_to(folder).as_posix() for place in (*named, *real) if folder in place.parents]

@@ -1,0 +1,358 @@
+"""Reading the file of a run back: every link of the chain, every text by its hash, every line of the shape it has.
+
+The file comes from anywhere. Whatever is wrong with it is a sentence that names the line, never a traceback.
+
+Taking in a run from a file: proved by a replay first, then kept to be looked at and forked, never to be driven.
+"""
+
+from __future__ import annotations
+
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast
+
+from quire.engine.records import EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status, Usage
+from quire.engine.requests import Failure
+from quire.errors import CannotStart, JournalMismatch, QuireError
+from quire.runs.adapters import one_name
+from quire.runs.export import VERSION, digest_of, result_of
+from quire.runs.runtime import Runtime
+from quire.stores import open_store
+from quire.stores.contract import History, restore
+from quire.values import InvalidValue, Value, decode, encode, fingerprint
+from quire.workspace.settings import Settings
+
+# What a line holds is checked where it is used; until then it is any JSON.
+Entry: TypeAlias = dict[str, Any]
+T = TypeVar("T")
+_RUN_ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}")
+
+
+MAX_EXPORT_BYTES = 1_000_000_000
+
+
+class BadExport(CannotStart):
+    """The file is no export, or not as it was written. `line` is 0 where it is none at all."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        super().__init__(f"{path}: line {line} {problem}" if line else f"{path} {problem}")
+        self.line = line
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A run as a file has it. `head` is the hash of the last line but one, which stands for all of them."""
+
+    row: RunRow
+    texts: Mapping[str, str]
+    effects: Sequence[EffectRecord]
+    events: Sequence[Event]
+    questions: Sequence[Question]
+    result: Mapping[str, Value]
+    lines: int
+    head: str
+
+
+def read_export(path: Path) -> Exported:
+    """Raises `BadExport`, and `CannotStart` where there is nothing to read."""
+    try:
+        if path.stat().st_size > MAX_EXPORT_BYTES or not stat.S_ISREG(path.stat().st_mode):
+            raise CannotStart(f"{path} cannot be read: it is not a file, or larger than {MAX_EXPORT_BYTES:,} bytes")
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise CannotStart(f"there is no file {path}") from None
+    except OSError as error:
+        raise CannotStart(f"{path} cannot be read: {error.strerror or error}") from None
+    lines = data.split(b"\n")
+    whole = len(lines) > 1 and lines[-1] == b""
+    if whole:
+        lines.pop()
+    entries = _parsed(path, lines, whole)
+    _check_version(path, entries[0])
+    _check_chain(path, lines, entries)
+    _check_end(path, lines, entries)
+    return _Reading(path).read(entries)
+
+
+def _parsed(path: Path, lines: Sequence[bytes], whole: bool) -> list[Entry]:
+    entries: list[Entry] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = decode(line.decode())
+        except (InvalidValue, UnicodeDecodeError):
+            entry = None
+        if isinstance(entry, dict) and isinstance(entry.get("prev"), str) and isinstance(entry.get("type"), str):
+            entries.append(entry)
+        elif number == 1 and not (whole and line.startswith(b'{"prev"')):
+            raise BadExport(path, 0, "is not an export of a run: `quire runs export` makes one")
+        elif number == len(lines):
+            reason = "has been changed: it is not a line of an export" if whole else "is cut off"
+            raise BadExport(path, number, reason)
+        else:
+            raise BadExport(path, number, "has been changed: it is not a line of an export")
+    if entries and entries[0]["type"] != "run":
+        raise BadExport(path, 0, "is not an export of a run: `quire runs export` makes one")
+    if not whole:
+        raise BadExport(path, len(lines), "is cut off: its end is missing")
+    return entries
+
+
+def _check_version(path: Path, head: Entry) -> None:
+    version = head.get("version")
+    if isinstance(version, int) and version > VERSION:
+        raise BadExport(
+            path, 0, f"was written by a newer Quire (form {version}, this one knows {VERSION}): upgrade Quire"
+        )
+
+
+def _check_chain(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -> None:
+    """Of two lines that do not fit, the one is to blame that does not fit its other neighbour either."""
+    if entries[0]["prev"]:
+        raise BadExport(path, 1, "has been changed: nothing stands before it")
+    hashes = [digest_of(line) for line in lines]
+    for at in range(1, len(lines)):
+        if entries[at]["prev"] == hashes[at - 1]:
+            continue
+        if at + 1 < len(lines):
+            other_fits = entries[at + 1]["prev"] == hashes[at]
+        else:
+            other_fits = entries[at].get("head") != hashes[at - 1]
+        number = at if other_fits else at + 1
+        raise BadExport(path, number, "has been changed, or a line behind it is missing")
+
+
+def _check_end(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -> None:
+    last = entries[-1]
+    if last["type"] != "end":
+        raise BadExport(path, len(lines), "is the last, and not the end: the file is cut off")
+    wanted = {"prev": last["prev"], "type": "end", "lines": len(lines), "head": last["prev"]}
+    if encode(wanted).encode() != lines[-1]:
+        raise BadExport(path, len(lines), "has been changed: it does not count the lines that there are")
+
+
+class _Reading:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, entries: Sequence[Entry]) -> Exported:
+        texts: dict[str, str] = {}
+        effects: dict[str, EffectRecord] = {}
+        events: list[Event] = []
+        questions: list[Question] = []
+        result: Mapping[str, Value] = {}
+        row = self._shaped(1, partial(_row, entries[0]))
+        for number, entry in enumerate(entries[1:-1], 2):
+            match entry["type"]:
+                case "text":
+                    texts[str(entry.get("sha256"))] = self._text(number, entry)
+                case "effect":
+                    record = self._shaped(number, partial(_effect, entry))
+                    if record.path in effects:
+                        raise BadExport(self._path, number, f"has a second effect at {record.path}")
+                    effects[record.path] = record
+                case "event":
+                    events.append(self._shaped(number, partial(_event, row.id, entry)))
+                case "question":
+                    questions.append(self._shaped(number, partial(_question, row.id, entry)))
+                case "result":
+                    result = {name: value for name, value in entry.items() if name not in ("prev", "type")}
+                case "answer":
+                    pass
+                case other:
+                    raise BadExport(self._path, number, f"is of the kind {other!r}, which no export has")
+        head = str(entries[-1]["head"])
+        return Exported(row, texts, list(effects.values()), events, questions, result, len(entries), head)
+
+    def _text(self, number: int, entry: Entry) -> str:
+        text = entry.get("text")
+        if not isinstance(text, str) or digest_of(text.encode()) != entry.get("sha256"):
+            raise BadExport(self._path, number, "holds a text that is not the one its hash names")
+        return text
+
+    def _shaped(self, number: int, make: Callable[[], T]) -> T:
+        """What `make` makes of a line; a line that lacks something, or has something else there, is told of."""
+        try:
+            return make()
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise BadExport(self._path, number, "does not hold what a line of its kind holds") from None
+
+
+def _text(entry: Entry, name: str) -> str:
+    value = entry[name]
+    if not isinstance(value, str):
+        raise TypeError(name)
+    return value
+
+
+def _way(entry: Entry, label: str) -> str:
+    """The way to a step; exports of 0.1.0 have its label only."""
+    return _text(entry, "way" if "way" in entry else label)
+
+
+_MOST = 253_402_300_799
+"""The last second of the year 9999: no time, no amount and no count of an export is beyond."""
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(value)
+    if not 0 <= value <= _MOST:
+        raise ValueError(value)
+    return value
+
+
+def _failure(value: Any) -> Failure | None:
+    if value is None:
+        return None
+    kind, message = value
+    return Failure(_text({"kind": kind}, "kind"), _text({"message": message}, "message"))
+
+
+def _cost(value: Any) -> float | None:
+    return None if value is None else _number(value)
+
+
+def _row(entry: Entry) -> RunRow:
+    run, pins = entry["run"], entry["pins"]
+    if not isinstance(pins, dict):
+        raise TypeError("pins")
+    if run["format"] not in ("playbook", "pipeline", "directive"):
+        raise ValueError("format")
+    if not _RUN_ID.fullmatch(_text(run, "id")):
+        raise ValueError("id")
+    return RunRow(
+        id=_text(run, "id"),
+        title=_text(run, "title"),
+        format=run["format"],
+        document=_text(run, "document"),
+        status=Status(run["status"]),
+        position=_way(run, "position"),
+        created_at=_number(run["created_at"]),
+        updated_at=_number(run["updated_at"]),
+        expires_at=_cost(run["expires_at"]),
+        input_tokens=int(_number(run["input_tokens"])),
+        output_tokens=int(_number(run["output_tokens"])),
+        cost=_cost(run["cost"]),
+        failure=_failure(run["failure"]),
+        ended_by=tuple(str(path) for path in run["ended_by"]),
+        epoch=0,
+        pins=pins,
+    )
+
+
+def _effect(entry: Entry) -> EffectRecord:
+    if entry["state"] not in ("intent", "ok", "failed"):
+        raise ValueError("state")
+    used = entry["usage"]
+    usage = None
+    if used is not None:
+        in_tokens, out_tokens, cost = used
+        usage = Usage(int(_number(in_tokens)), int(_number(out_tokens)), _cost(cost))
+    return EffectRecord(
+        _text(entry, "path"),
+        _text(entry, "kind"),
+        entry["state"],
+        _text(entry, "request"),
+        _number(entry["at"]),
+        entry["value"],
+        _failure(entry["failure"]),
+        usage,
+        _number(entry["elapsed"]),
+        tuple(_number(delay) for delay in entry["delays"]),
+        one_name(_text(entry, "by")) if "by" in entry else "",
+    )
+
+
+def _event(run: str, entry: Entry) -> Event:
+    if not isinstance(entry["data"], dict) or not isinstance(entry["seq"], int) or not 1 <= entry["seq"] < 1 << 28:
+        raise TypeError("data")
+    return Event(
+        _text(entry, "event"),
+        run,
+        _number(entry["at"]),
+        entry["seq"],
+        _text(entry, "path"),
+        _way(entry, "label"),
+        entry["data"],
+    )
+
+
+def _question(run: str, entry: Entry) -> Question:
+    if entry["kind"] not in ("input", "confirm", "select"):
+        raise ValueError("kind")
+    default = entry["default"]
+    return Question(
+        run,
+        _text(entry, "path"),
+        _way(entry, "label"),
+        _text(entry, "title"),
+        entry["kind"],
+        _text(entry, "prompt"),
+        tuple(str(option) for option in entry["options"]),
+        None if default is None else str(default),
+        _text(entry, "hash"),
+        _number(entry["asked_at"]),
+        _cost(entry["expires_at"]),
+    )
+
+
+def as_imported(row: RunRow) -> RunRow:
+    """The row under which a run is kept that came from a file: nothing of it goes on, so it has ended somehow."""
+    ended = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
+    status = row.status if row.status in ended else Status.EXPIRED
+    pins = {**row.pins, "folder": None, "out": "", "imported": {"status": str(row.status)}}
+    return replace(row, status=status, expires_at=None, pins=cast("Mapping[str, Value]", pins))
+
+
+class NotProved(CannotStart):
+    """The file is as it was written, but its document with its records does not give the result that it states."""
+
+
+async def prove(exported: Exported, settings: Settings) -> None:
+    """Replays the pinned document with the records of the file, in a store of its own. Raises `NotProved`."""
+    with tempfile.TemporaryDirectory(prefix="quire-") as folder:
+        runtime = Runtime(settings, open_store(Path(folder) / "proof.db", durability="process"))
+        try:
+            await _keep(runtime, exported, exported.row)
+            view = await runtime.view_of(exported.row, exported.effects, exported.questions)
+            given: dict[str, Value] = result_of(view)
+        except JournalMismatch as error:
+            raise NotProved(f"the journal does not belong to the document: {error}") from None
+        except QuireError as error:
+            raise NotProved(f"the document of the run cannot be walked: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+            # What the run pinned is of any shape in a file from elsewhere.
+            raise NotProved(f"what the run holds on to cannot be read: {type(error).__name__}: {error}") from None
+        finally:
+            await runtime.close()
+    for name in dict.fromkeys((*exported.result, *given)):
+        stated, found = exported.result.get(name), given.get(name)
+        if fingerprint(stated) != fingerprint(found):
+            raise NotProved(f"the replay gives another {name} than the file states")
+
+
+async def import_run(runtime: Runtime, exported: Exported) -> str:
+    """Raises `CannotStart`, and `StoreError` where the run is here already."""
+    await prove(exported, runtime.settings)
+    await _keep(runtime, exported, as_imported(exported.row))
+    return exported.row.id
+
+
+async def _keep(runtime: Runtime, exported: Exported, row: RunRow) -> None:
+    made = NewRun(row.id, row.title, row.format, row.document, row.created_at, row.pins, exported.texts)
+    update = RunUpdate(row.status, row.position, row.failure, row.ended_by, row.expires_at)
+    history = History(
+        update,
+        exported.effects,
+        [replace(event) for event in exported.events],
+        row.updated_at,
+        row.input_tokens,
+        row.output_tokens,
+        row.cost,
+    )
+    await restore(runtime.store, made, history)

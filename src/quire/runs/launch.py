@@ -1,0 +1,389 @@
+"""The four tools that launch a pipeline: registered or inline, waited for or not.
+
+What is refused before there is a run is an `error` without a run's id, and has left nothing behind.
+
+Which tools the definitions name that somebody wrote at run time: asked before anything of them is launched.
+
+The launch tools as a thread uses them: the four of them, and each registered pipeline under its own name.
+
+A launch is a run of its own, whose id comes from the call: a thread that is killed and resumed finds the run that it
+launched before, and launches no second one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.events import Listener
+from quire.engine.ports import People
+from quire.engine.records import FINAL, Status
+from quire.errors import QuireError, Refused, ToolFailed
+from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
+from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING, gate
+from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
+from quire.formats.pipeline.lower import lower
+from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.syntax import ToolBody, walk
+from quire.library.document import Document
+from quire.library.pipelines import Registered
+from quire.runs.gate import open_gate
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
+from quire.tools.registry import ToolSpec
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.wording import nearest
+from quire.workspace.settings import Settings
+
+ASYNC, INLINE = "_async", "_inline"
+SUBJECTS = ("name", "definition")
+"""Some callers give both, and each tool reads its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    status: Literal["ok", "error", "cancelled", "started"]
+    data: Mapping[str, Value]
+
+    def as_json(self) -> dict[str, Value]:
+        return {"status": self.status, "data": dict(self.data)}
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """Who launches. One that has read content from outside in its run, or has no profile, launches nothing.
+
+    `run_id` is what the run will be called, where that is settled: one that is there already is gone on with. `within`
+    is all that the run may do at most, where its launcher is a run itself."""
+
+    recipient: str
+    identity: str
+    grants: Grants
+    run_id: str = ""
+    within: Grants | None = None
+    untrusted: bool = False
+    profile: bool = True
+
+    def check(self, name: str) -> None:
+        """Raises `Refused`."""
+        if self.untrusted:
+            raise Refused("content from the network or from an MCP server was read in this run: it cannot launch")
+        if not self.profile:
+            raise Refused("an identity without a profile cannot launch a pipeline")
+        self.grants.require("execute", "pipeline", name)
+
+
+class Launching:
+    """Launches for one runtime. `known_tools` are all names that resolve, for definitions that an agent wrote.
+
+    `options` are those that every run gets which is launched here.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        known_tools: Callable[[], Collection[str]],
+        *,
+        shell: bool = False,
+        options: RunOptions | None = None,
+    ) -> None:
+        self._runtime = runtime
+        self._known_tools = known_tools
+        self._shell = shell
+        self._options = options or RunOptions()
+        self._driving: set[asyncio.Task[None]] = set()
+
+    async def launch(
+        self,
+        tool: str,
+        arguments: Mapping[str, Value],
+        launcher: Launcher,
+        *,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        began: Callable[[Drive], None] = lambda drive: None,
+    ) -> Envelope:
+        """One call of one of the four tools. Never raises for what the caller or the pipeline did wrong."""
+        if tool not in LAUNCHING:
+            return Envelope("error", {"error": f"there is no tool {tool}"})
+        known = ["definition" if INLINE in tool else "name", "input"]
+        if unknown := unknown_argument(tool, arguments, known, SUBJECTS):
+            return Envelope("error", {"error": unknown})
+        try:
+            document, given = self._document(tool, arguments, launcher), _input(arguments)
+        except QuireError as error:
+            return Envelope("error", {"error": str(error)})
+        wait = not tool.endswith(ASYNC)
+        return await self.launch_document(
+            document, given, launcher, wait=wait, people=people, listen=listen, began=began
+        )
+
+    async def launch_document(
+        self,
+        document: Document,
+        given: Mapping[str, Value],
+        launcher: Launcher,
+        *,
+        wait: bool = True,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        began: Callable[[Drive], None] = lambda drive: None,
+    ) -> Envelope:
+        """The same for a document that the caller has at hand, of any format."""
+        try:
+            launcher.check(document.runnable().title)
+            run = launcher.run_id
+            row = await self._runtime.store.get(run) if run else None
+            if row is None:
+                options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
+                run = await self._runtime.start(document, given, options, run_id=run)
+            elif row.status in FINAL:
+                # Who did not wait was told that it has started, and learns of its end by the letter.
+                ended = await self._ended(run) if wait else Envelope("started", {"run_id": run})
+                return await self.warned(run, ended)
+        except QuireError as error:
+            return Envelope("error", {"error": str(error)})
+        if not wait:
+            if self._runtime.hand_over is None:
+                self._leave(run, people, began)
+            else:
+                await self._runtime.hand_over(run)
+            return await self.warned(run, Envelope("started", {"run_id": run}))
+        rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
+        return await self.warned(run, envelope_of(run, rested))
+
+    async def warned(self, run: str, envelope: Envelope) -> Envelope:
+        """With what the look before the start found that may not work; without the key where that is nothing."""
+        warnings = await self._runtime.warnings(run)
+        return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
+
+    async def _ended(self, run: str) -> Envelope:
+        """The same envelope again, of a run that has ended long ago."""
+        view = await self._runtime.view(run)
+        result = view.replay.result
+        return envelope_of(run, Ended(view.row.status, view.row.position, result, view.row.failure))
+
+    def go_on(
+        self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
+    ) -> asyncio.Task[None]:
+        """Drives a run that somebody else launched; its end comes by letter. `failed` gets what keeps it from that."""
+        return self._leave(run, None, began, runtime, failed)
+
+    async def settled(self) -> None:
+        """Waits for the launches that nobody waits for."""
+        while self._driving:
+            await asyncio.gather(*self._driving)
+
+    async def interrupt(self) -> None:
+        """Stops them at once: their runs can be resumed."""
+        driving = list(self._driving)
+        for task in driving:
+            task.cancel()
+        await asyncio.gather(*driving, return_exceptions=True)
+
+    def _leave(
+        self,
+        run: str,
+        people: People | None,
+        began: Callable[[Drive], None],
+        runtime: Runtime | None = None,
+        failed: Callable[[str], None] | None = None,
+    ) -> asyncio.Task[None]:
+        async def drive() -> None:
+            try:
+                await (runtime or self._runtime).drive(run, people=people, began=began)
+            except QuireError as error:
+                if failed is None:
+                    raise
+                failed(f"the run {run} cannot go on: {error}")
+
+        task = asyncio.create_task(drive())
+        self._driving.add(task)
+        task.add_done_callback(self._driving.discard)
+        return task
+
+    def _document(self, tool: str, arguments: Mapping[str, Value], launcher: Launcher) -> Document:
+        if INLINE in tool:
+            return self._inline(arguments.get("definition"), launcher)
+        name = arguments.get("name")
+        if not isinstance(name, str) or not name:
+            raise Refused("name is required: which registered pipeline?")
+        launcher.check(name)
+        registry = self._runtime.registry()
+        found = registry.pipelines.get(name)
+        if found is None:
+            problems = "".join(f"; {problem}" for problem in registry.problems)
+            raise Refused(f"pipeline {name!r} is not registered{problems}")
+        return found.document
+
+    def _inline(self, definition: Value, launcher: Launcher) -> Document:
+        if not isinstance(definition, str) or not definition.strip():
+            raise Refused("definition is required: a pipeline as YAML text")
+        source = definition_source(definition)
+        reading = parse(source)
+        if reading.file is None:
+            raise Refused(f"the inline definition is invalid: {mistakes(reading)}")
+        (pipeline,) = reading.file.pipelines
+        launcher.check(pipeline.name.text)
+        problem = gate(reading.file, launcher.identity, self._known_tools(), self._shell)
+        if problem is not None:
+            raise Refused(f"the inline definition is refused: {problem}")
+        return Document(source, "pipeline", lower(reading.file, pipeline), reading.diagnostics)
+
+
+def unknown_argument(
+    tool: str, arguments: Mapping[str, Value], known: Sequence[str], ignored: Collection[str] = ()
+) -> str:
+    """Says which argument a tool does not take; empty where it takes all. A misspelt input would be lost silently."""
+    for name in arguments:
+        if name not in known and name not in ignored:
+            close = nearest(name, list(known))
+            meant = f"did you mean {close}? " if close else ""
+            return f"{tool} has no argument {name!r}: {meant}it takes {' and '.join(known)}"
+    return ""
+
+
+def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
+    given = arguments.get("input")
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise Refused("input must be a mapping, if it is given")
+    return given
+
+
+def envelope_of(run: str, ended: Ended) -> Envelope:
+    """How a drive ended, for whoever waited for it."""
+    match ended.status:
+        case Status.COMPLETED:
+            result = ended.result if isinstance(ended.result, Mapping) else {}
+            data = {
+                "run_id": run,
+                "output": result.get("output"),
+                "named_stores": result.get("stores", result.get("named", {})),
+            }
+            return Envelope("ok", data)
+        case Status.PAUSED | Status.CANCELLED:
+            return Envelope(
+                "cancelled", {"run_id": run, "error": f"stopped at step {ended.position}; it can be resumed"}
+            )
+        case Status.AWAITING_INPUT:
+            return Envelope("started", {"run_id": run})
+    return Envelope("error", {"run_id": run, "error": ended.failure.message if ended.failure else "it failed"})
+
+
+class KnownTools:
+    """The names that resolve, as far as they were asked for: what `Launching` wants to know."""
+
+    def __init__(self, settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> None:
+        self._settings = settings
+        self._grants = grants
+        self._environ = environ
+        self._known: set[str] = set()
+
+    def __call__(self) -> frozenset[str]:
+        return frozenset(self._known)
+
+    @property
+    def shell(self) -> bool:
+        return self._grants.allows("execute", "tool", "shell")
+
+    async def learn(self, definition: object) -> None:
+        """Asks for the tools of a definition; a text that is none names none. Raises `Untrusted`."""
+        wanted = _tools(definition) - self._known if isinstance(definition, str) else set()
+        if not wanted:
+            return
+        async with open_gate(self._settings, self._grants, self._environ) as gate:
+            for name in sorted(wanted):
+                try:
+                    await gate.offers([name])
+                except ToolFailed:
+                    continue
+                self._known.add(name)
+
+
+def _tools(definition: str) -> set[str]:
+    file = parse(definition_source(definition)).file
+    if file is None:
+        return set()
+    bodies = (step.body for pipeline in file.pipelines for _, step in walk(pipeline))
+    names = {body.name.text for body in bodies if isinstance(body, ToolBody)}
+    # A `*` would ask for all that fit; as the name of one tool it resolves to none.
+    return {name for name in names if "*" not in name}
+
+
+_INPUT: dict[str, Value] = {"type": "object", "description": "what the pipeline reads as ctx.NAME"}
+
+
+class LaunchConnection:
+    """Launches for the threads of one run, with the grants of the one that asks. Its runs go on when the thread ends;
+    closing waits for them."""
+
+    def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, known: KnownTools) -> None:
+        self._runtime = runtime
+        self._run = run
+        self._grants = grants
+        self._launching = launching
+        self._known = known
+
+    def tool_id(self, tool: str) -> str:
+        return tool
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return _spec(tool) if tool in LAUNCHING else None
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        found = {tool: _spec(tool) for tool in sorted(LAUNCHING)}
+        for name, registered in sorted(self._runtime.registry().pipelines.items()):
+            if self._grants.allows("execute", "pipeline", name):
+                spec = _own_spec(name, registered)
+                found[spec.name] = spec
+        return found
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        name, given = tool.name, arguments
+        if name not in LAUNCHING:
+            name, given = "run_pipeline", {"name": tool.id.removeprefix(LAUNCH_PREFIX), "input": arguments}
+        await self._known.learn(given.get("definition"))
+        run = launched_id(effect_id)
+        launcher = Launcher(self._run, self._runtime.identity, self._grants, run_id=run, within=self._grants)
+        return (await self._launching.launch(name, given, launcher)).as_json()
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("pipelines have no prompts")
+
+    async def close(self) -> None:
+        await self._launching.settled()
+
+
+def launched_id(effect_id: str) -> str:
+    return f"L{hashlib.sha256(effect_id.encode()).hexdigest()[:15]}"
+
+
+def _spec(tool: str) -> ToolSpec:
+    subject = "definition" if INLINE in tool else "name"
+    what = "a pipeline that is given as YAML text" if INLINE in tool else "a registered pipeline by its name"
+    when = "goes on; its result comes later, as a message" if tool.endswith(ASYNC) else "waits for its result"
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {subject: {"type": "string"}, "input": _INPUT},
+        "required": [subject],
+    }
+    grammar = f"\n\n{GRAMMAR}" if INLINE in tool else ""
+    return ToolSpec(tool, tool, f"Launches {what} and {when}.{grammar}", schema, "idempotent")
+
+
+def _own_spec(name: str, registered: Registered) -> ToolSpec:
+    needed, optional = inferred_inputs(registered.tree), optional_inputs(registered.tree)
+    schema: dict[str, Value] = {
+        "type": "object",
+        "properties": {one: {} for one in (*needed, *optional)},
+        "required": list(needed),
+    }
+    described = registered.description or f"Runs the pipeline {name} and waits for its result."
+    return ToolSpec(f"{LAUNCH_PREFIX}{name}", f"{LAUNCH_PREFIX}{name}", described, schema, "idempotent")

@@ -1,0 +1,307 @@
+"""The shape that the pins of a run must have. They may come from a file or a store that others wrote.
+
+What a run holds on to from its start: an edit on disk never changes a run under way.
+
+A run from what it pinned: its document, all that this one can call, and the walk through them.
+
+The loop of threads is imported where it is needed: it takes longer than all that most runs do before their first step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from quire.engine.interpreter.call_document import opener
+from quire.engine.interpreter.pipeline import Profile, Setting, interpret_pipeline
+from quire.engine.interpreter.playbook.interpret import interpret
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.engine.pure_work import PureWork
+from quire.engine.records import RunRow
+from quire.engine.requests import Walk
+from quire.errors import RunState
+from quire.library.callees import opened, read_directive, unpinned
+from quire.library.document import Document, read
+from quire.library.texts import open_document
+from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
+from quire.source import Source
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.settings import AgentSettings
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.setup import Setup
+
+
+Shape: TypeAlias = Callable[[Value], bool]
+
+
+def _is_text(value: Value) -> bool:
+    return isinstance(value, str)
+
+
+def _is_flag(value: Value) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_map(value: Value) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_count(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53
+
+
+def _is_amount(value: Value) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -(1 << 53) < value < 1 << 53 and math.isfinite(value)
+
+
+def _or_none(shape: Shape) -> Shape:
+    return lambda value: value is None or shape(value)
+
+
+def _are_texts(value: Value) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+
+
+def _is_map_of(shape: Shape) -> Shape:
+    return lambda value: isinstance(value, Mapping) and all(shape(one) for one in value.values())
+
+
+def _is_profile(value: Value) -> bool:
+    if not isinstance(value, list | tuple) or len(value) not in (3, 4):
+        return False
+    return _are_texts(value[:2]) and _are_texts(value[2]) and all(_is_count(one) for one in value[3:])
+
+
+SHAPES: Mapping[str, Shape] = {
+    "document": _is_text,
+    "folder": _or_none(_is_text),
+    "model": _is_text,
+    "inputs": _is_map,
+    "breakpoints": _are_texts,
+    "answers": _is_map_of(_is_text),
+    "unattended": _is_flag,
+    "allow": _are_texts,
+    "grants": _are_texts,
+    "budget": _or_none(_is_amount),
+    "context_budget": _or_none(_is_count),
+    "callee_context_budget": _or_none(_is_count),
+    "callees": _is_map_of(_is_map_of(_is_text)),
+    "identity": _is_text,
+    "profiles": _is_map_of(_is_profile),
+    "reply_to": _is_text,
+    "declared": _is_text,
+    "key": _is_text,
+    "bundle": _is_text,
+    "keys": _are_texts,
+    "one_model": _is_flag,
+    "limits": _is_map_of(lambda value: value is None or _is_text(value) or _is_amount(value)),
+    "origin": _is_map,
+    "imported": _is_map,
+    "instead": _is_text,
+    "queue": _is_text,
+    "out": _is_text,
+    "warnings": _are_texts,
+    "semantics_version": _is_count,
+}
+"""Pins of names that are not here are not looked at."""
+
+NEEDED = ("document", "folder", "model", "inputs")
+
+
+def misshapen_pin(stored: Mapping[str, Value]) -> str:
+    """The name of the first pin that is missing or of another shape; empty where all are as they should be."""
+    missing = next((name for name in NEEDED if name not in stored), "")
+    return missing or next((name for name, shape in SHAPES.items() if name in stored and not shape(stored[name])), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """`document` is the sha256 of the text; `folder` is where its files are looked for.
+
+    `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` and
+    `limits`, those of the outermost thread, are the user's own: `quire.runs.resume` has what was given since.
+    `callees` are the documents that this one can call, by name, with their hashes; `profiles` the identities that its
+    agents can have. `model` is empty where no step asks one. Whoever is
+    named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`. `bundle` is the
+    sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
+    the run's own model, whatever its directive says. `origin`
+    says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
+    a model that is asked in place of every other: requests go on naming those that they named. `queue` is
+    the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it. `out` is
+    where its output was to be written when it was started. `warnings` are what the look before the start found that may
+    not work.
+    """
+
+    document: str
+    folder: str | None
+    model: str
+    inputs: Mapping[str, Value]
+    breakpoints: tuple[str, ...] = ()
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+    allow: tuple[str, ...] = ()
+    grants: tuple[str, ...] = ()
+    budget: float | None = None
+    context_budget: int | None = None
+    callee_context_budget: int | None = None
+    """The same for the playbooks that are called. None in runs of 0.1.0, which told them everything."""
+    callees: Mapping[str, Value] = field(default_factory=dict)
+    identity: str = "default"
+    profiles: Mapping[str, Value] = field(default_factory=dict)
+    reply_to: str = ""
+    declared: str = ""
+    key: str = ""
+    bundle: str = ""
+    keys: tuple[str, ...] = ()
+    one_model: bool = False
+    limits: Mapping[str, Value] = field(default_factory=dict)
+    origin: Mapping[str, Value] = field(default_factory=dict)
+    imported: Mapping[str, Value] = field(default_factory=dict)
+    instead: str = ""
+    queue: str = ""
+    out: str = ""
+    warnings: tuple[str, ...] = ()
+    semantics_version: int = SEMANTICS_VERSION
+
+    def as_json(self) -> dict[str, Value]:
+        return cast("dict[str, Value]", asdict(self))
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Value]) -> Pins:
+        """Raises `RunState` for what `as_json` has not written."""
+        if wrong := misshapen_pin(stored):
+            raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
+        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        known.setdefault("semantics_version", KNOWN_VERSIONS[0])
+        for name in ("breakpoints", "allow", "grants", "keys", "warnings"):
+            known[name] = tuple(cast("list[str]", known.get(name, [])))
+        return cls(**known)  # type: ignore[arg-type]  # written by `as_json`
+
+
+Texts: TypeAlias = Callable[[str], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    pins: Pins
+    document: Document
+    setting: Setting
+
+    @property
+    def plan(self) -> Plan:
+        return self.document.runnable()
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """That of the document, and those of all that it can call."""
+        return (self.plan, *self.setting.documents.values())
+
+    @property
+    def bundle(self) -> Bundle | None:
+        """What the directive is composed from, where the document is one."""
+        return self.setting.bundles.get("")
+
+    def walk(self, work: PureWork) -> Walk:
+        """From the start; whoever drives it answers what is recorded. Pure work is counted in `work`."""
+        pins, setting = self.pins, replace(self.setting, work=work)
+        match self.plan.format:
+            case "pipeline":
+                return interpret_pipeline(self.plan, pins.inputs, setting)
+            case "directive":
+                from quire.engine.interpreter.thread.interpret import interpret_directive
+
+                return interpret_directive(self._thread(setting))
+        inputs = cast("Mapping[str, str]", pins.inputs)
+        return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+
+    def thread(self) -> Setup | None:
+        """The outermost thread as it starts, where the document is a directive."""
+        return self._thread(self.setting) if self.plan.format == "directive" else None
+
+    def _thread(self, setting: Setting) -> Setup:
+        from quire.engine.interpreter.thread.interpret import PATH
+        from quire.engine.interpreter.thread.setup import Above, set_up
+
+        pins = self.pins
+        return set_up(
+            setting.bundles[""],
+            pins.inputs,
+            PATH,
+            overrides=pins.limits,
+            above=Above(Grants.of(pins.grants), open_document=opener(setting)),
+        )
+
+
+async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
+    """`text` gives a pinned text by its hash. Raises `RunState` for a run of other rules than these."""
+    pins = Pins.of(row.pins)
+    if pins.semantics_version not in KNOWN_VERSIONS:
+        raise RunState(
+            f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
+            f"this Quire knows the versions {' and '.join(map(str, KNOWN_VERSIONS))}"
+        )
+    documents: dict[str, Plan] = {}
+    bundles: dict[str, Bundle] = {}
+    try:
+        document = _document(row, pins, await text(pins.document))
+        for name, stored in pins.callees.items():
+            callee = cast("Mapping[str, str]", stored)
+            documents[name], bundle = opened(callee, await text(callee["sha256"]))
+            if bundle is not None:
+                bundles[name] = bundle
+        if pins.bundle:
+            bundles[""] = Bundle.of(await text(pins.bundle))
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        # A run may come from a file or a store that others wrote: its texts need not be those of its pins.
+        raise RunState(f"the documents of run {row.id} cannot be read: {type(error).__name__} {error}") from None
+    if document.format == "playbook" and not all(isinstance(value, str) for value in pins.inputs.values()):
+        raise RunState(f"the inputs of run {row.id} are not those of a playbook, which are texts")
+    if document.format == "directive" and "" not in bundles:
+        raise RunState(f"run {row.id} has no text of its directive")
+    profiles = read_profiles(pins.profiles)
+    setting = Setting(
+        documents,
+        pins.identity,
+        profiles,
+        repairs,
+        fan_out_depth,
+        bundles,
+        open_document=open_document,
+        context_budget=pins.callee_context_budget,
+        rules=pins.semantics_version,
+    )
+    return Pinned(pins, document, setting)
+
+
+def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
+    """What a run keeps of the identities that its agents can have."""
+    return {name: [one.model or "", one.system, list(one.tools), one.turns] for name, one in agents.items()}
+
+
+def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
+    """The identities that a run keeps."""
+    entries = cast("Mapping[str, tuple[str, str, list[str], int]]", stored)
+    return {name: _profile(*entry) for name, entry in entries.items()}
+
+
+def _profile(model: str, system: str, tools: list[str], turns: int | None = None) -> Profile:
+    """Those of 0.1.0 do not say how many turns there are."""
+    if turns is None:
+        return Profile(model, system, tuple(tools), stops_repetition=False)
+    return Profile(model, system, tuple(tools), turns)
+
+
+def _document(row: RunRow, pins: Pins, text: str) -> Document:
+    source = Source.of(text, row.document)
+    if row.format == "directive":
+        return Document(source, "directive", read_directive(source), ())
+    if pins.declared:
+        plan = unpinned(pins.declared, pins.key, source)
+        return Document(source, "pipeline", plan, (), pins.declared, pins.key)
+    return read(source)

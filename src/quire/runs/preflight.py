@@ -1,0 +1,240 @@
+"""Look before you pay: what is certain to be refused or to fail is found before the first effect of a run.
+
+What every run that completes comes to is refused; what only some come to is a warning. A tool that a playbook names and
+that is not there, or cannot be called so, is refused in an arm as well: the document is wrong either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from quire.engine.interpreter.pipeline.agent import narrowed
+from quire.engine.interpreter.thread.compose import Bundle
+from quire.errors import BadInputs, Denied, ToolFailed
+from quire.library.called_names import is_built_in
+from quire.library.callees import Callee, no_such
+from quire.library.prompts import leads_out
+from quire.library.spaces import Spaces
+from quire.plan.limits import nesting_problems
+from quire.plan.nodes import Agent, Call, Input, Invoke, Plan, Think, UseTool
+from quire.plan.reach import Reached, reach
+from quire.plan.thread import Parameter, Thread
+from quire.plan.uses import OWN, OWN_TOOLS
+from quire.runs.adapters import Models
+from quire.runs.preflight_limits import check_cap
+from quire.runs.static_failures import certain_failures, server_prompts
+from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.gate import Gate
+from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
+from quire.tools.redact import Redactor
+from quire.tools.registry import Registry
+from quire.trust.capabilities import SHELL, Grants, canonical
+from quire.values import Value
+from quire.workspace.grants import denied_tools, reach_of
+from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.settings import AgentSettings, Settings
+
+Find: TypeAlias = Callable[[str, str], "Callee | None"]
+"""Looks for a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """`wrong` and `denied` stop the run before it starts. `notices` remind the user of what was allowed: nothing fails
+    by it."""
+
+    wrong: dict[str, None] = field(default_factory=dict)
+    denied: dict[str, None] = field(default_factory=dict)
+    warnings: dict[str, None] = field(default_factory=dict)
+    notices: dict[str, None] = field(default_factory=dict)
+
+    def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
+        """`document` is for what is wrong in a playbook whatever arm is taken."""
+        text = str(problem)
+        if not at.certain and (isinstance(problem, Denied) or not document or at.format != "playbook"):
+            self.warnings[f"step {at.place} may fail, if the run comes to it: {text}"] = None
+        elif isinstance(problem, Denied):
+            self.denied[text] = None
+        else:
+            self.wrong[text] = None
+
+    def raise_if_any(self) -> None:
+        """Raises `BadInputs`; `Denied` where nothing but permission is missing."""
+        if self.wrong:
+            raise BadInputs([*self.wrong, *self.denied])
+        if self.denied:
+            raise Denied("\n".join(self.denied))
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is about to run. `bundles` has those of the directives among the documents, under "" that of the document
+    itself; `overrides` are the limits that the user gives that one. `folder` is that of the document, `model` that of
+    the run."""
+
+    plan: Plan
+    documents: Mapping[str, Plan]
+    bundles: Mapping[str, Bundle]
+    grants: Grants
+    folder: Path | None
+    model: str = ""
+    overrides: Mapping[str, Value] = field(default_factory=dict)
+
+
+async def look_ahead(
+    settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
+) -> Findings:
+    """`gate` is asked where it is one of ours. Whoever drives the engine with tools of their own is told only what is
+    wrong whatever these are: their runs make as many calls as they may. Without `models` the run belongs to a
+    cluster, which has keys, servers and modules of its own: only built-in tools are looked at. `find` looks for the
+    documents that directives name. Raises `LimitReached`."""
+    plan, documents = start.plan, start.documents
+    found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
+    reached = list(reach(plan, documents))
+    for at in reached:
+        if (missing := _missing_prompt(at, start.folder)) and missing not in found.wrong:
+            found.add(missing, at, document=True)
+    if not isinstance(gate, Gate):
+        return found
+    check_cap(plan, documents, settings.spawn.max_pipeline_spawns)
+    for at in reached:
+        for problem in nesting_problems(at, documents, settings.spawn.max_pipeline_fan_out_depth):
+            found.add(problem, at)
+        own = documents.get(at.document, plan)
+        if problem := _unknown_name(settings, at, own, documents) or _not_given(at, documents):
+            found.add(f"step {at.place}: {problem}", at)
+        if models is not None or _is_built_in(at):
+            await _look_at_tool(settings, at, documents, gate, found)
+    if models is None:
+        return found
+    for label, failed in await gate.missing_prompts(server_prompts(plan)):
+        owner = next((at for at in reached if at.name == label), None)
+        if owner is not None:
+            found.add(failed, owner, document=True)
+    await _look_for_sandbox(settings, reached, start.grants, found)
+    if start.bundles:
+        from quire.runs.preflight_threads import ThreadLook
+
+        look = ThreadLook(settings, start, gate, models, find, found)
+        for at in reached:
+            if isinstance(at.step.work, Thread):
+                await look.at(at)
+    return found
+
+
+def built_in_gate(settings: Settings, grants: Grants) -> Gate:
+    """A gate that knows the built-in tools alone, to look at calls that another machine will make."""
+    return Gate(Registry({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
+
+
+def _is_built_in(at: Reached) -> bool:
+    match at.step.work:
+        case UseTool(connection=place):
+            return place == BUILT_IN
+        case Invoke(tool=tool):
+            return canonical(tool) in NAMES
+    return False
+
+
+async def _look_at_tool(
+    settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
+) -> None:
+    match at.step.work:
+        case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
+            if place == BUILT_IN and not is_built_in(tool):
+                found.add(no_such(tool, Spaces(settings)), at, document=True)
+            elif problem := await gate.problem_with(PlannedCall.of_tool(work)):
+                found.add(problem, at, document=True)
+        case Invoke(tool="ask") as work:
+            if wrong := PlannedCall.of_invoke(work).wrong_names(SPECS["ask"]):
+                found.add(f"step {at.place}: ask does not take these arguments: {'; '.join(wrong)}", at)
+        case Invoke() as work:
+            if problem := await gate.problem_with(PlannedCall.of_invoke(work)):
+                found.add(problem, at)
+        case Agent() as work:
+            for name in _tools_of(work, settings):
+                if "*" in name or name in OWN_TOOLS:
+                    continue
+                problem = await gate.problem_with(PlannedCall("", name))
+                if isinstance(problem, Denied):
+                    found.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
+                elif problem is not None:
+                    found.add(problem, at)
+
+
+def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
+    """A pipeline, a schema or an identity that a step names and that is not there."""
+    work = at.step.work
+    if isinstance(work, Call) and work.document not in documents:
+        return f"there is no pipeline {work.document}"
+    if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
+        return f"there is no schema {work.schema} in this file"
+    known = {"default", *settings.agents}
+    if isinstance(work, Agent) and work.identity and work.identity not in known:
+        return f"there is no identity {work.identity} (known: {', '.join(sorted(known))})"
+    return ""
+
+
+def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
+    """Inputs that a playbook or a directive needs and that its caller does not name."""
+    match at.step.work:
+        case Call(document=name, passes=passes):
+            given = [passed for passed, _ in passes]
+        case UseTool(connection=place, tool=name, arguments=dict() as arguments) if place == OWN:
+            given = list(arguments)
+        case _:
+            return ""
+    callee = documents.get(name)
+    if callee is None or callee.format == "pipeline":
+        return ""
+    work = callee.body.steps[0].work if callee.format == "directive" else None
+    wanted: Sequence[Input | Parameter] = work.inputs if isinstance(work, Thread) else callee.inputs
+    missing = [one.name for one in wanted if one.required and one.default is None and one.name not in given]
+    return f"the {callee.format} {name} needs {', '.join(missing)}, which it is not given" if missing else ""
+
+
+def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
+    """Those that are offered to it: what its profile has and its step leaves."""
+    profile = settings.agents.get(agent.identity or "default", AgentSettings())
+    return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
+
+
+def _missing_prompt(at: Reached, folder: Path | None) -> str:
+    work = at.step.work
+    source = work.preamble if isinstance(work, Think) else None
+    if source is None or source.scheme != "file" or "{{" in source.where or leads_out(source.where):
+        return ""
+    if folder is not None and (folder / source.where.replace("\\", "/")).is_file():
+        return ""
+    why = "there is no such file" if folder is not None else "the document has no folder"
+    return f"step {at.place}: prompt file:{source.where}: {why}"
+
+
+async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:
+    """A command that may run, and could not: there is nothing on the machine to hold it."""
+    calls = [at for at in reached if _is_shell(at)]
+    if calls and reach_of(grants).unsandboxed:
+        found.notices["commands run without a sandbox, with your home folder and your environment"] = None
+        return
+    if not calls or not grants.allows("execute", "tool", SHELL):
+        return
+    from quire.tools.blocking import in_thread
+    from quire.tools.sandbox import require_sandbox
+
+    try:
+        await in_thread(lambda: require_sandbox(settings.workspace.folder))
+    except Denied as denied:
+        for at in calls:
+            found.add(denied, at)
+
+
+def _is_shell(at: Reached) -> bool:
+    match at.step.work:
+        case UseTool(connection=place, tool=tool):
+            return place == BUILT_IN and canonical(tool) == SHELL
+        case Invoke(tool=tool):
+            return canonical(tool) == SHELL
+    return False

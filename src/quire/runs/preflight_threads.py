@@ -1,0 +1,143 @@
+"""The look at directives before a run starts. Their models decide which tools they call: what such a call would meet is
+a warning. Only what a thread meets before its first turn is certain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from urllib.parse import unquote
+
+from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
+from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
+from quire.errors import CannotStart, Denied, QuireError, ToolFailed
+from quire.plan.reach import Reached
+from quire.plan.thread import Thread
+from quire.runs.adapters import Models
+from quire.runs.preflight import Find, Findings, Start
+from quire.runs.preflight_limits import has_price
+from quire.source import Source
+from quire.tools.gate import Gate
+from quire.tools.registry import is_disabled
+from quire.trust.capabilities import SHELL, Grants, capability, fixed_head
+from quire.workspace.grants import denied_tools, reach_of, reaching
+from quire.workspace.settings import Settings
+
+_TOOL = "rye.execute.tool."
+_SERVER = f"{_TOOL}mcp."
+
+
+@dataclass(slots=True)
+class ThreadLook:
+    """Looks at the threads of one start. Each directive is looked at once as certain, and once as not."""
+
+    settings: Settings
+    start: Start
+    gate: Gate
+    models: Models
+    find: Find | None
+    found: Findings
+    _seen: set[tuple[str, bool]] = field(default_factory=set)
+
+    async def at(self, at: Reached) -> None:
+        bundle = self.start.bundles.get(at.document)
+        if bundle is None or (at.document, at.certain) in self._seen:
+            return
+        self._seen.add((at.document, at.certain))
+        try:
+            chain = [thread for _, thread in read_chain(bundle.item_id, BundleResolver(bundle))]
+            if chain[0].problems:
+                raise CannotStart("\n".join(f"{bundle.item_id}: {problem}" for problem in chain[0].problems))
+            limits = self._limits(at, chain[0])
+        except CannotStart as error:
+            self.found.add(str(error), at)
+            return
+        granting = next((one for one in chain if one.grants_itself()), chain[0])
+        asked = [one.capability for one in granting.permissions]
+        self._look_at_start(at, bundle, chain, limits)
+        for line in (*self._missing(at, asked), *self._servers(asked), *self._children(bundle)):
+            self.found.warnings[f"{bundle.item_id}: {line}"] = None
+        await self._look_at_tools(at, bundle, Grants.of(asked).narrow(self.start.grants))
+
+    def _limits(self, at: Reached, thread: Thread) -> Limits:
+        return resolve_limits(thread.limits, {} if at.document else self.start.overrides, None)
+
+    def _look_at_start(self, at: Reached, bundle: Bundle, chain: list[Thread], limits: Limits) -> None:
+        """The model, and limits that leave no room for a first turn. A hook may raise those."""
+        reached = exceeded(limits, Cost())
+        hooks = (*(hook for one in chain for hook in one.hooks), *bundle.project_hooks())
+        if reached is not None and not any(hook.event == "limit" for hook in hooks):
+            self.found.add(f"{bundle.item_id}: {reached.message}", at)
+        model = bundle.model or self.start.model
+        try:
+            priced = not model or has_price(self.models, model)
+        except QuireError as error:
+            self.found.add(f"{bundle.item_id}: {error}", at)
+            return
+        if not priced and limits.spend is not None and limits.tokens is None:
+            self.found.warnings[
+                f"{bundle.item_id}: the price of {model} is not known, so its spend limit of {limits.spend:g} "
+                "cannot be held: set a limit of tokens"
+            ] = None
+
+    def _missing(self, at: Reached, asked: list[str]) -> Iterator[str]:
+        """The permissions that the run takes away from the directive."""
+        denied = denied_tools(self.settings)
+        for one in asked:
+            if not one.startswith(_TOOL):
+                continue
+            if denied.includes(one):
+                yield f"it goes without {one}, which is under [tools] deny in quire.toml"
+            elif not Grants.of([one]).narrow(self.start.grants).patterns and not _always(one):
+                way_on = f": --allow {one}" if at.document else ""
+                yield f"it goes without {one}, which this run is not allowed{way_on}"
+
+    def _servers(self, asked: list[str]) -> Iterator[str]:
+        """The MCP servers that its permissions name and that are not there."""
+        for one in asked:
+            name, dot, _ = one.removeprefix(_SERVER).partition(".")
+            if not one.startswith(_SERVER) or not dot or fixed_head(name) != name:
+                continue
+            server = unquote(name)
+            if server in self.settings.disabled_servers:
+                yield is_disabled(server)
+            elif server not in self.settings.servers:
+                yield f'its permissions name the MCP server "{server}", which is not in .mcp.json'
+
+    def _children(self, bundle: Bundle) -> Iterator[str]:
+        """The documents that its instructions tell the model to run, where they are not there or may not be used."""
+        from quire.formats.directive.item_references import calls_of
+        from quire.formats.directive.parse import parse
+
+        read = parse(Source.of(bundle.directives[bundle.item_id], "")).directive
+        wanted = [call.document for call in calls_of(read)] if read is not None and self.find is not None else []
+        for one in dict.fromkeys(filter(None, wanted)):
+            try:
+                missing = self.find is not None and self.find(one.name, one.kind) is None
+            except QuireError as error:
+                yield f"its instructions run {one.name}: {error}"
+                continue
+            if missing:
+                yield f"its instructions run {one.name}: there is no such {one.kind or 'document'}"
+
+    async def _look_at_tools(self, at: Reached, bundle: Bundle, grants: Grants) -> None:
+        """Every thread is told of all its tools before its first turn: a server that cannot say its own ends it."""
+        if self.settings.servers or self.settings.tools.modules:
+            try:
+                await self.gate.offers_under(sorted(grants.patterns))
+            except ToolFailed as error:
+                self.found.add(f"{bundle.item_id}: {error}", at)
+        free = reach_of(Grants(reaching(self.start.grants))).unsandboxed
+        if free or not grants.covers(capability("execute", "tool", SHELL)):
+            return
+        from quire.tools.blocking import in_thread
+        from quire.tools.sandbox import require_sandbox
+
+        try:
+            await in_thread(lambda: require_sandbox(self.settings.workspace.folder))
+        except Denied as denied:
+            self.found.warnings[f"{bundle.item_id} may run commands, and could not: {denied}"] = None
+
+
+def _always(needed: str) -> bool:
+    """Tools of the engine's own need no grant of the user's."""
+    return needed.startswith(f"{_TOOL}rye.agent.threads.")

@@ -1,0 +1,229 @@
+"""Where the values come from that a step reads: an input, a step before it, a person who set them at a stop.
+
+None of that is stored. A replay tells it again: whoever listens sees every value being written, in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from quire.engine.progress import Progress
+from quire.engine.records import EffectRecord, Event
+from quire.engine.requests import BREAK
+from quire.plan.nodes import (
+    Agent,
+    Arguments,
+    Call,
+    Fold,
+    ForEach,
+    Formula,
+    Hole,
+    Invoke,
+    Literal,
+    Parallel,
+    Plan,
+    Reference,
+    Select,
+    Step,
+    Template,
+    Think,
+    Transform,
+    UseTool,
+)
+from quire.plan.templates import template
+from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
+
+PIPE = "pipe"
+_LOOPS = frozenset({"item", "acc", "errors"})
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A value that a step reads. `source` says in words who wrote it, `path` which step that was, if it was one."""
+
+    name: str
+    value: Value
+    source: str
+    path: str = ""
+
+
+@dataclass(slots=True)
+class Tracing(Progress):
+    """Besides what every display wants: all values that were written, and how many there were when a step began."""
+
+    writes: list[Origin] = field(default_factory=list)
+    begun: dict[str, int] = field(default_factory=dict)
+    stops: dict[str, Mapping[str, Value]] = field(default_factory=dict)
+
+    def listening_to(self, effects: Iterable[EffectRecord]) -> Tracing:
+        for record in effects:
+            if record.kind == "break" and isinstance(record.value, Mapping):
+                self.stops[record.path.removesuffix(BREAK)] = record.value
+        return self
+
+    def apply(self, event: Event) -> None:
+        # Explicit, since a slotted dataclass is a class of its own and `super()` does not find it.
+        Progress.apply(self, event)
+        step = self.steps.get(event.path)
+        if step is None:
+            return
+        match event.type:
+            case "step_started":
+                self.begun.setdefault(event.path, len(self.writes))
+            case "named" if step.status == "running":
+                name = str(event.live["name"])
+                self.writes.append(Origin(name, event.live["value"], f"step {step.label}", event.path))
+            case "step_completed" | "step_skipped":
+                if event.type == "step_completed":
+                    written = event.live.get("output")
+                    names = [PIPE, *([step.store] if step.store else [])]
+                    self.writes += [Origin(name, written, f"step {step.label}", event.path) for name in names]
+                for name, value in self.stops.get(event.path, {}).items():
+                    self.writes.append(Origin(name, value, f"set at the end of step {step.label}", event.path))
+
+
+def origins(view: RunView, path: str) -> list[Origin]:
+    """What the step at a path of the plan reads, and from where. The view is one whose progress is `Tracing`."""
+    progress, plan = view.replay.progress, view.document.runnable()
+    if not isinstance(progress, Tracing):
+        return []
+    if plan.format == "directive":
+        return _of_turn(view, path)
+    step = next((one for at, one in plan.steps() if at == path), None)
+    if step is None:
+        return []
+    top = path.partition("/")[0] if plan.format == "pipeline" else path
+    known = progress.writes[: progress.begun.get(top, len(progress.writes))]
+    if plan.format == "pipeline":
+        return [_in_pipeline(view, name, known) for name in dict.fromkeys(_reads(step, frozenset()))]
+    references = {one.name: one for one in _references(step)}
+    return [_in_playbook(view, plan, one, known) for one in references.values()]
+
+
+def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Origin]) -> Origin:
+    """As the scope of a playbook looks it up: inputs, then kept results, then what the document says."""
+    declared = next((one for one in plan.inputs if one.name == wanted.name), None)
+    last = next((one for one in reversed(known) if one.name == wanted.name), None)
+    if last is not None and (declared is None or last.source.startswith("set ")):
+        return last
+    if wanted.name in view.pins.inputs:
+        value = view.pins.inputs[wanted.name]
+        is_default = declared is not None and declared.default == value
+        return Origin(wanted.name, value, "input, as it is by default" if is_default else "input")
+    if wanted.default is not None:
+        return Origin(wanted.name, wanted.default, "written at the place itself")
+    return Origin(wanted.name, None, "nobody: the text stands as it is written")
+
+
+def _in_pipeline(view: RunView, name: str, known: list[Origin]) -> Origin:
+    last = next((one for one in reversed(known) if one.name == name), None)
+    if last is not None:
+        return last
+    if name in view.pins.inputs:
+        return Origin(name, view.pins.inputs[name], "input")
+    return Origin(name, None, "nothing comes in" if name == PIPE else "nobody")
+
+
+def _of_turn(view: RunView, path: str) -> list[Origin]:
+    """The inputs of the thread in its first turn; later the results of the calls that the turn before made."""
+    head, _, number = path.rpartition("[")
+    number = number.removesuffix("]")
+    if number == "1" and view.thread is not None and path.startswith(f"{view.thread.path}/turn"):
+        return [Origin(name, value, "input") for name, value in view.thread.composed.inputs.items()]
+    before = view.replay.progress.steps.get(f"{head}[{int(number) - 1}]") if number.isdecimal() else None
+    if before is None:
+        return []
+    return [
+        Origin(call.name or call.tool, call.result, f"{before.label}, tool {at}", before.path)
+        for at, call in sorted(before.calls.items())
+        if call.result is not None
+    ]
+
+
+def _references(step: Step) -> Iterator[Reference]:
+    if step.ask:
+        for text in (step.ask.prompt, *step.ask.options, *([step.ask.default] if step.ask.default else [])):
+            yield from text.references()
+    match step.work:
+        case Think(prompt=prompt, preamble=preamble):
+            if preamble is not None and preamble.scheme == "variable":
+                yield Reference(preamble.where, None, "")
+            elif preamble is not None and preamble.scheme == "file":
+                yield from template(preamble.where).references()
+            yield from prompt.references()
+        case UseTool(arguments=arguments):
+            yield from _in_arguments(arguments)
+    for case in step.match.cases if step.match else ():
+        if case.test:
+            yield Reference(case.test.variable, None, "")
+
+
+def _in_arguments(arguments: Arguments) -> Iterator[Reference]:
+    match arguments:
+        case Template():
+            yield from arguments.references()
+        case Hole(reference=reference):
+            yield reference
+        case tuple():
+            for part in arguments:
+                yield from _in_arguments(part)
+        case dict():
+            for part in arguments.values():
+                yield from _in_arguments(part)
+
+
+def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
+    """The stores that a step of a pipeline reads, the steps inside of it included; `pipe` for what comes in."""
+    inside: list[tuple[Step, frozenset[str]]] = []
+    match step.work:
+        case Transform(value=value):
+            yield from _formula(value, bound)
+        case Invoke(arguments=arguments):
+            for _, one in arguments:
+                yield from _formula(one, bound)
+        case Agent(prompt=prompt):
+            for reference in prompt.references():
+                if reference.default is None:
+                    yield from _store(tuple(reference.name.split(".")), bound)
+        case Call(passes=passes):
+            for _, formula in passes:
+                yield from _formula(formula, bound)
+        case Select(on=on, cases=cases, default=default):
+            yield from _formula(on, bound)
+            for call in (*(call for _, call in cases), *([default] if default else [])):
+                for _, formula in call.passes:
+                    yield from _formula(formula, bound)
+        case Fold(source=source, init=init, do=do):
+            yield from _formula(init, bound)
+            yield from _formula(source, bound)
+            inside = [(do, bound | _LOOPS | {PIPE})]
+        case ForEach(source=source, do=do, collect=collect):
+            yield from _formula(source, bound)
+            inside = [(do, bound | _LOOPS), (collect, bound | _LOOPS | {PIPE})]
+        case Parallel(branches=branches, collect=collect):
+            names = frozenset(name for name, _ in branches)
+            inside = [*((branch, bound) for _, branch in branches), (collect, bound | names | _LOOPS | {PIPE})]
+    for part, seen in inside:
+        yield from _reads(part, seen)
+
+
+def _formula(what: Formula | Literal | None, bound: frozenset[str]) -> Iterator[str]:
+    from quire.expr import parse, reads
+
+    if what is None:
+        yield from _store((PIPE,), bound)
+    elif isinstance(what, Formula):
+        for read in reads(parse(what.text)):
+            yield from _store(read.path, bound)
+
+
+def _store(path: tuple[str, ...], bound: frozenset[str]) -> Iterator[str]:
+    if path[0] == "ctx":
+        yield from path[1:2]
+    elif path[0] not in bound and path[0] not in ("item", "acc"):
+        yield path[0]

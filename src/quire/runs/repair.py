@@ -1,0 +1,244 @@
+"""A run that goes on with an edited document: a new run under new pins, with the records that still fit.
+
+A run never changes what it pinned, so the old one stays as it is. The new one is started by the user, with the user's
+grants and key: what the edited document needs besides has to be granted, as for any new run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+from quire.engine.driver.refit import Refit, refit
+from quire.engine.driver.replay import expanded
+from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
+from quire.errors import BadInputs, CannotStart, RunState
+from quire.library.callees import unpinned
+from quire.library.document import Document, read
+from quire.models.choose import Choice
+from quire.plan.nodes import Plan
+from quire.plan.thread import Thread
+from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
+from quire.runs.options import RunOptions
+from quire.runs.pins import Pins
+from quire.runs.resume import PATH as TERMS
+from quire.runs.resume import agreed, checked_overrides
+from quire.runs.runtime import Runtime
+from quire.runs.start import check_labels, new_run_id, prepare
+from quire.source import read_source
+from quire.stores.contract import History, restore
+from quire.trust.capabilities import Grants
+from quire.values import Value
+from quire.workspace.grants import default_grants
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """`kept` of the `recorded` effects still fit. `misfit` is the label and the path of the first that does not, `next`
+    those of where the run goes on; either is empty where there is none. `reason` is why it asks its model."""
+
+    run: str
+    kept: int
+    recorded: int
+    misfit: tuple[str, str]
+    next: tuple[str, str]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Old:
+    """The run that is repaired. `trusted` is false for one from elsewhere: its records are taken, not its grants."""
+
+    row: RunRow
+    pins: Pins
+    records: Sequence[EffectRecord]
+    trusted: bool
+
+
+async def repair(
+    runtime: Runtime, run: str, file: str, changes: Changes, step: str = "", *, instead: bool = False
+) -> Repaired:
+    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart`, `Refused` and `RunState`.
+
+    `file` is the edited document; empty for the one that the run came from. `step` narrows what is kept to what was
+    recorded before it. `instead` hands the new run whoever waits for the end of the old one, and its output."""
+    old = await _old(runtime, run)
+    if instead and old.row.status is Status.RUNNING:
+        raise RunState(f"run {run} is being driven: stop it first (quire cancel {run})")
+    document = _document(old, file)
+    plan = document.runnable()
+    place = find_place(plan, step) if step else None
+    sets = dict(changes.sets)
+    given = sets if place is None or place.first else {}
+    options = _options(runtime, old, plan, changes)
+    pins, texts = await prepare(runtime, document, _inputs(old, plan, given), options, _choice(runtime, old, changes))
+    pins = _as_before(runtime, old, pins, changes, instead)
+    now = runtime.clock.now()
+    new = new_run_id(now)
+    row = replace(old.row, id=new, title=plan.title, document=document.name, pins=pins.as_json())
+
+    async def text(digest: str) -> str:
+        return texts[digest] if digest in texts else await runtime.store.text(digest)
+
+    held = await runtime.pinned(row, text)
+    fit = await refit(held.walk, _candidates(old, place), pure_work=runtime.settings.runs.pure_work)
+    kept = list(fit.kept)
+    if place is not None and not place.first:
+        kept = with_boundary(kept, place, checked_overrides(document, sets), pins, now)
+    pins = replace(pins, origin=_origin(run, fit))
+    made = NewRun(new, plan.title, document.format, document.name, now, pins.as_json(), texts)
+    events = _events(new, now, run, fit, await runtime.store.events(run))
+    await restore(runtime.store, made, History(RunUpdate(Status.PENDING), kept, events, now))
+    recorded = sum(record.path != TERMS for record in old.records)
+    reason = "--model" if changes.model else f"as run {run} was started"
+    return Repaired(new, len(fit.kept), recorded, _where(fit.misfit), _where(fit.next), reason)
+
+
+async def _old(runtime: Runtime, run: str) -> _Old:
+    row = await runtime.row(run)
+    records = await runtime.store.effects(run)
+    pins = agreed(Pins.of(row.pins), records)
+    trusted = not pins.imported and await runtime.is_sealed(run)
+    return _Old(row, pins, records, trusted)
+
+
+def _document(old: _Old, file: str) -> Document:
+    """Raises `CannotStart` for a document that cannot stand in for that of the run."""
+    path = Path(file) if file else _came_from(old)
+    source = read_source(path)
+    if old.row.format == "pipeline" and old.pins.declared:
+        try:
+            plan = unpinned(old.pins.declared, old.pins.key, source)
+        except StopIteration:
+            raise CannotStart(f"{source.name} has no pipeline {old.pins.declared}, which the run is of") from None
+        return Document(source, "pipeline", plan, (), old.pins.declared, old.pins.key)
+    document = read(source)
+    if document.format != old.row.format:
+        raise CannotStart(f"{source.name} is a {document.format}, and run {old.row.id} is of a {old.row.format}")
+    return document
+
+
+def _came_from(old: _Old) -> Path:
+    written = Path(old.row.document)
+    if old.pins.folder is None:
+        raise CannotStart(f"run {old.row.id} did not come from a file: say --document FILE")
+    path = Path(old.pins.folder) / written.name
+    if not path.is_file():
+        raise CannotStart(f"{path}, which run {old.row.id} came from, is not there: say --document FILE")
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
+def _inputs(old: _Old, plan: Plan, sets: Mapping[str, Value]) -> dict[str, Value]:
+    """Those of the run that the edited document still has, and those that are set now."""
+    kept = dict(old.pins.inputs)
+    names: list[str] = []
+    if plan.format == "playbook":
+        names = [wanted.name for wanted in plan.inputs]
+    elif plan.format == "directive":
+        names = [one.name for step in plan.body.steps if isinstance(step.work, Thread) for one in step.work.inputs]
+    if plan.format == "playbook" or names:
+        kept = {name: value for name, value in kept.items() if name in names}
+    return {**kept, **sets}
+
+
+def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOptions:
+    pins = old.pins
+    if not old.trusted:
+        return RunOptions(
+            model=changes.model,
+            allow=changes.allow,
+            budget=_budget(old, changes),
+            limits=changes.limits,
+            out=changes.out,
+            answers=changes.answers,
+            unattended=changes.unattended,
+        )
+    usual, asked = (default_grants(runtime.settings, allow).patterns for allow in ((), changes.allow))
+    bounded = plan.format != "directive" or bool(pins.reply_to)
+    callees = runtime.callees(one_model=pins.one_model, allow=changes.allow).reachable(plan) if pins.callees else {}
+    documents = {name: callee.plan for name, callee in callees.items()}
+    return RunOptions(
+        model=changes.model or (pins.model if pins.one_model else None),
+        breakpoints=tuple(label for label in pins.breakpoints if _means(plan, documents, (label,), {})),
+        answers={
+            **{label: one for label, one in pins.answers.items() if _means(plan, documents, (), {label: one})},
+            **changes.answers,
+        },
+        unattended=pins.unattended or changes.unattended,
+        allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
+        budget=_budget(old, changes),
+        limits={**pins.limits, **changes.limits},
+        # Never more than the run had, but for what the user grants now.
+        within=Grants(frozenset(pins.grants) | (asked - usual)) if bounded else None,
+        out=changes.out,
+    )
+
+
+def _budget(old: _Old, changes: Changes) -> float | None:
+    if changes.unlimited:
+        return None
+    return old.pins.budget if changes.budget is None else changes.budget
+
+
+def _means(plan: Plan, documents: Mapping[str, Plan], breakpoints: tuple[str, ...], answers: Mapping[str, str]) -> bool:
+    try:
+        check_labels(plan, breakpoints, answers, documents)
+    except BadInputs:
+        return False
+    return True
+
+
+def _choice(runtime: Runtime, old: _Old, changes: Changes) -> Choice | None:
+    if changes.model or not old.trusted or not old.pins.model:
+        return None
+    return Choice(old.pins.model, f"as run {old.row.id} was started")
+
+
+def _as_before(runtime: Runtime, old: _Old, pins: Pins, changes: Changes, instead: bool) -> Pins:
+    """What requests are made of besides the document stays as it was: else none of them would fit."""
+    before = old.pins
+    pins = replace(
+        pins,
+        identity=before.identity,
+        profiles={**pins.profiles, **before.profiles},
+        context_budget=before.context_budget,
+        one_model=before.one_model,
+        queue=runtime.queue,
+    )
+    if changes.model:
+        pins = replace(pins, instead=pins.model)
+    elif old.trusted:
+        pins = replace(pins, instead=before.instead)
+    return replace(pins, reply_to=before.reply_to, out=changes.out or before.out) if instead else pins
+
+
+def _candidates(old: _Old, place: Place | None) -> list[EffectRecord]:
+    """Records that may be kept: not those that ended the run, nor those behind the place that was named."""
+    failed = set(expanded(old.row.ended_by, [record.path for record in old.records]))
+    return [
+        record
+        for record in old.records
+        if record.path != TERMS and record.path not in failed and (place is None or place.keeps(record.path))
+    ]
+
+
+def _where(request: object) -> tuple[str, str]:
+    return (str(getattr(request, "label", "")), str(getattr(request, "path", ""))) if request is not None else ("", "")
+
+
+def _origin(run: str, fit: Refit) -> dict[str, Value]:
+    label, path = _where(fit.next)
+    return {"run": run, "step": label, "path": path, "document": True}
+
+
+def _events(run: str, now: float, origin: str, fit: Refit, told: Sequence[Event]) -> list[Event]:
+    """The effects that were taken over, under the new run's name and numbers."""
+    paths = {record.path for record in fit.kept}
+    story = [event for event in told if event.type == "effect" and event.path in paths]
+    label, path = _where(fit.next)
+    data = cast("dict[str, Value]", {"origin": origin, "from": path, "misfit": _where(fit.misfit)[1]})
+    story.append(Event(FORKED, run, now, 0, "", label, data))
+    return [replace(event, run=run, seq=number) for number, event in enumerate(story, 1)]

@@ -1,0 +1,155 @@
+"""The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed.
+
+What a user agrees to after the start of a run: another budget, model or limits, answers, stops, nobody to ask.
+
+A run never changes what it has pinned, so this stands in its journal. It holds until something else is given, in
+whatever process the run goes on. Nothing that is recorded is refused for it: only what is performed has limits.
+
+Values that a person sets in the middle of a run: the names must mean something, inputs must stay what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from quire.engine.driver.replay import Begin, expanded, to_perform_again
+from quire.engine.inputs import input_value
+from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status, has_shape
+from quire.engine.requests import BREAK, Boundary, request_hash
+from quire.errors import BadInputs, RunState
+from quire.library.document import Document
+from quire.plan.ways import JOINT
+from quire.runs.options import checked_budget
+from quire.runs.pins import SHAPES, Pins
+from quire.values import InvalidValue, Value, copy
+from quire.wording import nearest
+
+
+async def opening(
+    row: RunRow,
+    records: Sequence[EffectRecord],
+    begin: Begin,
+    overrides: Mapping[str, Value],
+    now: float,
+    *,
+    pure_work: int,
+) -> Batch:
+    """Raises `RunState` for `overrides` where the run does not stand at a boundary."""
+    update = RunUpdate(status=Status.RUNNING)
+    if row.ended_by and row.ended_by[0].endswith(BREAK):
+        return Batch(effects=(passed(row.ended_by[0], row.position, overrides, now),), update=update)
+    if overrides:
+        raise RunState(
+            f"run {row.id} is {row.status.words} and does not stand at the end of a step: values can be set only there"
+        )
+    again = tuple(expanded(row.ended_by, [record.path for record in records]))
+    if row.status in (Status.FAILED, Status.CANCELLED, Status.PAUSED):
+        rest = [record for record in records if record.path not in set(again)]
+        again += await to_perform_again(begin, rest, pure_work=pure_work)
+    return Batch(supersede=again, update=update)
+
+
+def passed(path: str, label: str, values: Mapping[str, Value], now: float) -> EffectRecord:
+    """The record of a boundary behind which a run goes on; `values` are what a person set there."""
+    # As a replay will read it: a terminal may give what is no text.
+    return EffectRecord(path, "break", "ok", request_hash(Boundary(path, label)), now, copy(dict(values)))
+
+
+PATH = "terms"
+"""Where it stands. No step is at such a place, and no walk asks for it."""
+
+_FURTHER = ("instead", "answers", "unattended", "breakpoints")
+"""Pins that are recorded only where something else was given: 0.1.0 recorded limits and the budget alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is given when a run goes on. `unlimited` takes its budget away; `model` is asked in place of every other."""
+
+    limits: Mapping[str, Value] = field(default_factory=dict)
+    budget: float | None = None
+    unlimited: bool = False
+    model: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    unattended: bool = False
+    breakpoints: tuple[str, ...] = ()
+
+
+def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
+    """The pins of a run with what was given since."""
+    found = next((record for record in records if record.path == PATH), None)
+    if found is None or not has_shape(found):
+        return pins
+    given = cast("Mapping[str, Value]", found.value)
+    limits = cast("Mapping[str, Value]", given["limits"])
+    pins = replace(pins, limits=limits, budget=cast("float | None", given.get("budget")))
+    further = {name: given[name] for name in _FURTHER if name in given and SHAPES[name](given[name])}
+    if "breakpoints" in further:
+        further["breakpoints"] = tuple(cast("list[str]", further["breakpoints"]))
+    return replace(pins, **further)  # type: ignore[arg-type]  # of the shapes that the pins have
+
+
+def with_given(pins: Pins, given: Given) -> Pins:
+    """Raises `CannotStart` for a budget that is none."""
+    budget = pins.budget if checked_budget(given.budget) is None else given.budget
+    return replace(
+        pins,
+        limits={**pins.limits, **given.limits},
+        budget=None if given.unlimited else budget,
+        instead=given.model or pins.instead,
+        answers={**pins.answers, **given.answers},
+        unattended=pins.unattended or given.unattended,
+        breakpoints=tuple(dict.fromkeys((*pins.breakpoints, *given.breakpoints))),
+    )
+
+
+def record_of(pins: Pins, start: Pins, now: float) -> EffectRecord:
+    """`start` are the pins of the start. Nothing was asked for, so there is no request to compare."""
+    value: dict[str, Value] = {"limits": dict(pins.limits), "budget": pins.budget}
+    now_and_then = ((name, pins.as_json()[name], start.as_json()[name]) for name in _FURTHER)
+    value |= {name: as_now for name, as_now, as_then in now_and_then if as_now != as_then}
+    return EffectRecord(PATH, "terms", "ok", "", now, value)
+
+
+def checked_overrides(document: Document, given: Mapping[str, Value], *, way: str = "") -> dict[str, Value]:
+    """The values as the run gets them. Raises `BadInputs` with all that is wrong at once. `way` is where the run
+    stands: in a callee the names are those of another document, and not looked up in this one.
+
+    An input is checked as at the start, and blank it is its default. Of a kept result any text will do."""
+    plan, text = document.runnable(), document.source.text
+    inside = JOINT in way
+    declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
+    words = None if inside or reads_any(plan.format, text) else mentioned(text)
+    values: dict[str, Value] = {}
+    problems: list[str] = []
+    for name, value in given.items():
+        if words is not None and name not in words:
+            problems.append(unknown(name, words, "the document never mentions"))
+            continue
+        try:
+            values[name] = copy(input_value(declared[name], value) if name in declared else value)
+        except InvalidValue as error:
+            problems.append(f"--set {name}: no JSON value: {error}")
+        except ValueError as error:
+            problems.append(f"--set {name}: {error}")
+    if problems:
+        raise BadInputs(problems)
+    return values
+
+
+def unknown(name: str, known: Sequence[str], problem: str) -> str:
+    close = nearest(name, known)
+    return f"--set {name}: {problem} {name}" + (f" (did you mean {close}?)" if close else "")
+
+
+def reads_any(format: str, text: str) -> bool:
+    """Whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its stores."""
+    return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
+
+
+def mentioned(text: str) -> list[str]:
+    """All that may be a name in a document; those of pipelines may have hyphens in them."""
+    return sorted({*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)})

@@ -1,0 +1,473 @@
+"""One workspace with its store: starting, driving and looking at runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.replay import replay
+from quire.engine.driver.walker import Terms
+from quire.engine.events import Listener
+from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
+from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
+from quire.engine.progress import Progress
+from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, RunRow, Status
+from quire.errors import BadInputs, BrokenSeal, LimitReached, NoSuchRun, RunState
+from quire.library.callees import Callees
+from quire.library.document import Document
+from quire.library.pipelines import Registry as Pipelines
+from quire.library.pipelines import load_registry
+from quire.library.playbooks import load_playbooks
+from quire.library.prompts import PromptLoader
+from quire.library.texts import ItemLoader
+from quire.library.verify import require_signed
+from quire.models.choose import Choice
+from quire.models.redaction import Redacted
+from quire.plan.nodes import Plan
+from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
+from quire.plan.ways import typed_way
+from quire.runs.adapters import PROGRAM, GivenAnswers, Models, Nobody, Unattended, WallClock, one_name
+from quire.runs.gate import open_gate, redactor_of
+from quire.runs.letters import letter_text
+from quire.runs.options import RunOptions
+from quire.runs.pins import Pinned, Pins, Texts, read_pinned
+from quire.runs.resume import Given, agreed, opening, record_of, with_given
+from quire.runs.start import asked_models, check_labels, new_run_id, prepare
+from quire.runs.view import RunView
+from quire.stores import DEFAULT_PATH, open_store
+from quire.stores.shared import share_store
+from quire.tools.builtin.specs import NAMES
+from quire.tools.gate import Gate
+from quire.tools.redact import Redactor
+from quire.tools.registry import Connection, Registry
+from quire.trust.capabilities import Grants, canonical
+from quire.trust.seal import seal_source, user_seal
+from quire.values import Value, clean
+from quire.wording import nearest
+from quire.workspace.configuration import load_settings
+from quire.workspace.consent import require_trusted
+from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.locate import current_folder, find_workspace
+from quire.workspace.mcp_config import BUILT_IN
+from quire.workspace.settings import AgentSettings, Settings
+
+if TYPE_CHECKING:
+    from quire.library.directives import Directives
+    from quire.runs.preflight import Start
+
+NOTHING_GIVEN = Given()
+_LOOKED_AT = 200
+"""Runs among which the last one of the user's own is looked for."""
+
+
+class Runtime:
+    """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
+
+    With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
+    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for. `notice` gets
+    lines for people about what takes long. `release` is called at the end instead of closing the store."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        *,
+        environ: Mapping[str, str] | None = None,
+        model: Model | None = None,
+        tools: Tools | None = None,
+        clock: Clock | None = None,
+        identity: str = "default",
+        repairs: int = 2,
+        queue: str = "",
+        hand_over: Callable[[str], Awaitable[None]] | None = None,
+        notice: Callable[[str], None] = lambda line: None,
+        release: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self._release = release or store.close
+        self.clock = clock or WallClock()
+        self.identity = identity
+        self.repairs = repairs
+        self.queue = queue
+        self.hand_over = hand_over
+        self.notice = notice
+        self._environ = os.environ if environ is None else environ
+        self.models = Models(settings, self._environ, model)
+        self._tools = tools
+
+    @classmethod
+    def open(
+        cls,
+        start: Path | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        model: Model | None = None,
+        tools: Tools | None = None,
+        shared: bool = False,
+    ) -> Runtime:
+        """The runtime of the workspace around `start` (the current folder). Opens nothing yet.
+
+        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store."""
+        environ = os.environ if environ is None else environ
+        workspace = find_workspace(start or current_folder(), environ)
+        settings = load_settings(workspace, environ)
+        if settings.store_url and "store" in settings.requested:
+            require_trusted(settings)
+        where = settings.store_url or workspace.folder / DEFAULT_PATH
+        durability, seal = settings.runs.durability, user_seal(settings.user, environ)
+        if not shared:
+            return cls(
+                settings, open_store(where, durability=durability, seal=seal), environ=environ, model=model, tools=tools
+            )
+        sharing = share_store(where, durability=durability, seal=seal, seal_source=seal_source(settings.user, environ))
+        return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
+
+    async def close(self) -> None:
+        """Closes the store, unless other runtimes share it."""
+        await self._release()
+
+    def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
+        """Which model a run started now would use, and why. A directive may say which it wants."""
+        if plan is not None and plan.format == "directive":
+            return self.models.choose(asked, lambda: self.directives.model_of(plan))
+        return self.models.choose(asked)
+
+    async def start(
+        self,
+        document: Document,
+        inputs: Mapping[str, Value],
+        options: RunOptions,
+        choice: Choice | None = None,
+        *,
+        run_id: str = "",
+    ) -> str:
+        """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
+        pins, texts = await prepare(self, document, inputs, options, choice)
+        now = self.clock.now()
+        run = run_id or new_run_id(now)
+        title = document.runnable().title
+        await self.store.create(NewRun(run, title, document.format, document.name, now, pins.as_json(), texts))
+        return run
+
+    async def drive(
+        self,
+        run: str,
+        *,
+        people: People | None = None,
+        listen: Listener = lambda event: None,
+        overrides: Mapping[str, Value] | None = None,
+        began: Callable[[Drive], None] = lambda drive: None,
+        attached: bool = False,
+        given: Given = NOTHING_GIVEN,
+        after: int | None = None,
+    ) -> Ended:
+        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
+
+        Whoever is `attached` learns of the end by this call, so that no letter is sent. What is `given` holds for the
+        rest of the run. `after` is the epoch in which the caller has seen that the run is due: `Fenced` is raised where
+        somebody has had it since.
+        """
+        row = await self.row(run)
+        await self.store.check_seal(run, whole=False)
+        held = await self._pinned(row)
+        if held.pins.imported:
+            raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
+        pins = held.pins
+        check_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
+        if given.model:
+            self.check_model(given.model)
+        if held.setting.bundles:
+            self.directives.verify_again(held.setting.bundles.values())
+        async with contextlib.AsyncExitStack() as stack:
+            gate = self._gate(held.plans, self._grants(held.plan, pins), run)
+            if isinstance(gate, Gate):
+                await stack.enter_async_context(gate)
+            loader = self._loader(run, pins, gate)
+            warnings = await self._look_here(row, held, gate) if row.status is Status.PENDING else ()
+            lease = await self.store.acquire(run, after=after)
+            stack.push_async_callback(self.store.release, lease)
+            row, records = self._taken(lease, row), list(lease.records)
+            before = agreed(pins, records)
+            held = replace(held, pins=with_given(before, given))
+            ports = self._ports(held.pins, gate, loader, people)
+            most = self.settings.runs.pure_work
+            first = await opening(row, records, held.walk, overrides or {}, self.clock.now(), pure_work=most)
+            if held.pins != before:
+                first = replace(first, effects=(*first.effects, record_of(held.pins, pins, self.clock.now())))
+            gone = set(first.supersede)
+            records = [record for record in records if record.path not in gone]
+            journal = Journal([*records, *first.effects])
+            drive = Drive(
+                lease,
+                journal,
+                ports,
+                self._terms(held.plan, held.pins),
+                listen,
+                await self.store.answers(run),
+                lambda ended: () if attached else self._letters(row, pins, ended),
+                warnings,
+            )
+            began(drive)
+            return await drive.until_rest(held.walk(journal.work), first)
+
+    async def _look_here(self, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
+        """The warnings of a run that begins. For one that was handed to a cluster, the look is finished here: its
+        keys, servers and modules are those of the worker."""
+        pins = held.pins
+        if not pins.queue:
+            return pins.warnings
+        from quire.runs.preflight import Start, look_ahead
+        from quire.runs.preflight_limits import check_prices
+
+        folder = Path(pins.folder) if pins.folder else None
+        documents, bundles = held.setting.documents, held.setting.bundles
+        start = Start(held.plan, documents, bundles, self._grants(held.plan, pins), folder, pins.model, pins.limits)
+        found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
+        found.raise_if_any()
+        check_prices(self.models, asked_models(self, pins.model, held.plans, bundles), pins.budget)
+        return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
+
+    def _ports(self, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
+        somebody: People = Unattended() if pins.unattended else people or Nobody()
+        redactor = redactor_of(self.settings, self._environ, reach_of(Grants.of(pins.grants)).variables)
+        model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
+
+        def other(spec: str) -> Model:
+            return model if pins.instead else Redacted(self.models.open(spec), redactor)
+
+        answering = GivenAnswers(pins.answers, somebody)
+        return Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
+
+    def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
+        """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
+        row = lease.row
+        if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
+            raise BrokenSeal(lease.run, "it was changed while it was being taken")
+        return row
+
+    async def is_sealed(self, run: str) -> bool:
+        """Whether a stored run is as this user wrote it."""
+        try:
+            await self.store.check_seal(run)
+        except BrokenSeal:
+            return False
+        return True
+
+    async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
+        """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
+        who gives it.
+
+        Items of one step that ask side by side have the same label: then the path of the question says which.
+        """
+        asked = await self.store.questions(run)
+        open_questions = [one for one in asked if label is None or one.is_named(label)]
+        if not open_questions:
+            row = await self.row(run)
+            if row.status is Status.AWAITING_INPUT and not asked:
+                raise RunState(f"run {run} has its answer already: `quire resume {run}` goes on")
+            where = f" at step {label}" if label else ""
+            raise RunState(f"run {run} asks nothing{where} (it is {row.status.words})")
+        if len(open_questions) > 1:
+            ways = [question.way for question in open_questions]
+            names = ways if len(set(ways)) == len(ways) else [question.path for question in open_questions]
+            steps = ", ".join(names)
+            raise RunState(f"run {run} asks at several steps ({steps}): say which")
+        question = open_questions[0]
+        try:
+            kept = checked_answer(question.kind, question.options, value)
+        except WrongAnswer as wrong:
+            raise BadInputs([f"step {question.way}: {wrong}"]) from None
+        await self.store.answer(run, question.path, question.hash, kept, one_name(by))
+        return question
+
+    async def find(self, prefix: str) -> str:
+        """The one run whose id begins so; `last` is the newest that no other run has launched."""
+        prefix = clean(prefix)
+        if prefix == "last":
+            newest = await self.store.list(limit=_LOOKED_AT)
+            if not newest:
+                raise NoSuchRun("there are no runs yet")
+            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
+        found = await self.store.find(prefix)
+        if not found:
+            close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
+            raise NoSuchRun(f"there is no run {prefix}" + (f": did you mean {close}?" if close else ""))
+        if len(found) > 1 and prefix not in found:
+            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
+        return prefix if prefix in found else found[0]
+
+    async def row(self, run: str) -> RunRow:
+        row = await self.store.get(run)
+        if row is None:
+            raise NoSuchRun(f"there is no run {run}")
+        return row
+
+    async def view(self, run: str) -> RunView:
+        """All that can be said about a run, from its journal alone."""
+        row = await self.row(run)
+        return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
+
+    async def view_of(
+        self,
+        row: RunRow,
+        effects: Sequence[EffectRecord],
+        questions: Sequence[Question] = (),
+        progress: Callable[[Plan], Progress] = Progress.of,
+    ) -> RunView:
+        """The same for a run that has these records. `progress` makes what listens to the replay."""
+        held = await self._pinned(row)
+        held = replace(held, pins=agreed(held.pins, effects))
+        stands = row.ended_by if row.status is Status.PAUSED else ()
+        breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
+        thread = held.thread()
+        # A run that nobody has driven yet has done nothing, whatever it could compute without an effect.
+        untouched = row.status is Status.PENDING and not effects
+        replayed = await replay(
+            held.walk,
+            effects,
+            progress(held.plan),
+            lambda boundary: boundary.path in stands or boundary.stops_at(breakpoints),
+            pure_work=0 if untouched else self.settings.runs.pure_work,
+        )
+        if replayed.exhausted and row.status is Status.COMPLETED:
+            raise LimitReached(replayed.exhausted)
+        for question in questions:
+            step = replayed.progress.step_of(question.path)
+            if step:
+                step.status = str(Status.AWAITING_INPUT)
+        for record in effects:
+            replayed.progress.add_effect(record)
+        if row.status not in (Status.PENDING, Status.RUNNING, Status.COMPLETED):
+            replayed.progress.settle(row.status)
+        if thread is not None:
+            replayed.progress.limits = thread.limits.as_value()
+        if row.status in (Status.RUNNING, Status.INTERRUPTED) and replayed.open:
+            # The row is written when something has ended; what is under way now comes after that.
+            row = replace(row, position=replayed.open[0].label or row.position)
+        documents = held.setting.documents
+        return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
+
+    async def _pinned(self, row: RunRow) -> Pinned:
+        return await self.pinned(row, self.store.text)
+
+    async def pinned(self, row: RunRow, text: Texts) -> Pinned:
+        """What a row pins; `text` gives its texts by their hashes."""
+        depth = self.settings.spawn.max_pipeline_fan_out_depth
+        return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
+
+    def _terms(self, plan: Plan, pins: Pins) -> Terms:
+        runs = self.settings.runs
+        calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
+        stops = frozenset(map(typed_way, pins.breakpoints))
+        return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
+
+    def check_model(self, spec: str) -> None:
+        """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
+        self.models.open(spec)
+
+    def agents(self) -> Mapping[str, AgentSettings]:
+        """The identities that agents can have here."""
+        return {"default": AgentSettings(), **self.settings.agents}
+
+    def registry(self) -> Pipelines:
+        """The registered pipelines of the workspace, as its files are now."""
+        return load_registry(self.settings)
+
+    def _letters(self, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
+        if not pins.reply_to:
+            return ()
+        return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
+
+    def _grants(self, plan: Plan, pins: Pins) -> Grants:
+        """Those of the start that are still granted."""
+        now = default_grants(self.settings, pins.allow)
+        if plan.format == "directive":
+            return self.directives.granted_now(pins.grants, pins.keys, now)
+        return now.narrow(Grants.of(pins.grants))
+
+    def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
+        """What documents of the workspace can call, by name.
+
+        `allow` is what the user allows a run besides the usual; None is for those who only look."""
+        granted = None if allow is None else default_grants(self.settings, allow)
+        return Callees(
+            self.registry,
+            lambda: load_playbooks(self.settings),
+            lambda name: self.directives.gathering(one_model=one_model, granted=granted).called(name),
+            lambda source, format: require_signed(self.settings, source, format),
+        )
+
+    def _loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:
+        return ItemLoader(
+            self.store,
+            run,
+            PromptLoader(self.settings, Path(pins.folder) if pins.folder else None, gate.prompt),
+            lambda: self.directives.gathering(
+                one_model=pins.one_model, granted=default_grants(self.settings, pins.allow)
+            ),
+            lambda: self.callees(one_model=pins.one_model, allow=pins.allow),
+        )
+
+    @cached_property
+    def directives(self) -> Directives:
+        from quire.library.directives import Directives
+
+        return Directives(self.settings, self._environ)
+
+    def _gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
+        if self._tools is not None:
+            return self._tools
+        agents = any(profile.tools for profile in self.agents().values())
+        quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
+        if quiet and not has_threads(plans):
+            return Gate(Registry({}), Grants.of(()), Redactor({}))
+        open_here = partial(open_gate, self.settings, grants, self._environ, run=run, notice=self.notice)
+        return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
+
+    def _reaches_out(self, plans: Sequence[Plan]) -> bool:
+        """Whether more than built-in tools may be called, or nothing: what knows the others takes long to load."""
+        calls = tool_calls(plans)
+        if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
+            return True
+        require_trusted(self.settings)  # as opening the gate does
+        return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
+
+    def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
+        """The launch tools of a run's threads."""
+        from quire.runs.launch import KnownTools, LaunchConnection, Launching
+
+        known = KnownTools(self.settings, grants, self._environ)
+        launching = Launching(self, known, shell=known.shell)
+        return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
+
+    async def preflight(self, start: Start) -> tuple[str, ...]:
+        """The warnings about what may not work. Raises `BadInputs`, `Denied` and `LimitReached` for what is certain not
+        to. Every door starts its runs by `prepare`, which asks this."""
+        from quire.runs.preflight import built_in_gate, look_ahead
+
+        plans = (start.plan, *start.documents.values())
+        if self.queue:
+            found = await look_ahead(self.settings, start, built_in_gate(self.settings, start.grants), None)
+        else:
+            gate = self._gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
+            gate = gate or built_in_gate(self.settings, start.grants)
+            async with contextlib.AsyncExitStack() as stack:
+                if isinstance(gate, Gate):
+                    await stack.enter_async_context(gate)
+                found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
+        found.raise_if_any()
+        for notice in found.notices:
+            self.notice(f"warning: {notice}")
+        return tuple(found.warnings)
+
+    async def warnings(self, run: str) -> tuple[str, ...]:
+        """What the look before the start of a run found that may not work."""
+        return Pins.of((await self.row(run)).pins).warnings

@@ -1,0 +1,72 @@
+"""What a document cannot do, whatever its model says: found before anything is paid for.
+
+A step in an arm counts as well, as it does for tools that are not there: the document is wrong either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from quire.library.prompts import leads_out
+from quire.plan.nodes import Invoke, Literal, Plan, PromptSource, Think, UseTool
+from quire.plan.uses import OWN, problem_of
+from quire.trust.capabilities import canonical
+
+
+def certain_failures(plan: Plan) -> list[str]:
+    """A line for each step of a playbook that would fail if it were reached; of a pipeline, for each that is reached
+    in every run. Of directives nothing is said here."""
+    problems = [
+        f"step {step.label}: {problem}"
+        for path, step in plan.steps()
+        if plan.format == "playbook" or path.isdecimal()
+        for problem in _refused_headers(step.work)
+    ]
+    if plan.format != "playbook":
+        return problems
+    for _, step in plan.steps():
+        if isinstance(step.work, UseTool) and (problem := problem_of(step.work)):
+            problems.append(f"step {step.label}: {problem}")
+    problems += [
+        f"step {label}: prompt file:{source.where}: must be a path below the document's folder, without .."
+        for label, source in _prompts(plan, "file")
+        if leads_out(source.where)
+    ]
+    return problems
+
+
+def _refused_headers(work: object) -> list[str]:
+    """Headers that `http__get` would not send, as far as they stand in the document."""
+    headers: object = None
+    match work:
+        case UseTool(connection=place, tool=tool, arguments={"headers": given}) if place == OWN and _fetches(tool):
+            headers = given
+        case Invoke(tool=tool) if _fetches(tool):
+            given = dict(work.arguments).get("headers")
+            headers = given.value if isinstance(given, Literal) else None
+    if not isinstance(headers, Mapping):
+        return []
+    from quire.tools.builtin.http import header_problem
+
+    return [problem for name in headers if (problem := header_problem(str(name)))]
+
+
+def _fetches(tool: str) -> bool:
+    return canonical(tool) == canonical("http__get")
+
+
+def server_prompts(plan: Plan) -> list[tuple[str, str, str]]:
+    """The label of each step that begins with a prompt of a server, the server, and the prompt."""
+    found = []
+    for label, source in _prompts(plan, "mcp") if plan.format == "playbook" else ():
+        server, _, name = source.where.partition("/")
+        found.append((label, server, name))
+    return found
+
+
+def _prompts(plan: Plan, scheme: str) -> list[tuple[str, PromptSource]]:
+    return [
+        (step.label, step.work.preamble)
+        for _, step in plan.steps()
+        if isinstance(step.work, Think) and step.work.preamble is not None and step.work.preamble.scheme == scheme
+    ]

@@ -1,0 +1,154 @@
+"""The whole conversation of a thread, from the journal of its run: what was said, called and told, children inside.
+
+Nothing of it is stored: the last request of a thread has all messages before it, the record of its reply the last
+words, and what the model would have been told next comes from replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from quire.engine.requests import Message, ModelRequest, ToolUse
+from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
+from quire.runs.view import RunView
+from quire.trust.capabilities import RETURN
+from quire.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call as the transcript has it. `result` is None where nobody answered; `threads` are those that it started."""
+
+    name: str
+    arguments: Mapping[str, Value]
+    result: str | None
+    error: str
+    threads: tuple[Transcript, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """`before` are the words that the thread was given just before it: a nudge, a note of a hook, a person's."""
+
+    number: int
+    before: tuple[str, ...]
+    text: str
+    calls: tuple[Called, ...]
+    hooks: tuple[HookView, ...]
+    threads: tuple[Transcript, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """`hooks` are those before its first turn and after its last; `ended` is empty while it goes on."""
+
+    thread: str
+    path: str
+    system: str
+    message: str
+    tools: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    hooks: tuple[HookView, ...]
+    ended: Mapping[str, Value]
+
+
+def transcripts(view: RunView) -> tuple[Transcript, ...]:
+    """Of every outermost thread of a run: one for a directive, one for each that another document has called."""
+    found = _Reading(view)
+    outermost = [path for path in found.threads if not any(_is_below(path, other) for other in found.threads)]
+    return tuple(found.transcript(path) for path in outermost)
+
+
+class _Reading:
+    def __init__(self, view: RunView) -> None:
+        self._view = view
+        self.threads: Mapping[str, ThreadView] = view.replay.progress.threads
+        self._requests: dict[str, dict[int, ModelRequest]] = {}
+        for path, asked in view.replay.asked.items():
+            turn = turn_of(path)
+            if isinstance(asked, ModelRequest) and turn and path.startswith(f"{turn}/model"):
+                self._requests.setdefault(turn.rpartition("/")[0], {})[turn_number(turn)] = asked
+
+    def transcript(self, path: str) -> Transcript:
+        thread, requests = self.threads[path], self._requests.get(path, {})
+        last = requests[max(requests)] if requests else None
+        messages = list(last.messages) if last else []
+        first, rest = (messages[0].content, messages[1:]) if messages else ("", [])
+        turns = self._turns(path, [*rest, *self._unsent(path, max(requests, default=0))])
+        loose = [hook for hook in thread.hooks if not turn_of(hook.path).startswith(f"{path}/turn")]
+        return Transcript(
+            thread.id, path, last.system if last else "", first, thread.tools, turns, tuple(loose), thread.ended or {}
+        )
+
+    def _unsent(self, path: str, number: int) -> Iterable[Message]:
+        """The reply to the last request, and the results that no request after it has."""
+        turn = f"{path}/turn[{number}]"
+        replies = (wanted_in(record, turn) for record in self._view.effects if record.path.startswith(f"{turn}/model"))
+        reply = next(filter(None, replies), None)
+        if reply is None:
+            return
+        text, calls = reply
+        yield Message("assistant", text, tuple(ToolUse(str(at), one.name, one.arguments) for at, one in calls.items()))
+        step = self._view.replay.progress.steps.get(turn)
+        for at, call in step.calls.items() if step else ():
+            if call.result is not None:
+                yield Message("tool", call.result, answers=str(at))
+
+    def _turns(self, path: str, messages: Sequence[Message]) -> tuple[Turn, ...]:
+        results = _results(messages)
+        turns: list[Turn] = []
+        before: list[str] = []
+        for at, message in enumerate(messages):
+            if message.role == "user":
+                before.append(message.content)
+            if message.role != "assistant":
+                continue
+            number = len(turns) + 1
+            turns.append(self._turn(path, number, tuple(before), message, results.get(at, {})))
+            before = []
+        if before:
+            turns.append(self._turn(path, len(turns) + 1, tuple(before), None, {}))
+        return tuple(turns)
+
+    def _turn(
+        self, path: str, number: int, before: tuple[str, ...], said: Message | None, results: Mapping[str, str]
+    ) -> Turn:
+        at = f"{path}/turn[{number}]"
+        step = self._view.replay.progress.steps.get(at)
+        calls = []
+        working = 0
+        for use in said.uses if said else ():
+            threads: tuple[Transcript, ...] = ()
+            kind = ""
+            if use.name != RETURN:
+                threads = self._started(f"{at}/tool[{working}]")
+                known = step.calls.get(working) if step else None
+                kind = known.kind if known else ""
+                working += 1
+            calls.append(Called(use.name, use.arguments, results.get(use.id), kind, threads))
+        hooks = tuple(hook for hook in self.threads[path].hooks if turn_of(hook.path) == at)
+        by_hooks = tuple(one for hook in hooks for one in self._started(hook.path))
+        return Turn(number, before, said.content if said else "", tuple(calls), hooks, by_hooks)
+
+    def _started(self, path: str) -> tuple[Transcript, ...]:
+        """The threads right below a call or a hook."""
+        inside = [one for one in self.threads if _is_below(one, path)]
+        direct = [one for one in inside if not any(_is_below(one, other) for other in inside)]
+        return tuple(self.transcript(one) for one in direct)
+
+
+def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
+    """What the calls of each reply were answered with, by the place of the reply: ids need not be unique in a run."""
+    found: dict[int, dict[str, str]] = {}
+    at = -1
+    for number, message in enumerate(messages):
+        if message.role == "assistant":
+            at = number
+        elif message.role == "tool":
+            found.setdefault(at, {})[message.answers] = message.content
+    return found
+
+
+def _is_below(path: str, other: str) -> bool:
+    return path.startswith(f"{other}/")

@@ -1,0 +1,142 @@
+"""A run as people look at it: its row, its steps, what it waits for, what came out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from quire.engine.driver.replay import Replay
+from quire.engine.progress import StepView
+from quire.engine.records import EffectRecord, Question, RunRow, Status
+from quire.library.document import Document
+from quire.plan.nodes import Plan
+from quire.plan.ways import last_label
+from quire.runs.pins import Pins
+from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.engine.interpreter.thread.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """`thread` is that of a directive as it started, `bundle` all that it is composed from."""
+
+    row: RunRow
+    pins: Pins
+    document: Document
+    replay: Replay
+    effects: Sequence[EffectRecord]
+    questions: Sequence[Question]
+    thread: Setup | None = None
+    bundle: Bundle | None = None
+    documents: Mapping[str, Plan] = field(default_factory=dict)
+    """All that the document can call, by name."""
+
+    @property
+    def output(self) -> str:
+        """As text: a value of a pipeline that is no text is JSON."""
+        value = self.value
+        return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
+
+    @property
+    def artifact(self) -> str:
+        """The output as a person is given it: for a playbook without fence and closing object."""
+        return str(self._result().get("artifact", self.output))
+
+    @property
+    def value(self) -> Value:
+        """What the run gave, for a directive its outputs; before it has ended empty text, or null for a pipeline."""
+        return self._result().get("output", None if self.row.format == "pipeline" else "")
+
+    @property
+    def stores(self) -> Mapping[str, Value]:
+        """The named stores of a pipeline as far as it has come: its inputs, and what its steps have written."""
+        return {**self.pins.inputs, **self.replay.progress.stores} if self.row.format == "pipeline" else {}
+
+    @property
+    def ended(self) -> Mapping[str, Value]:
+        """How the thread of a directive ended, in the words of its `Ending`; empty while it has not."""
+        outermost = self.replay.progress.threads.get(self.thread.path) if self.thread else None
+        return (outermost.ended if outermost else None) or {}
+
+    @property
+    def closing(self) -> str:
+        """What the directive says at its end; empty where it says nothing."""
+        return str(self.ended.get("closing_message") or "")
+
+    @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """The label of a step, or nothing, and what was said: before the start, and on the way."""
+        return [*(("", one) for one in self.pins.warnings), *self.replay.progress.warnings]
+
+    @property
+    def artifact_type(self) -> str:
+        return str(self._result().get("artifact_type", ""))
+
+    @property
+    def named(self) -> Mapping[str, str]:
+        return self.replay.progress.named
+
+    @property
+    def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:
+        """What people set where the run stood: at the end of which step, and the values."""
+        found = []
+        for record in self.effects:
+            step = self.replay.progress.step_of(record.path) if record.kind == "break" else None
+            if step is not None and isinstance(record.value, Mapping) and record.value:
+                found.append((step, record.value))
+        return found
+
+    @property
+    def answers(self) -> list[tuple[str, EffectRecord]]:
+        """What people, or what stood for them, answered: the way to each step that asked, and the record."""
+        answered = [record for record in self.effects if record.kind == "ask" and record.state == "ok"]
+        return [(self._way(record.path), record) for record in answered]
+
+    def _way(self, path: str) -> str:
+        request = self.replay.asked.get(path)
+        step = self.replay.progress.step_of(path)
+        return request.label if request else step.way if step else path
+
+    def step_outputs(self) -> dict[str, str]:
+        """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
+        outputs: dict[str, str] = {}
+        for step in self.replay.progress.steps.values():
+            if step.output is not None and (self.thread or not step.thread):
+                key, count = step.label, 1
+                while key in outputs:
+                    count += 1
+                    key = f"{step.label}#{count}"
+                outputs[key] = step.output
+        return outputs
+
+    def state(self) -> dict[str, Value]:
+        """The state of an execution in the form of the playbook specification."""
+        label = last_label(self.row.position)
+        stopped = self.row.status in (Status.PAUSED, Status.AWAITING_INPUT) and label
+        return {
+            "execution_id": self.row.id,
+            "playbook_id": self.row.document,
+            "model_id": self.pins.model,
+            "system_prompt": self.document.plan.system if self.document.plan else "",
+            "input_values": self._inputs_now(),
+            "step_outputs": self.step_outputs(),
+            "named_outputs": dict(self.named),
+            "breakpoints": dict.fromkeys(self.pins.breakpoints, True),
+            "status": str(self.row.status),
+            "paused_at_step": (int(label) if label.isdecimal() else label) if stopped else None,
+        }
+
+    def _inputs_now(self) -> dict[str, Value]:
+        """What was set by hand, an execution goes on with."""
+        values = dict(self.pins.inputs)
+        for _, changed in self.changes:
+            values.update((name, value) for name, value in changed.items() if name in values)
+        return values
+
+    def _result(self) -> Mapping[str, Value]:
+        return self.replay.result if isinstance(self.replay.result, Mapping) else {}

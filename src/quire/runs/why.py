@@ -1,0 +1,185 @@
+"""Why a step came out as it did: what it read and from whom, what it asked for, what it was answered, what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quire.engine.progress import StepView, place_in_plan
+from quire.engine.records import EffectRecord
+from quire.engine.requests import Boundary, Effect
+from quire.errors import CannotStart, RunState
+from quire.plan.ways import JOINT, last_label, typed_way
+from quire.runs.provenance import Origin, Tracing, origins
+from quire.runs.runtime import Runtime
+from quire.runs.view import RunView
+from quire.wording import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """One effect of a step: the request exactly as it was made, and its record; None where there is none yet."""
+
+    request: Effect
+    record: EffectRecord | None
+
+    @property
+    def path(self) -> str:
+        return self.request.path
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """`told` are the labels of the earlier steps whose results the model was told with the prompt. `way` leads to a
+    step of a callee; elsewhere it is the label."""
+
+    run: str
+    path: str
+    label: str
+    way: str
+    title: str
+    status: str
+    message: str
+    values: Sequence[Origin]
+    told: Sequence[str]
+    performed: Sequence[Performed]
+
+    @property
+    def elapsed(self) -> float:
+        return sum(one.record.elapsed for one in self.performed if one.record)
+
+    @property
+    def input_tokens(self) -> int:
+        return sum(one.record.usage.input_tokens for one in self.performed if one.record and one.record.usage)
+
+    @property
+    def output_tokens(self) -> int:
+        return sum(one.record.usage.output_tokens for one in self.performed if one.record and one.record.usage)
+
+    @property
+    def cost(self) -> float | None:
+        """None where the price of a call is not known."""
+        costs = [one.record.usage.cost for one in self.performed if one.record and one.record.usage]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known) if len(known) == len(costs) else None
+
+
+async def traced(runtime: Runtime, run: str) -> RunView:
+    """The view of a run whose progress knows who wrote what."""
+    row = await runtime.row(run)
+    effects = await runtime.store.effects(run)
+    questions = await runtime.store.questions(run)
+    return await runtime.view_of(row, effects, questions, lambda plan: _tracing(Tracing.of(plan), effects))
+
+
+def _tracing(progress: object, effects: Sequence[EffectRecord]) -> Tracing:
+    assert isinstance(progress, Tracing)  # noqa: S101  # what `of` of that class makes
+    return progress.listening_to(effects)
+
+
+def why(view: RunView, named: str) -> Why:
+    """A step by its label, or anything by its path: an item of a list, one effect. Raises `CannotStart`."""
+    if JOINT in (way := typed_way(named)) and (found := _in_callee(view, way)):
+        return found
+    path = _find(view, named.strip())
+    steps = view.replay.progress.steps
+    step = steps.get(path)
+    planned = path if step else place_in_plan(path)
+    around = step or view.replay.progress.step_of(path)
+    performed = _performed(view, path)
+    if step is None and not performed:
+        raise RunState(f"run {view.row.id} has not come to {named}")
+    return Why(
+        view.row.id,
+        path,
+        around.label if around else "",
+        _way(performed, step, around),
+        around.title if around else "",
+        (step or around).status if around else "",
+        step.message if step else "",
+        origins(view, planned),
+        _told(view, performed),
+        performed,
+    )
+
+
+def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:
+    """That of what is below a step, where all of it is one step of a callee."""
+    ways = {one.request.label for one in performed}
+    if step is None and len(ways) == 1 and JOINT in (only := ways.pop()):
+        return only
+    return around.way if around else ""
+
+
+def _in_callee(view: RunView, way: str) -> Why | None:
+    """A step of a callee: all that it asked for, in whichever items of a list. None where it has asked for nothing."""
+    records = {record.path: record for record in view.effects}
+    performed = [
+        Performed(request, records.get(path))
+        for path, request in view.replay.asked.items()
+        if request.label == way and (path in records or not isinstance(request, Boundary))
+    ]
+    around = view.replay.progress.step_of(performed[0].path) if performed else None
+    if not performed or (around is not None and around.way == way):
+        return None
+    parts = [one.path.split("/") for one in performed]
+    shared = [same[0] for same in zip(*parts, strict=False) if len(set(same)) == 1]
+    path = "/".join(shared[:-1] if len(shared) == len(min(parts, key=len)) else shared)
+    status, message = _status(performed)
+    return Why(view.row.id, path, last_label(way), way, "", status, message, (), _told(view, performed), performed)
+
+
+def _status(performed: Sequence[Performed]) -> tuple[str, str]:
+    failures = [one.record.failure.message for one in performed if one.record and one.record.failure]
+    if any(one.record is None for one in performed):
+        return "running", ""
+    return ("failed", failures[-1]) if failures else ("completed", "")
+
+
+def _performed(view: RunView, path: str) -> list[Performed]:
+    records = {record.path: record for record in view.effects}
+    asked = view.replay.asked
+    below = [at for at in asked if at == path or at.startswith(f"{path}/")]
+    if not below:
+        # A step inside of a loop stands in the plan once, and in the journal once for each item.
+        below = [at for at in asked if place_in_plan(at) == path or place_in_plan(at).startswith(f"{path}/")]
+    found = [Performed(asked[at], records.get(at)) for at in below]
+    return [one for one in found if one.record is not None or not isinstance(one.request, Boundary)]
+
+
+def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
+    """Looked for in what was sent, which may have been cut."""
+    systems = [str(getattr(one.request, "system", "")) for one in performed[:1] if hasattr(one.request, "system")]
+    if view.row.format != "playbook" or not systems:
+        return []
+    steps = view.replay.progress.steps.values()
+    return [
+        step.label
+        for step in steps
+        if f"[Step {step.label}: {step.title}" in systems[0] or f"[Step {step.label}]" in systems[0]
+    ]
+
+
+def _find(view: RunView, named: str) -> str:
+    steps = view.replay.progress.steps
+    wanted = typed_way(named).lower()
+    labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
+    if not labelled and named.isdecimal():
+        labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
+    is_thread = view.row.format == "directive"  # whose plan has one step, which nobody calls by a name
+    plan = [] if is_thread else [(path, step.label) for path, step in view.document.runnable().steps()]
+    labelled = labelled or [path for path, label in plan if label.lower() == named.lower() and path not in steps]
+    if len(labelled) > 1 and named not in labelled:
+        raise CannotStart(f"several steps are called {named}: say which by its path ({', '.join(labelled)})")
+    if labelled:
+        return labelled[0]
+    asked = view.replay.asked
+    if named in steps or any(at == named or at.startswith(f"{named}/") for at in asked):
+        return named
+    if any(path == named for path, _ in plan):
+        return named
+    labels = list(dict.fromkeys([*(step.label for step in steps.values()), *(label for _, label in plan)]))
+    ways = dict.fromkeys(one.label for one in asked.values() if JOINT in one.label)
+    close = nearest(typed_way(named), [*labels, *ways, *asked])
+    known = f"did you mean {close}?" if close else f"there are {', '.join([*labels, *ways][:20])}"
+    raise CannotStart(f"run {view.row.id} has no step {named}: {known}")

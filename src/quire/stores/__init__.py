@@ -1,0 +1,61 @@
+"""Where runs are kept. `open_store` chooses what stands behind the engine's `Store` port."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from quire.errors import StoreError
+from quire.trust.seal import PUBLIC_SEAL, Seal
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
+
+__all__ = ["DEFAULT_PATH", "open_store"]
+
+DEFAULT_PATH = Path(".quire", "quire.db")
+"""Relative to the workspace."""
+
+
+def open_store(
+    where: Path | str,
+    *,
+    durability: Literal["power", "process"] = "power",
+    now: Callable[[], float] = time.time,
+    busy_timeout: float = 5.0,
+    seal: Seal = PUBLIC_SEAL,
+) -> Store:
+    """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file;
+    `postgresql://USER@HOST/DATABASE` for one that several hosts share.
+
+    `seal` is what its runs are sealed with: whoever drives runs for a user gives that user's. Opens nothing yet, so it
+    never fails for what is on the disk or the network; the first method that needs it does.
+    """
+    if isinstance(where, str):
+        scheme, separator, rest = where.partition("://")
+        if separator and scheme in ("postgresql", "postgres"):
+            return _open_postgres(where, durability, now, seal)
+        if separator and scheme != "sqlite":
+            raise StoreError(
+                f"a store at {scheme}:// is not known to this Quire: use a path, sqlite:///PATH or "
+                "postgresql://USER@HOST/DATABASE"
+            )
+        if separator and not rest.startswith("/"):
+            raise StoreError(f"{where} names a host: write sqlite:///PATH, with three slashes")
+        where = Path(rest[1:] if separator else where)
+    # sqlite3 costs milliseconds of start-up that only the verbs about runs should pay.
+    from quire.stores.sqlite.store import SqliteStore
+
+    return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal)
+
+
+def _open_postgres(url: str, durability: Literal["power", "process"], now: Callable[[], float], seal: Seal) -> Store:
+    try:
+        from quire.stores.postgres.store import PostgresStore
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] != "psycopg":
+            raise
+        raise StoreError("a PostgreSQL store needs psycopg: pip install 'quire[cluster]'") from None
+    return PostgresStore(url, durability=durability, now=now, seal=seal)

@@ -1,0 +1,343 @@
+"""What the errors of a PostgreSQL server mean: whether to wait for it, and what to tell a person.
+
+While a connection is being made there is only a text, in the words of the server or of the system; once it stands,
+errors have codes. No message names a password, nor repeats text of the address that might be a piece of one.
+
+Text on its way to PostgreSQL and back.
+
+PostgreSQL keeps every character but one: NUL, which a person's answer or a tool's message may well hold. It is
+written as two characters that Unicode keeps free for such purposes, and comes back as it was.
+
+One PostgreSQL database as a store sees it: an address, a few connections, and patience while the server is away.
+
+One connection is the owner's: it holds the locks of the runs that this store drives and carries their writes, so to be
+alive and to be able to write are the same thing. The others are for reading and for short transactions about runs that
+somebody else may drive.
+
+Work is a function of a connection that may be called again. When a connection breaks, nobody knows what became of a
+transaction under way: the second call is told that it is one, and has to find out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Literal, TypeAlias, TypeVar
+
+import psycopg
+from psycopg import AsyncConnection
+from psycopg.adapt import Buffer, Dumper, Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from quire.errors import StoreError
+from quire.stores.postgres import statements
+from quire.stores.postgres.schema import Connection, migrate
+
+_AWAY = ("08", "57")
+"""The classes of codes for a connection that broke and for a server that is stopped, started or told to interrupt."""
+
+_AGAIN = frozenset({"25P03", "25P04", "40001", "40P01", "53300"})
+"""The server gave up a transaction, or has too many connections just now: nothing was written, and later it will be."""
+
+_REFUSED = (
+    ("password authentication failed", "{place} refuses the user or the password: check both, or set PGPASSWORD"),
+    ("no password supplied", "{place} wants a password: give it in the URL, in PGPASSWORD or in ~/.pgpass"),
+    (
+        "no pg_hba.conf entry",
+        "{place} refuses connections from here: ask its administrator to allow this host and user",
+    ),
+    ('role "', "{place} does not know this user: create the role, or name another one in the URL"),
+    ('database "', "{place} is not there: create the database, or name another one in the URL"),
+    ("permission denied for database", "{place} may not be used by this user: grant CONNECT on the database"),
+)
+
+_MEANINGS = {
+    "23": "{place} refuses a row that contradicts what it holds ({code})",
+    "25006": "{place} is read-only: name the server that takes writes, not a copy of it",
+    "42501": "{place} does not let this user do that: grant it CREATE on the schema and all rights on Quire's tables",
+    "53100": "no room left on the disk of {place}: free some and try again (nothing was half written)",
+    "53300": "{place} has no connection left: close some, or raise max_connections",
+    "53": "{place} has run out of memory or of something else ({code}): nothing was half written, try again",
+    "3F000": "{place} has no schema to put tables into: create the one that search_path names",
+    "42P01": "{place} has lost tables of Quire: restore them from a copy",
+}
+
+
+def is_away(error: psycopg.Error) -> bool:
+    """Whether the same work may succeed on another connection, later. A refusal stays one however often one asks."""
+    code = error.sqlstate
+    if code is not None:
+        return code.startswith(_AWAY) or code in _AGAIN
+    return isinstance(error, psycopg.OperationalError) and _refusal(error) is None
+
+
+def explain(error: psycopg.Error, place: str) -> StoreError:
+    """The same failure in one line that names the database and says what to do."""
+    if (refusal := _refusal(error)) is not None:
+        return StoreError(refusal.format(place=place))
+    code = error.sqlstate
+    if code is None and not isinstance(error, psycopg.OperationalError):
+        return StoreError(f"{place} cannot be used: {_said(error)}")
+    if code is None or code.startswith(_AWAY):
+        return StoreError(f"{place} does not answer: check that the server runs and can be reached ({_said(error)})")
+    meaning = _MEANINGS.get(code) or _MEANINGS.get(code[:2]) or "{place} cannot do that ({code}: {said})"
+    return StoreError(meaning.format(place=place, code=code, said=_said(error)))
+
+
+def _refusal(error: psycopg.Error) -> str | None:
+    if error.sqlstate is not None or not isinstance(error, psycopg.OperationalError):
+        return None
+    said = str(error)
+    if "FATAL" not in said and "fe_sendauth" not in said:
+        return None
+    return next((meaning for words, meaning in _REFUSED if words in said), None)
+
+
+def _said(error: psycopg.Error) -> str:
+    """The end of the first line: what comes before it names hosts and sockets, which stand in the message already."""
+    lines = str(error).strip().splitlines()
+    last = lines[0].rpartition("failed: ")[2] if lines else type(error).__name__
+    return last.removeprefix("FATAL:").strip()
+
+
+_MARK, _ZERO = "\ufdd1", "\ufdd0"
+_MARKED = re.compile(f"{_MARK}([{_MARK}{_ZERO}])")
+_MARK_BYTES = _MARK.encode()
+
+
+class _TextDumper(Dumper):
+    """Sends no type along, as psycopg's own does: the statement knows what each of its places holds."""
+
+    def dump(self, obj: str) -> Buffer:
+        if "\x00" in obj or _MARK in obj:
+            obj = obj.replace(_MARK, _MARK + _MARK).replace("\x00", _MARK + _ZERO)
+        return obj.encode()
+
+
+class _TextLoader(Loader):
+    def load(self, data: Buffer) -> str:
+        found = bytes(data)
+        text = found.decode()
+        if _MARK_BYTES in found:
+            return _MARKED.sub(lambda match: "\x00" if match[1] == _ZERO else _MARK, text)
+        return text
+
+
+def adapt_text(connection: AsyncConnection) -> None:
+    connection.adapters.register_dumper(str, _TextDumper)
+    connection.adapters.register_loader("text", _TextLoader)
+
+
+# A connection that broke is looked after here. What psycopg logs about it is for who sets logging up, not for stderr.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
+PATIENCE_SECONDS = 60.0
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+_READERS = 4
+
+# Settings of a session: what a finished commit survives; when the server gives up a client that is gone (a host that
+# vanished would hold its locks for hours otherwise) or a transaction that nobody goes on with.
+_SESSION = """
+    SELECT set_config('synchronous_commit', %s, FALSE), set_config('client_min_messages', 'warning', FALSE),
+        set_config('idle_in_transaction_session_timeout', '20s', FALSE),
+        set_config('tcp_keepalives_idle', '10', FALSE), set_config('tcp_keepalives_interval', '5', FALSE),
+        set_config('tcp_keepalives_count', '3', FALSE), set_config('tcp_user_timeout', '20000', FALSE)
+"""
+_DEFAULTS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Connection, bool], Awaitable[T]]
+Retake: TypeAlias = Callable[[Connection], Awaitable[None]]
+
+
+class Address:
+    """A URL of libpq. `place` is how messages name the database: never with a password."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            given = {key: str(value) for key, value in conninfo_to_dict(url).items() if value is not None}
+        except psycopg.ProgrammingError:
+            raise _bad_url() from None  # its text would repeat pieces of the URL
+        host, port = given.get("host", ""), given.get("port", "")
+        # A password with a plain @ or / in it is cut in pieces, and a piece would be taken for the host.
+        if "@" in host + given.get("dbname", "") or (port and not port.replace(",", "").isdigit()):
+            raise _bad_url()
+        self.conninfo = make_conninfo(url, **{key: value for key, value in _DEFAULTS.items() if key not in given})
+        where = host if host and not host.startswith("/") else "localhost"
+        name = given.get("dbname") or given.get("user") or ""
+        self.place = f"postgresql://{where}{':' + port if port else ''}/{name}"
+
+
+def _bad_url() -> StoreError:
+    return StoreError(
+        "the URL of the store is not one of PostgreSQL: write postgresql://USER:PASSWORD@HOST:PORT/DATABASE, "
+        "with special characters of the password as %40 (@), %2F (/), %3A (:)"
+    )
+
+
+class Server:
+    """`retake` is called with each new connection of the owner: its locks went with the one before."""
+
+    def __init__(
+        self, address: Address, *, durability: Literal["power", "process"], patience: float, retake: Retake
+    ) -> None:
+        self.place = address.place
+        self._conninfo = address.conninfo
+        self._commit = "on" if durability == "power" else "off"
+        self._patience = patience
+        self._retake = retake
+        self._name = f"quire {secrets.token_hex(6)}"
+        self._owner: Connection | None = None
+        self._owned_before = False
+        self._idle: list[Connection] = []
+        self._met = self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._turn = asyncio.Lock()
+        self._room = asyncio.Semaphore(_READERS)
+
+    async def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        async def read(connection: Connection, again: bool) -> list[tuple[Any, ...]]:
+            cursor = await connection.execute(sql, parameters)
+            return await cursor.fetchall() if cursor.description else []
+
+        return await self._patiently(self._reader, read)
+
+    async def transaction(self, work: Work[T]) -> T:
+        """All or nothing, on a connection that holds no locks."""
+        return await self._patiently(self._reader, _whole(work))
+
+    async def as_owner(self, work: Work[T]) -> T:
+        """On the owner's connection, one after the other. Nobody who is cancelled interrupts it half-way."""
+        return await asyncio.shield(asyncio.ensure_future(self.as_owner_unshielded(work)))
+
+    async def as_owner_unshielded(self, work: Work[T]) -> T:
+        """The same for a task that nobody cancels."""
+        return await self._patiently(self._owners, work)
+
+    async def owner_transaction(self, work: Work[T]) -> T:
+        return await self.as_owner(_whole(work))
+
+    async def close(self) -> None:
+        self._closed = True
+        self._same_loop()
+        async with self._turn:
+            owner, self._owner = self._owner, None
+        for connection in (owner, *self._idle):
+            if connection is not None:
+                await _close(connection)
+        self._idle.clear()
+
+    async def _patiently(self, borrowed: Callable[[], AbstractAsyncContextManager[Connection]], work: Work[T]) -> T:
+        deadline, again, tries = 0.0, False, 0
+        while True:
+            try:
+                async with borrowed() as connection:
+                    return await work(connection, again)
+            except psycopg.Error as error:
+                now = time.monotonic()
+                deadline = deadline or now + self._patience
+                # Who has never seen this server is told at once that it is not there.
+                if not self._met or not is_away(error) or now >= deadline or self._closed:
+                    raise explain(error, self.place) from error
+            again = True
+            await asyncio.sleep(_PAUSES[min(tries, len(_PAUSES) - 1)])
+            tries += 1
+
+    @asynccontextmanager
+    async def _reader(self) -> AsyncIterator[Connection]:
+        self._same_loop()
+        async with self._room:
+            connection = self._idle.pop() if self._idle else await self._connect(self._name)
+            try:
+                yield connection
+            except psycopg.Error:
+                await self._give_back(connection)
+                raise
+            except BaseException:
+                # Nobody knows what it is in the middle of.
+                await _close(connection)
+                raise
+            await self._give_back(connection)
+
+    async def _give_back(self, connection: Connection) -> None:
+        """One that broke takes the others along: they go to the same server, and each would fail once more."""
+        if connection.closed or self._closed:
+            broken, self._idle = [connection, *self._idle], []
+            for one in broken:
+                await _close(one)
+        else:
+            self._idle.append(connection)
+
+    @asynccontextmanager
+    async def _owners(self) -> AsyncIterator[Connection]:
+        self._same_loop()
+        async with self._turn:
+            if self._owner is None or self._owner.closed:
+                self._owner = await self._connect_owner()
+            connection = self._owner
+            try:
+                yield connection
+            except BaseException:
+                if connection.closed:
+                    self._owner = None
+                    await _close(connection)
+                raise
+
+    async def _connect_owner(self) -> Connection:
+        name = f"{self._name} owner"
+        connection = await self._connect(name)
+        try:
+            if self._owned_before:
+                await connection.execute(statements.END_PREDECESSORS, (name,))
+            await self._retake(connection)
+        except BaseException:
+            await _close(connection)
+            raise
+        self._owned_before = True
+        return connection
+
+    async def _connect(self, name: str) -> Connection:
+        if self._closed:
+            raise StoreError(f"{self.place} has been closed")
+        connection = await AsyncConnection.connect(self._conninfo, autocommit=True, application_name=name)
+        try:
+            adapt_text(connection)
+            await connection.execute(_SESSION, (self._commit,))
+            if not self._met:
+                await migrate(connection, self.place)
+        except BaseException:
+            await _close(connection)
+            raise
+        self._met = True
+        return connection
+
+    def _same_loop(self) -> None:
+        """Connections outlive an event loop; what tasks wait on does not."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._turn, self._room = loop, asyncio.Lock(), asyncio.Semaphore(_READERS)
+
+
+def _whole(work: Work[T]) -> Work[T]:
+    async def transaction(connection: Connection, again: bool) -> T:
+        async with connection.transaction():
+            return await work(connection, again)
+
+    return transaction
+
+
+async def _close(connection: Connection) -> None:
+    with contextlib.suppress(psycopg.Error, OSError):
+        await connection.close()

@@ -1,0 +1,285 @@
+"""The journal's way to PostgreSQL: what is queued while a commit is under way becomes the next commit.
+
+A commit costs a journey to the server and a sync of its disk, whoever shares it. So one task writes, one transaction
+after the other, and takes along all that waits. A write that is on its way alone, as those of a run without a fan are,
+is one statement and one journey.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import psycopg
+
+from quire.engine.records import Written
+from quire.errors import StoreError
+from quire.stores.contract import fenced
+from quire.stores.postgres import statements
+from quire.stores.postgres.connection import Server
+from quire.stores.postgres.schema import Connection
+from quire.stores.rows import EMPTY_ROW, Cells, Encoded, Tail
+from quire.trust.seal import Seal
+
+GROUP = 200
+FIRST_PLACE = 0
+"""The place before that of the first row of a run's journal."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A run that this store drives: its number, and where its journal ends.
+
+    `failure` says why nothing more can be written: the server was away for too long in the middle of a commit."""
+
+    run: str
+    epoch: int
+    number: int
+    tail: Tail
+    failure: StoreError | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """One batch on its way. One that parks gives way to an answer that waits.
+
+    `tried` is where the journal ends if an attempt of which nobody has heard again did commit."""
+
+    held: Held
+    rows: Encoded
+    at: float
+    done: asyncio.Future[Written | Exception]
+    park: bool = False
+    tried: Tail | None = None
+
+
+@dataclass(slots=True)
+class _State:
+    """A run as its writer found it, after it had locked the row."""
+
+    epoch: int
+    cancel: bool
+    answered: frozenset[str]
+    place: int
+
+    def learnt(self) -> Written:
+        return Written(self.cancel, bool(self.answered))
+
+
+_Outcomes: TypeAlias = "list[Written | Exception]"
+
+
+class Writer:
+    def __init__(self, server: Server, seal: Seal) -> None:
+        self._server = server
+        self._seal = seal
+        self._pending: list[Write] = []
+        self._task: asyncio.Task[None] | None = None
+        self._last: asyncio.Future[Written | Exception] | None = None
+
+    async def commit(self, held: Held, rows: Encoded, at: float, *, park: bool = False) -> Written:
+        """Durable when it returns. A caller that is cancelled meanwhile has written all the same: the effect did
+        happen, and must not happen again."""
+        loop = asyncio.get_running_loop()
+        write = Write(held, rows, at, loop.create_future(), park)
+        if not rows.journal and not _is_empty(rows):
+            # Whatever is written leaves a row: by its place one sees later whether it was.
+            rows.journal = (EMPTY_ROW,)
+        self._pending.append(write)
+        self._last = write.done
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._work())
+        outcome = await asyncio.shield(write.done)
+        if isinstance(outcome, Written):
+            return outcome
+        raise outcome
+
+    async def settled(self) -> None:
+        """What was queued before this moment has been written, or has failed."""
+        if self._last is not None and not self._last.done():
+            await asyncio.wait([self._last])
+
+    async def _work(self) -> None:
+        while self._pending:
+            writes, self._pending = self._pending[:GROUP], self._pending[GROUP:]
+            try:
+                await self._flush(writes)
+            except Exception as error:
+                _fail(writes, error)
+            except BaseException:
+                _fail([*writes, *self._pending], StoreError("the write was interrupted"))
+                raise
+
+    async def _flush(self, writes: Sequence[Write]) -> None:
+        """A write that fails does not take its neighbours down: they go again, one by one."""
+        failure = await self._try(writes)
+        if failure is None:
+            return
+        one_by_one = len(writes) > 1 and _is_refused(failure)
+        for write in writes:
+            if one_by_one:
+                failure = await self._try([write])
+            if failure is not None:
+                if write.tried is not None:
+                    write.held.failure = failure
+                _fail([write], failure)
+
+    async def _try(self, writes: Sequence[Write]) -> StoreError | None:
+        async def attempt(connection: Connection, again: bool) -> _Outcomes:
+            if len(writes) == 1 and _goes_alone(writes[0]):
+                alone = await _write_alone(connection, writes[0], self._seal)
+                if alone is not None:
+                    return [alone]
+            return await _write_together(connection, writes, self._seal)
+
+        try:
+            outcomes = await self._server.as_owner_unshielded(attempt)
+        except StoreError as error:
+            return error
+        for write, outcome in zip(writes, outcomes, strict=True):
+            write.done.set_result(outcome)
+        return None
+
+
+def _goes_alone(write: Write) -> bool:
+    return write.tried is None and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows)
+
+
+async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Written | None:
+    """The short way, for a write that has nothing to learn; None where it has, and then nothing was written."""
+    held = write.held
+    tail, (row,) = held.tail.then(0, write.rows, write.at, seal)
+    write.tried = tail
+    parameters = (held.number, held.epoch, *row, held.tail.place)
+    try:
+        cursor = await connection.execute(statements.APPEND_ALONE, parameters, prepare=True)
+    except psycopg.errors.UniqueViolation:
+        return None  # it was there already: an attempt of ours was still under way when this statement began
+    except psycopg.Error:
+        if not connection.closed:
+            write.tried = None
+        raise
+    if cursor.rowcount:
+        held.tail = tail
+        return Written()
+    write.tried = None
+    return None
+
+
+async def _write_together(connection: Connection, writes: Sequence[Write], seal: Seal) -> _Outcomes:
+    numbers = sorted({write.held.number for write in writes})
+    tails: dict[Held, Tail] = {}
+    outcomes: _Outcomes = []
+    fresh: list[Write] = []
+    try:
+        async with connection.pipeline():
+            await connection.execute("BEGIN")
+            await connection.execute(statements.LOCK_ROWS, (numbers,))
+            states = await _look(connection, numbers)
+            settled = _settled(writes, states)
+            tails = {write.held: write.tried for write in settled if write.tried is not None}
+            for write in writes:
+                state, held = states.get(write.held.number), write.held
+                if state is None or state.epoch != held.epoch:
+                    outcomes.append(fenced(held.run))
+                elif write in settled:
+                    outcomes.append(state.learnt())
+                elif held not in tails and state.place != held.tail.place:
+                    outcomes.append(_forgotten(held.run))
+                elif write.park and state.answered - _closed_by(write.rows):
+                    outcomes.append(state.learnt())
+                else:
+                    fresh.append(write)
+                    tail = await append(connection, held.number, tails.get(held, held.tail), write.rows, write.at, seal)
+                    write.tried = tails[held] = tail
+                    if await _update_questions(connection, write.rows):
+                        (state,) = (await _look(connection, [held.number])).values()
+                        states[held.number] = state
+                    outcomes.append(state.learnt())
+            await connection.execute("COMMIT")
+    except psycopg.Error as error:
+        if not connection.closed:
+            await connection.rollback()
+            for write in fresh:
+                write.tried = None
+        raise error
+    for held, tail in tails.items():
+        held.tail = tail
+    return outcomes
+
+
+def _settled(writes: Sequence[Write], states: Mapping[int, _State]) -> set[Write]:
+    """Those that an attempt has committed of which nobody has heard again."""
+    settled = set()
+    for write in writes:
+        state = states.get(write.held.number)
+        if write.tried is not None and state is not None and state.place >= write.tried.place:
+            settled.add(write)
+    return settled
+
+
+async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _State]:
+    found = await (await connection.execute(statements.LEARN, (list(numbers),))).fetchall()
+    return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
+
+
+async def append(connection: Connection, number: int, before: Tail, rows: Encoded, at: float, seal: Seal) -> Tail:
+    """Writes a batch inside the open transaction: its rows of the journal, texts and letters, the status, and the seal
+    of the run where that has to move. Returns where the journal ends with them."""
+    tail, journal = before.then(0, rows, at, seal)
+    for row in journal:
+        await connection.execute(statements.APPEND, (number, *row), prepare=True)
+    if rows.status is not None:
+        sealed = tail.sealed(seal, FIRST_PLACE)
+        await connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, number))
+    elif before.anchors(rows):
+        await connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, FIRST_PLACE), number))
+    await put_blobs(connection, rows.blobs)
+    for letter in rows.letters:
+        await connection.execute(statements.PUT_LETTER, letter)
+    return tail
+
+
+async def put_blobs(connection: Connection, blobs: Sequence[Cells]) -> None:
+    """In the order of their hashes, so that two who put the same ones never wait for each other."""
+    for digest, text in sorted(blobs):
+        await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
+
+
+async def _update_questions(connection: Connection, rows: Encoded) -> bool:
+    for statement, all_cells in (
+        (statements.PUT_QUESTION, rows.questions),
+        (statements.CONSUME, rows.consume),
+        (statements.WITHDRAW, rows.withdraw),
+    ):
+        for cells in all_cells:
+            await connection.execute(statement, cells)
+    return bool(rows.questions or rows.consume or rows.withdraw)
+
+
+def _closed_by(rows: Encoded) -> set[str]:
+    return {str(path) for _, path in (*rows.consume, *rows.withdraw)}
+
+
+def _is_empty(rows: Encoded) -> bool:
+    return not (rows.status or rows.blobs or rows.questions or rows.consume or rows.withdraw or rows.letters)
+
+
+def _is_refused(failure: StoreError) -> bool:
+    """Whether the server said no to something in a group: then the others of the group are not to blame."""
+    return isinstance(failure.__cause__, psycopg.Error) and failure.__cause__.sqlstate is not None
+
+
+def _fail(writes: Sequence[Write], failure: Exception) -> None:
+    for write in writes:
+        if not write.done.done():
+            write.done.set_result(failure)
+
+
+def _forgotten(run: str) -> StoreError:
+    return StoreError(
+        f'the database has lost effects of run {run} that it had confirmed (durability is "process", or an older copy '
+        "was restored): resume the run, and it goes on from what is there"
+    )

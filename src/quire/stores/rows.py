@@ -1,0 +1,443 @@
+"""Records to rows and back.
+
+Everything is encoded before a transaction begins, so a value that cannot be stored harms only its own writer.
+A JSON text over `INLINE_BYTES` goes to the content-addressed table, once however often it occurs.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast
+
+from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
+from quire.engine.requests import Failure
+from quire.errors import BrokenSeal
+from quire.stores import columns
+from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_answer, seal_letter, seal_question, seal_row, seal_state
+from quire.trust.seal import Seal
+from quire.values import InvalidValue, clean, decode, encode
+
+INLINE_BYTES = 64 * 1024
+PLACE_BITS, SEQ_BITS = 40, 12
+
+Row: TypeAlias = tuple[Any, ...]
+"""What sqlite3 gives: its columns have no static type. Nothing outside this folder sees one."""
+
+Cells: TypeAlias = "tuple[str | int | float | None, ...]"
+
+JOURNAL_COLUMNS = """
+    id, written_at, position, total_input, total_output, total_cost,
+    path, kind, state, request, at, value, blob, failure_kind, failure_message,
+    input_tokens, output_tokens, cost, elapsed, delays, answered_by, events, events_blob, seal
+"""
+SUPERSEDED = "superseded"
+"""The state of a row that takes the effect at its path out of the journal."""
+
+_NO_EFFECT: Cells = (None,) * 15
+_NO_EVENTS: Cells = (None, None)
+EMPTY_ROW: Cells = _NO_EFFECT + _NO_EVENTS
+"""The cells of a row that tells of nothing but the totals of its run."""
+_BESIDE = 2
+"""The length of an entry among the events that tells of the effect in its own row."""
+
+# Events are made by the engine, of names, numbers and values that have been through the codec before, so the walk
+# in search of what JSON does not know is left out: it would cost as much as the rest of the encoding.
+_encode_events = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+
+
+def places(number: int, after: int = 0) -> tuple[int, int]:
+    """The first and last key that the journal rows of a run can have; `after` leaves out rows of older events.
+
+    The key of a row is never below that of its newest event, and keys only grow: see `Tail.then`.
+    """
+    first = number << PLACE_BITS
+    return first + ((after + 1) << SEQ_BITS if after else 0), first + (1 << PLACE_BITS) - 1
+
+
+PENDING: Cells = (Status.PENDING.value, None, None, None, None)
+"""The columns of a new run that are written whenever its status is."""
+
+
+def first_place(number: int) -> int:
+    """The key before that of the first row of a run's journal."""
+    return number << PLACE_BITS
+
+
+@dataclass(slots=True)
+class Tail:
+    """A run as it stands after the last row of its journal: that row's key, the totals in it, and its seal.
+
+    `state` are the columns that are written with the status. `loose` counts the rows behind the anchor of the run's
+    seal, and `started` are the tools that change the world and whose end is not recorded: see `quire.stores.seals`.
+    """
+
+    place: int
+    position: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    pins_seal: str = ""
+    seal: str = ""
+    state: Cells = PENDING
+    loose: int = 0
+    started: frozenset[str] = frozenset()
+
+    def anchors(self, batch: Encoded) -> bool:
+        """Whether the seal of the run has to be written with a batch."""
+        return (
+            batch.status is not None
+            or bool(batch.started)
+            or self.loose >= LOOSE_ROWS
+            or (bool(self.started) and not self.started.isdisjoint(batch.ended))
+        )
+
+    def then(self, number: int, batch: Encoded, at: float, seal: Seal) -> tuple[Tail, list[Cells]]:
+        """The tail after a batch, and the rows of the journal to write for it. An unknown price makes the sum unknown,
+        for good."""
+        input_tokens, output_tokens, cost = self.input_tokens, self.output_tokens, self.cost
+        for usage in batch.used:
+            input_tokens += usage.input_tokens
+            output_tokens += usage.output_tokens
+            cost = None if cost is None or usage.cost is None else cost + usage.cost
+        position = self.position if batch.position is None else batch.position
+        count, last, rows = len(batch.journal), self.seal, []
+        place = max(self.place + 1, (number << PLACE_BITS) + (batch.last_seq << SEQ_BITS)) if count else self.place
+        for at_place, cells in enumerate(batch.journal, place):
+            row = (at_place, at, position, input_tokens, output_tokens, cost, *cells)
+            last = seal_row(seal, last, row)
+            rows.append((*row, last))
+        started = self.started
+        if batch.started or (started and batch.ended):
+            started = started.union(batch.started).difference(batch.ended)
+        loose = 0 if self.anchors(batch) else self.loose + count
+        state = self.state if batch.status is None else batch.status
+        place += count - 1 if count else 0
+        return (
+            Tail(place, position, input_tokens, output_tokens, cost, self.pins_seal, last, state, loose, started),
+            rows,
+        )
+
+    def sealed(self, seal: Seal, first: int) -> tuple[int, str]:
+        """The anchor and the seal of the run as it stands now; `first` is the key before that of the first row."""
+        anchor = NO_ANCHOR if self.place == first else self.place
+        return anchor, seal_state(seal, self.pins_seal, self.state, anchor, self.seal)
+
+
+@dataclass(slots=True)
+class Encoded:
+    """A batch as rows. `status` are the columns of the run that are written whenever its status is. `started` and
+    `ended` are the paths of effects: of those that are begun with an intent, and of all others."""
+
+    journal: Sequence[Cells]
+    blobs: Sequence[Cells]
+    questions: Sequence[Cells]
+    consume: Sequence[Cells]
+    withdraw: Sequence[Cells]
+    letters: Sequence[Cells]
+    status: Cells | None
+    last_seq: int
+    position: str | None
+    used: Sequence[Usage]
+    started: Sequence[str] = ()
+    ended: Sequence[str] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is one row of the journal and nothing else, as nearly all of them are."""
+        return len(self.journal) == 1 and not (
+            self.status or self.blobs or self.questions or self.consume or self.withdraw or self.letters
+        )
+
+
+class Blobs:
+    """The large texts of one write, by hash."""
+
+    def __init__(self) -> None:
+        self.rows: list[Cells] = []
+
+    def put(self, text: str) -> tuple[str | None, str | None]:
+        """The text as (inline, blob): one of the two is None."""
+        if len(text) * 4 <= INLINE_BYTES:
+            return text, None
+        data = text.encode()
+        if len(data) <= INLINE_BYTES:
+            return text, None
+        digest = hashlib.sha256(data).hexdigest()
+        self.rows.append((digest, text))
+        return None, digest
+
+
+def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
+    blobs, update = Blobs(), batch.update
+    # What has no number is for those who watch now.
+    kept = [event for event in batch.events if event.seq]
+    position = None if update is None or update.position is None else clean(update.position)
+    return Encoded(
+        journal=_journal_cells(batch, kept, position is not None, blobs),
+        blobs=blobs.rows,
+        questions=[_question_cells(run, question, seal) for question in batch.questions] if batch.questions else (),
+        consume=[(run, path) for path in batch.consume] if batch.consume else (),
+        withdraw=[(run, path) for path in batch.withdraw] if batch.withdraw else (),
+        letters=[_letter_cells(one, seal) for one in batch.letters] if batch.letters else (),
+        status=None if update is None or update.status is None else _status_cells(update.status, update),
+        last_seq=kept[-1].seq if kept else 0,
+        position=position,
+        used=[effect.usage for effect in batch.effects if effect.usage is not None],
+        started=[effect.path for effect in batch.effects if effect.state == "intent"],
+        ended=[*batch.supersede, *(effect.path for effect in batch.effects if effect.state != "intent")],
+    )
+
+
+def _journal_cells(batch: Batch, kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
+    """A row for each effect, and for each that is superseded. The events ride on the last, or on a row of their own."""
+    heads: list[Cells] = [(path, None, SUPERSEDED, *_NO_EFFECT[3:]) for path in batch.supersede]
+    heads += [_effect_cells(effect, blobs) for effect in batch.effects]
+    if not heads:
+        if not kept and not moved:
+            return []
+        heads = [_NO_EFFECT]
+    beside = batch.effects[-1] if batch.effects else None
+    last = heads.pop() + (_events_cells(kept, beside, blobs) if kept else _NO_EVENTS)
+    return [*(head + _NO_EVENTS for head in heads), last] if heads else [last]
+
+
+def _status_cells(status: Status, update: RunUpdate) -> Cells:
+    failure = update.failure
+    return (
+        status.value,
+        None if failure is None else clean(failure.kind),
+        None if failure is None else clean(failure.message),
+        encode(update.ended_by) if update.ended_by else None,
+        update.expires_at,
+    )
+
+
+def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
+    value, blob = (None, None) if record.value is None else blobs.put(encode(record.value))
+    failure, usage = record.failure, record.usage
+    return (
+        record.path,
+        record.kind,
+        record.state,
+        record.request,
+        record.at,
+        value,
+        blob,
+        None if failure is None else clean(failure.kind),
+        None if failure is None else clean(failure.message),
+        None if usage is None else usage.input_tokens,
+        None if usage is None else usage.output_tokens,
+        None if usage is None else usage.cost,
+        record.elapsed,
+        encode(record.delays) if record.delays else None,
+        clean(record.by) if record.by else None,
+    )
+
+
+def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
+    """Of the event that tells of the effect in the same row only the number and the label: the row has the rest."""
+    heads = [
+        (event.seq, event.way)
+        if event.record is beside and beside is not None
+        else (event.seq, event.type, event.at, event.path, event.way, event.data)
+        for event in kept
+    ]
+    try:
+        return blobs.put(clean(_encode_events(heads)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"an event cannot be kept: {error}") from None
+
+
+def _letter_cells(letter: Letter, seal: Seal) -> Cells:
+    return letter.recipient, letter.run, clean(letter.text), letter.at, seal_letter(seal, letter)
+
+
+def _question_cells(run: str, question: Question, seal: Seal) -> Cells:
+    return (
+        run,
+        question.path,
+        clean(question.way),
+        clean(question.title),
+        question.kind,
+        clean(question.prompt),
+        encode(question.options) if question.options else None,
+        None if question.default is None else clean(question.default),
+        question.hash,
+        question.asked_at,
+        question.expires_at,
+        seal_question(seal, replace(question, run=run)),
+    )
+
+
+RUN_COLUMNS = """
+    r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
+    max(r.updated_at, coalesce(t.written_at, r.updated_at)), r.expires_at,
+    coalesce(t.total_input, 0), coalesce(t.total_output, 0), CASE WHEN t.id IS NULL THEN 0.0 ELSE t.total_cost END,
+    r.failure_kind, r.failure_message, r.ended_by, r.epoch,
+    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
+"""
+
+
+@columns.whole
+def run_row(row: Row) -> RunRow:
+    """The row as it is stored: what time and locks make of its status is the store's to say."""
+    columns.texts(*row[:6])
+    columns.numbers(*row[6:12], row[15])
+    pins = decode(row[16])
+    if not isinstance(pins, dict):
+        raise TypeError(pins)
+    return RunRow(
+        id=readable_id(row[0]),
+        title=row[1],
+        format=row[2],
+        document=row[3],
+        status=Status(row[4]),
+        position=row[5],
+        created_at=float(row[6]),
+        updated_at=float(row[7]),
+        expires_at=None if row[8] is None else float(row[8]),
+        input_tokens=row[9],
+        output_tokens=row[10],
+        cost=row[11],
+        failure=_failure(row[12], row[13]),
+        ended_by=_texts(row[14]),
+        epoch=row[15],
+        pins=pins,
+    )
+
+
+EFFECT_COLUMNS = """
+    j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, (SELECT body FROM blobs WHERE sha256 = j.blob)),
+    j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays, j.answered_by
+"""
+
+
+@columns.whole
+def effect_record(row: Row) -> EffectRecord:
+    path, kind, state, request, at, value, failure, message, *used, delays, by = row
+    input_tokens, output_tokens, cost, elapsed = used
+    columns.texts(path, kind, state, request, by or "")
+    columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
+    return EffectRecord(
+        path,
+        kind,
+        state,
+        request,
+        at,
+        None if value is None else decode(value),
+        _failure(failure, message),
+        None if input_tokens is None else Usage(input_tokens, output_tokens, cost),
+        elapsed,
+        () if delays is None else tuple(cast("Sequence[float]", decode(delays))),
+        by or "",
+    )
+
+
+EVENT_COLUMNS = """
+    coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)),
+    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message, answered_by
+"""
+
+
+@columns.whole
+def events(run: str, row: Row) -> Sequence[Event]:
+    text, *beside = row
+    return [_event(run, entry, beside) for entry in json.loads(text)]
+
+
+def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
+    if len(entry) == _BESIDE:
+        return _effect_event(run, *entry, *beside)
+    seq, type, at, path, label, data = entry
+    columns.texts(type, path, label)
+    columns.numbers(seq, at)
+    return Event(type, run, at, seq, path, label, data)
+
+
+def _effect_event(
+    run: str,
+    seq: int,
+    label: str,
+    path: str,
+    kind: str,
+    state: Literal["intent", "ok", "failed"],
+    at: float,
+    elapsed: float,
+    input_tokens: int | None,
+    output_tokens: int,
+    cost: float | None,
+    failure: str | None,
+    message: str | None,
+    by: str | None,
+) -> Event:
+    usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
+    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed, by=by or "")
+    return Event("effect", run, record.ended_at, seq, path, label, record.told())
+
+
+@columns.whole
+def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
+    """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
+    last, seen = 0, set()
+    for text, beside in found:
+        for entry in json.loads(text):
+            seen.add(("effect", beside) if len(entry) == _BESIDE else (entry[1], entry[3]))
+            last = max(last, entry[0])
+    return last, frozenset(seen)
+
+
+QUESTION_COLUMNS = """
+    q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
+    coalesce(r.expires_at, q.expires_at)
+"""
+
+
+@columns.whole
+def question(row: Row) -> Question:
+    run, path, way, title, kind, prompt, options, default, hash, asked_at, expires_at = row
+    columns.texts(run, path, way, title, kind, prompt, hash, default or "")
+    columns.numbers(asked_at, expires_at)
+    choices = _texts(options)
+    return Question(readable_id(run), path, way, title, kind, prompt, choices, default, hash, asked_at, expires_at)
+
+
+@columns.whole
+def letter(row: Row, seal: Seal) -> Letter:
+    recipient, run, text, at, sealed = row
+    columns.texts(recipient, run, text)
+    columns.numbers(at)
+    found = Letter(recipient, run, text, at)
+    return replace(found, run=readable_id(run), sealed=sealed == seal_letter(seal, found))
+
+
+def readable_id(run: str) -> str:
+    """The id as it is printed everywhere. No run has one with a control character, unless somebody has written it into
+    the store: such a run is listed under another id, and found under none."""
+    return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
+
+
+@columns.whole
+def answer(run: str, row: Row, seal: Seal) -> Answer:
+    """Raises `BrokenSeal` for an answer that this user did not give."""
+    path, hash, value, by, sealed = row
+    columns.texts(path, hash, value, by or "")
+    if sealed != seal_answer(seal, run, path, hash, value, by or ""):
+        raise BrokenSeal(run, f"the answer at {path} was not given by you")
+    return Answer(path, hash, value, by or "")
+
+
+def _failure(kind: str | None, message: str | None) -> Failure | None:
+    return None if kind is None else Failure(kind, message or "")
+
+
+@functools.lru_cache(maxsize=256)  # of many questions that wait, most are of a few documents
+def _texts(text: str | None) -> tuple[str, ...]:
+    found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
+    columns.texts(*found)
+    return found

@@ -1,0 +1,95 @@
+"""A run that was read whole from a store, to be checked against its seals and taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quire.engine.records import EffectRecord, Status
+from quire.errors import BrokenSeal
+from quire.stores import rows
+from quire.stores.rows import Cells, Row, Tail
+from quire.stores.seals import NO_ANCHOR, StoredRun, check_run, seal_pins, seal_row, seal_state
+from quire.trust.seal import Seal
+
+# The places in a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
+_PLACE, _POSITION, _INPUT, _OUTPUT, _COST, _PATH, _STATE = 0, 2, 3, 4, 5, 6, 8
+_VALUE, _USAGE, _EVENTS = 11, slice(15, 21), 21
+_SEAL, _BODY, _EVENTS_BODY = 23, 24, 25
+
+
+@dataclass(frozen=True, slots=True)
+class SealedRun:
+    """`journal` are all rows in their order; `first` is the key before that of the first one."""
+
+    stored: StoredRun
+    journal: Sequence[Row]
+    first: int
+
+    def check(self, seal: Seal) -> None:
+        """Raises `BrokenSeal` unless all of it is as this user wrote it."""
+        check_run(seal, self.stored, self.journal)
+
+    def holds(self, seal: Seal) -> bool:
+        try:
+            self.check(seal)
+        except BrokenSeal:
+            return False
+        return True
+
+    def resealed(self, seal: Seal) -> tuple[str, list[tuple[str, int]], tuple[int, str]]:
+        """New seals for what stands there: of the pins, of each row by its place, and the anchor with the run's."""
+        run = self.stored
+        last = pins = seal_pins(seal, run.id, run.title, run.format, run.document, run.created_at, run.pins)
+        made: list[tuple[str, int]] = []
+        for row in self.journal:
+            last = seal_row(seal, last, row[:_SEAL])
+            made.append((last, row[_PLACE]))
+        anchor = self.journal[-1][_PLACE] if self.journal else NO_ANCHOR
+        return pins, made, (anchor, seal_state(seal, pins, run.state, anchor, last))
+
+    def tail(self) -> Tail:
+        run = self.stored
+        seal = run.pins_seal or ""
+        if not self.journal:
+            return Tail(self.first, pins_seal=seal, seal=seal, state=run.state)
+        last = self.journal[-1]
+        return Tail(
+            last[_PLACE],
+            last[_POSITION],
+            last[_INPUT],
+            last[_OUTPUT],
+            last[_COST],
+            seal,
+            last[_SEAL] or "",
+            run.state,
+            sum(row[_PLACE] > (run.anchor or NO_ANCHOR) for row in self.journal),
+            frozenset(path for path, state in self._states().items() if state == "intent"),
+        )
+
+    def _states(self) -> dict[str, str]:
+        return {row[_PATH]: row[_STATE] for row in self.journal if row[_PATH] is not None}
+
+    def records(self) -> tuple[EffectRecord, ...]:
+        """In the order in which their paths first came up."""
+        latest = {row[_PATH]: row for row in self.journal if row[_PATH] is not None}.values()
+        return tuple(_record(row) for row in latest if row[_STATE] != rows.SUPERSEDED)
+
+    def marks(self) -> tuple[int, frozenset[tuple[str, str]]]:
+        """The highest number and the (type, path) of all events that are kept."""
+        told = [(row[_EVENTS] or row[_EVENTS_BODY], row[_PATH]) for row in self.journal]
+        return rows.marks([one for one in told if one[0] is not None])
+
+    def state_as(self, status: Status) -> Cells:
+        """The columns that are written with the status, for a run that nobody drives and that ends so."""
+        _, kind, message, ended_by, expires_at = self.stored.state
+        if status is Status.CANCELLED:
+            return status.value, None, None, ended_by, None
+        return status.value, kind, message, ended_by, expires_at
+
+
+def _record(row: Row) -> EffectRecord:
+    path, kind, state, request, at, value, _, failure, message = row[_PATH : _PATH + 9]
+    return rows.effect_record(
+        (path, kind, state, request, at, row[_BODY] if value is None else value, failure, message, *row[_USAGE])
+    )

@@ -1,0 +1,234 @@
+"""Reading a database that cannot be opened as usual, since nothing may be written where it lies.
+
+SQLite keeps an index of its log in a file beside the database, and makes that file even to read. Without leave to
+write, or without room, there are other ways, each for a case of its own.
+
+One SQLite file: how it is opened, how a transaction is held, and what its errors mean to a person.
+
+One connection does everything. In WAL mode readers never wait for another process's writer, and within this
+process no transaction is ever left open while something else runs, because none of them spans an `await`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from quire.errors import StoreError, StoreLocked
+from quire.stores.folder import prepare_folder, require_folder
+from quire.stores.sqlite.schema import migrate
+
+_CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
+_INDEX = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_WRITE)
+_ERRNOS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+
+Rows = list[tuple[Any, ...]]
+
+
+def only_writing_fails(error: BaseException | None) -> bool:
+    """Whether what went wrong may be no obstacle for somebody who only reads."""
+    if isinstance(error, OSError):
+        return error.errno in _ERRNOS
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    return code in _INDEX or (code >= 0 and code & 0xFF in _CODES)
+
+
+def read_anyway(path: Path, sql: str, parameters: Sequence[str | int | float | None], seconds: float) -> Rows | None:
+    """What a query finds; None where there is no way. Opened anew each time: a writer may come back."""
+    log = path.with_name(f"{path.name}-wal")
+    for way in (_read_only, _unchanging, _alone):
+        try:
+            with closing(way(path, log, seconds)) as connection:
+                migrate(connection, path)
+                return connection.execute(sql, parameters).fetchall()
+        except (sqlite3.Error, OSError):
+            continue
+    return None
+
+
+def _read_only(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
+    """Works where the index is there already: somebody else has the database open."""
+    return _connect(path, "mode=ro", seconds)
+
+
+def _unchanging(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
+    """Needs no index, and reads no log: so only where there is none, that is, where nobody has it open."""
+    if log.exists():
+        raise FileExistsError(errno.EEXIST, "the log would not be read")
+    return _connect(path, "mode=ro&immutable=1", seconds)
+
+
+def _alone(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
+    """Keeps the index in memory. Needs leave to write, but no room."""
+    connection = _connect(path, "mode=rw", seconds)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    return connection
+
+
+def _connect(path: Path, how: str, seconds: float) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=seconds, isolation_level=None)
+
+
+Durability: TypeAlias = Literal["power", "process"]
+"""What a finished write survives: the loss of power, or only the death of the process (much faster)."""
+
+LOG_PAGES = 100
+"""How long the log of a file that survives a loss of power gets before it is written over from its beginning. A sync
+of a file that grows costs twice that of one that does not, so it pays to come to that soon: with SQLite's own 1,000 a
+journaled step costs a third more. Where commits are not synced there is nothing to win.
+"""
+
+Parameters: TypeAlias = Sequence[str | int | float | None]
+
+_LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+_MEANINGS = {
+    sqlite3.SQLITE_BUSY: "{path} is locked by another process: try again when it has finished",
+    sqlite3.SQLITE_LOCKED: "{path} is locked by another process: try again when it has finished",
+    sqlite3.SQLITE_FULL: "no room left on the disk of {path}: free some and try again (nothing was half written)",
+    sqlite3.SQLITE_READONLY: "{path} is read-only: make the file and its folder writable",
+    sqlite3.SQLITE_PERM: "{path} may not be used by this account: check the permissions of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "{path} cannot be opened: check that its folder is there and may be written",
+    sqlite3.SQLITE_CORRUPT: "{path} is damaged: restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_NOTADB: "{path} is not a database: restore it from a copy, or move it away to begin anew",
+    sqlite3.SQLITE_IOERR: "{path} cannot be read or written: check the disk and its quota ({detail})",
+    sqlite3.SQLITE_CONSTRAINT: "{path} refuses a row that contradicts what it holds ({detail})",
+}
+
+
+def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
+    """The same failure in one line that names the file and says what to do."""
+    if isinstance(error, OSError):
+        where = error.filename or path
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return StoreError(_MEANINGS[sqlite3.SQLITE_FULL].format(path=where))
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return StoreError(_MEANINGS[sqlite3.SQLITE_PERM].format(path=where))
+        if error.errno == errno.EROFS:
+            return StoreError(_MEANINGS[sqlite3.SQLITE_READONLY].format(path=where))
+        return StoreError(f"{where} cannot be used for the store: {error.strerror or error}")
+    code: int = getattr(error, "sqlite_errorcode", -1)
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        code = sqlite3.SQLITE_FULL  # the index of the log could not grow
+    meaning = _MEANINGS.get(code & 0xFF, "{path} cannot be used: {detail}") if code >= 0 else "{path}: {detail}"
+    name: str = getattr(error, "sqlite_errorname", "")
+    kind = StoreLocked if code >= 0 and code & 0xFF in _LOCKED else StoreError
+    return kind(meaning.format(path=path, detail=f"{name}: {error}" if name else error))
+
+
+class Database:
+    """Opened when it is first needed. Belongs to the thread that does so."""
+
+    def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
+        self.path = path
+        self._durability = durability
+        self._busy_timeout = busy_timeout
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+
+    def exists(self) -> bool:
+        try:
+            require_folder(self.path.parent)
+            return self._connection is not None or self.path.exists()
+        except OSError as error:
+            # A folder that nobody may look into.
+            raise explain(error, self.path) from error
+
+    def connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            if self._closed:
+                raise StoreError(f"{self.path} has been closed")
+            try:
+                self._connection = self._open()
+            except (sqlite3.Error, OSError) as error:
+                raise explain(error, self.path) from error
+        return self._connection
+
+    # The rows of sqlite3 are untyped; `quire.stores.rows` gives them their types.
+    def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
+        """What a query finds. A file that is not there has no rows, and reading does not create it.
+
+        Where nothing can be written, what is there can still be looked at.
+        """
+        if not self.exists():
+            return []
+        try:
+            connection = self.connection()
+            try:
+                return connection.execute(sql, parameters).fetchall()
+            except sqlite3.Error as error:
+                raise explain(error, self.path) from error
+        except StoreError as failure:
+            if only_writing_fails(failure.__cause__):
+                found = read_anyway(self.path, sql, parameters, self._busy_timeout)
+                if found is not None:
+                    return found
+            raise
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing. The write lock is taken first, so that what is read inside stays true until the end."""
+        connection = self.connection()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(connection)
+            if isinstance(error, sqlite3.Error):
+                raise explain(error, self.path) from error
+            raise
+
+    def close(self) -> None:
+        self._closed = True
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _undo(self, connection: sqlite3.Connection) -> None:
+        if not connection.in_transaction:
+            return
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            # Closing rolls back as well; the next use opens the file anew.
+            self._connection = None
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        prepare_folder(self.path)
+        connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            self._use_wal(connection)
+            connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
+            if self._durability == "power":
+                connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+                # Only macOS knows the difference: there a plain fsync leaves the data in the drive's cache.
+                connection.execute("PRAGMA fullfsync = ON")
+            migrate(connection, self.path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _use_wal(self, connection: sqlite3.Connection) -> None:
+        """Two processes that switch a new file at the same moment get "locked" without any waiting: so wait here."""
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            return
+        deadline = time.monotonic() + self._busy_timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.002)

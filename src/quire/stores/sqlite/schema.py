@@ -1,0 +1,191 @@
+"""The tables of the SQLite store, and the way from one version of them to the next.
+
+`PRAGMA user_version` counts the migrations that a file has seen. A migration that has been released is never
+edited: the next one is added behind it.
+
+A commit costs by the page, so the layout is made for few of them. An effect, the events that came with it and the
+run's totals as they are after it are one row of `journal`, which is only ever appended to: of rows with the same path
+the last one counts, and the last row of a run has its totals. The key is (run, place) in one integer and needs no
+index of its own. So a journaled effect touches one page, and `runs` only changes with the status.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from quire.errors import StoreError
+
+APPLICATION_ID = 0x51554952
+"""Stands in the file's header ("QUIR"): tells our database from somebody else's."""
+
+Migration: TypeAlias = tuple[str, ...]
+
+_FIRST: Migration = (
+    """
+    CREATE TABLE runs (
+        n INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        title TEXT NOT NULL,
+        format TEXT NOT NULL,
+        document TEXT NOT NULL,
+        status TEXT NOT NULL DEFAULT 'pending',
+        created_at REAL NOT NULL,
+        updated_at REAL NOT NULL,
+        expires_at REAL,
+        failure_kind TEXT,
+        failure_message TEXT,
+        ended_by TEXT,
+        epoch INTEGER NOT NULL DEFAULT 0,
+        cancel_requested INTEGER NOT NULL DEFAULT 0
+    )
+    """,
+    "CREATE INDEX runs_by_age ON runs (created_at)",
+    "CREATE INDEX runs_by_status ON runs (status, created_at)",
+    "CREATE TABLE pins (run INTEGER PRIMARY KEY, value TEXT, blob TEXT)",
+    "CREATE TABLE blobs (sha256 TEXT PRIMARY KEY, body TEXT NOT NULL)",
+    """
+    CREATE TABLE journal (
+        id INTEGER PRIMARY KEY,
+        written_at REAL NOT NULL,
+        position TEXT NOT NULL,
+        total_input INTEGER NOT NULL,
+        total_output INTEGER NOT NULL,
+        total_cost REAL,
+        path TEXT,
+        kind TEXT,
+        state TEXT,
+        request TEXT,
+        at REAL,
+        value TEXT,
+        blob TEXT,
+        failure_kind TEXT,
+        failure_message TEXT,
+        input_tokens INTEGER,
+        output_tokens INTEGER,
+        cost REAL,
+        elapsed REAL,
+        delays TEXT,
+        events TEXT,
+        events_blob TEXT
+    )
+    """,
+    """
+    CREATE TABLE questions (
+        run TEXT NOT NULL,
+        path TEXT NOT NULL,
+        label TEXT NOT NULL,
+        title TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        prompt TEXT NOT NULL,
+        options TEXT,
+        preset TEXT,
+        hash TEXT NOT NULL,
+        asked_at REAL NOT NULL,
+        expires_at REAL,
+        state TEXT NOT NULL DEFAULT 'open',
+        answer TEXT,
+        PRIMARY KEY (run, path)
+    ) WITHOUT ROWID
+    """,
+    "CREATE INDEX questions_open ON questions (asked_at) WHERE state = 'open'",
+    "CREATE INDEX questions_answered ON questions (run) WHERE state = 'answered'",
+)
+
+_LETTERS: Migration = (
+    """
+    CREATE TABLE letters (
+        n INTEGER PRIMARY KEY,
+        recipient TEXT NOT NULL,
+        run TEXT NOT NULL,
+        text TEXT NOT NULL,
+        at REAL NOT NULL
+    )
+    """,
+    "CREATE INDEX letters_by_recipient ON letters (recipient)",
+)
+
+_TAKEN_IN: Migration = ("ALTER TABLE runs ADD COLUMN taken_in_at REAL",)
+"""When a run came with its history, which may have ended long before."""
+
+_SEALS: Migration = (
+    "ALTER TABLE runs ADD COLUMN anchor INTEGER",
+    "ALTER TABLE runs ADD COLUMN seal TEXT",
+    "ALTER TABLE pins ADD COLUMN seal TEXT",
+    "ALTER TABLE journal ADD COLUMN seal TEXT",
+    "ALTER TABLE questions ADD COLUMN seal TEXT",
+    "ALTER TABLE questions ADD COLUMN answer_seal TEXT",
+    "ALTER TABLE letters ADD COLUMN seal TEXT",
+    "UPDATE pins SET seal = '0.1.0'",
+    "UPDATE questions SET seal = '0.1.0'",
+)
+"""See `quire.stores.seals`. Runs that were there before have none: their user is asked."""
+
+_ANSWERED_BY: Migration = (
+    "ALTER TABLE questions ADD COLUMN answered_by TEXT",
+    "ALTER TABLE journal ADD COLUMN answered_by TEXT",
+)
+"""Who gave an answer. Nobody knows it of those that were there before."""
+
+MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY)
+
+
+_CREATED = re.compile(r"\s*CREATE (TABLE|INDEX) (\w+)")
+_OF_SQLITE = re.compile(r"sqlite_(autoindex_|stat\d|sequence)")
+_COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
+
+
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
+    """Brings the file to the version of this program. Refuses what a newer one, or another one, has written."""
+    version = _checked_version(connection, path, migrations)
+    _check_layout(connection, path, migrations[:version])
+    if version == len(migrations):
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    try:
+        # Somebody else may have done it between the look above and the lock.
+        for migration in migrations[_checked_version(connection, path, migrations) :]:
+            for statement in migration:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(migrations)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    """Refuses a file that holds more than our tables and indexes, or others under their names.
+
+    Views, triggers and computed columns are programs: one that came with a file would run at each look at it."""
+    ours = {found[2]: (found[1].lower(), sql) for one in migrations for sql in one if (found := _CREATED.match(sql))}
+    for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+        known = ours.get(name)
+        if known is None or known[0] != kind:
+            foreign = not _OF_SQLITE.match(name)
+        elif kind == "index":
+            foreign = " ".join(sql.split()) != " ".join(known[1].split())
+        else:
+            foreign = not sql.upper().startswith("CREATE TABLE") or _COMPUTED.search(sql) is not None
+        if foreign:
+            raise StoreError(
+                f"{path} holds the {kind} {name!r}, which no Quire has made: it did not come from a run of yours; "
+                "move it away to begin anew"
+            )
+
+
+def _checked_version(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    owner: int = connection.execute("PRAGMA application_id").fetchone()[0]
+    if owner != APPLICATION_ID and connection.execute("SELECT EXISTS (SELECT 1 FROM sqlite_master)").fetchone()[0]:
+        raise StoreError(f"{path} is a database of another program: name another file for Quire's runs")
+    if version > len(migrations):
+        raise StoreError(
+            f"{path} was written by a newer Quire (schema {version}, this one knows {len(migrations)}): upgrade Quire"
+        )
+    return version

@@ -1,1 +1,0 @@
-"""What checks documents and the engine itself without a model, a person or a clock: here, the simulator."""

@@ -1,0 +1,119 @@
+"""A tool call as a document has it, before the run: its arguments as far as the document alone says them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from quire.errors import ToolFailed
+from quire.plain_schema import plainly_fits
+from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
+from quire.tools.builtin.specs import SPECS
+from quire.tools.registry import ToolSpec
+from quire.trust.capabilities import canonical
+from quire.values import Value
+from quire.wording import nearest
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """`names` are those of the arguments, None where only the run knows them. `literal` holds those that the document
+    says; `complete` is whether that is all of them."""
+
+    connection: str
+    tool: str
+    names: tuple[str, ...] | None = None
+    literal: Mapping[str, Value] = field(default_factory=dict)
+    complete: bool = False
+
+    @classmethod
+    def of_tool(cls, work: UseTool) -> PlannedCall:
+        arguments = work.arguments
+        if not isinstance(arguments, dict):
+            return cls(work.connection, work.tool)
+        literal = {name: _value(value) for name, value in arguments.items() if _is_literal(value)}
+        return cls(work.connection, work.tool, tuple(arguments), literal, len(literal) == len(arguments))
+
+    @classmethod
+    def of_invoke(cls, work: Invoke) -> PlannedCall:
+        literal = {name: one.value for name, one in work.arguments if isinstance(one, Literal)}
+        complete = not any(isinstance(one, Formula) for _, one in work.arguments)
+        return cls("", work.tool, tuple(name for name, _ in work.arguments), literal, complete)
+
+    def wrong_names(self, spec: ToolSpec) -> list[str]:
+        """What is wrong whatever the computed values come to be."""
+        if self.names is None:
+            return []
+        properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
+        required = cast("list[str]", spec.schema.get("required", []))
+        problems = [f"{name} is missing" for name in required if name not in self.names]
+        if spec.schema.get("additionalProperties") is False:
+            for name in self.names:
+                if name not in properties:
+                    close = nearest(name, properties)
+                    problems.append(f"there is no argument {name}" + (f"; did you mean {close}?" if close else ""))
+        return problems
+
+    def wrong_values(self, spec: ToolSpec) -> list[str]:
+        """What is wrong with single arguments that stand in the document. For tools of our own, whose schemas say
+        everything in its place."""
+        properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
+        known = ((name, value, properties[name]) for name, value in self.literal.items() if name in properties)
+        found = ((name, _wrong(schema, value)) for name, value, schema in known if not plainly_fits(schema, value))
+        return [f"{name}: {problem}" for name, problem in found if problem]
+
+
+class PlannedBuiltIns:
+    """The built-in tools as far as their descriptions go, for a gate that makes no calls."""
+
+    def tool_id(self, tool: str) -> str:
+        return canonical(tool)
+
+    def known(self, tool: str) -> ToolSpec | None:
+        return SPECS.get(tool)
+
+    async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]:
+        return SPECS
+
+    async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
+        raise ToolFailed(f"{tool.name} is not called before the run starts")
+
+    async def prompt(self, name: str) -> str:
+        raise ToolFailed("built-in tools have no prompts")
+
+    async def close(self) -> None:
+        pass
+
+
+def _is_literal(value: Arguments) -> bool:
+    match value:
+        case Hole():
+            return False
+        case Template():
+            return next(value.references(), None) is None
+        case tuple():
+            return all(_is_literal(part) for part in value)
+        case dict():
+            return all(_is_literal(part) for part in value.values())
+    return True
+
+
+def _wrong(schema: Value, value: Value) -> str:
+    import jsonschema_rs
+
+    error = next(iter(jsonschema_rs.validator_for(cast("dict[str, object]", schema)).iter_errors(value)), None)
+    return error.message if error else ""
+
+
+def _value(value: Arguments) -> Value:
+    match value:
+        case Template():
+            return "".join(str(part) for part in value.parts)
+        case tuple():
+            return [_value(part) for part in value]
+        case dict():
+            return {name: _value(part) for name, part in value.items()}
+        case Hole():
+            return None
+    return value

@@ -1,0 +1,235 @@
+"""The pipes to an MCP server that this process starts: bounded messages, and an end that leaves nothing behind.
+
+The client library reads lines of any length, fails on a byte that is not UTF-8, and leaves alone what a server that
+ends by itself has started. So the pipes are held here; the library gets and gives messages.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, TextIO
+
+from quire.tools import process_groups
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+    from mcp.client.stdio import StdioServerParameters
+    from mcp.shared.message import SessionMessage
+
+MAX_MESSAGE_BYTES: Final = 10_000_000
+MAX_UNREADABLE: Final = 1_000
+"""Lines that are no messages: some servers greet on stdout."""
+
+ENDING_SECONDS = 2.0
+"""How long a server has to end once its stdin is closed, and again once it was told to."""
+
+_FLUSH_SECONDS: Final = 0.5
+_ORPHAN_SECONDS: Final = 0.5
+_STEP_SECONDS: Final = 0.01
+_NEAR: Final = 400
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,9})\b')
+
+
+class Pipes:
+    """One started server. `problem` says what it did that ended the connection, if it did."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.problem = ""
+        self.unreadable = ""
+        self.group = process.pid
+        self._process = process
+        self._bad_lines = 0
+
+    async def read(self, incoming: MemoryObjectSendStream[SessionMessage | Exception]) -> None:
+        import anyio
+
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async with incoming:
+                while (line := await self._line()) is not None:
+                    message = self._message(line)
+                    if message is not None:
+                        await incoming.send(message)
+                    elif self._bad_lines > MAX_UNREADABLE:
+                        self.problem = "sends what is not a message of the protocol"
+                        break
+
+    async def write(self, outgoing: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        stdin = self._process.stdin
+        assert stdin is not None  # noqa: S101
+        with suppress(OSError):
+            async with outgoing:
+                async for one in outgoing:
+                    stdin.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                    await stdin.drain()
+
+    async def drain(self) -> None:
+        """A server that is stuck in writing does not see that its stdin is closed."""
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101
+        with suppress(OSError):
+            while await stdout.read(1 << 16):
+                pass
+
+    async def end(self) -> None:
+        """Closes stdin, waits, tells all that the server has started to end, waits, kills what is left."""
+
+        process = self._process
+        if process.stdin is not None:
+            process.stdin.close()
+        if not await self._ended():
+            self._signal(signal.SIGTERM)
+            await self._ended()
+        # Also where the server has ended: its children may hold the pipes, or just go on.
+        self._signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
+        await self._ended()
+        transport: asyncio.BaseTransport | None = getattr(process, "_transport", None)
+        if transport is not None:
+            # It waits for pipes that a process of another group may hold.
+            with suppress(PermissionError):
+                transport.close()
+
+    async def exited(self) -> None:
+        """Returns a moment after the process has ended, whether or not something still holds its pipes."""
+        import asyncio
+
+        if not hasattr(os, "pidfd_open"):
+            await asyncio.Event().wait()
+        loop, gone = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            handle = os.pidfd_open(self.group)
+        except OSError:
+            return
+        try:
+            loop.add_reader(handle, gone.set)
+            await gone.wait()
+        finally:
+            loop.remove_reader(handle)
+            os.close(handle)
+        await asyncio.sleep(_ORPHAN_SECONDS)
+
+    async def _ended(self) -> bool:
+        import asyncio
+
+        # Not `wait()`, which also waits for pipes that a child of the server may hold.
+        for _ in range(max(1, int(ENDING_SECONDS / _STEP_SECONDS))):
+            if self._process.returncode is not None:
+                return True
+            await asyncio.sleep(_STEP_SECONDS)
+        return self._process.returncode is not None
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self.group, number)
+            elif self._process.returncode is None:
+                self._process.send_signal(number)
+
+    async def _line(self) -> bytes | None:
+        import asyncio
+
+        stdout = self._process.stdout
+        assert stdout is not None  # noqa: S101
+        try:
+            return await stdout.readuntil(b"\n")
+        except asyncio.LimitOverrunError:
+            self.problem = f"sent a message of more than {MAX_MESSAGE_BYTES:,} bytes"
+        except (asyncio.IncompleteReadError, OSError):
+            pass
+        return None
+
+    def _message(self, line: bytes) -> SessionMessage | None:
+        from mcp.shared.message import SessionMessage
+        from mcp.types import jsonrpc_message_adapter
+        from pydantic import ValidationError
+
+        if not line.strip():
+            return None
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+        except ValidationError as error:
+            # Without what was sent: the library would cut that, and half a secret is not found.
+            said = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
+        try:
+            # More patient: bytes that are not UTF-8, and some more levels.
+            data: object = json.loads(line.decode("utf-8", "replace"))
+            return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
+        except (ValueError, RecursionError):
+            self._bad_lines += 1
+            self.unreadable = said
+        return self._failing(line)
+
+    def _failing(self, line: bytes) -> SessionMessage | None:
+        """The end of a request that was answered with something that cannot be read."""
+        from mcp.shared.message import SessionMessage
+        from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
+
+        found = _ID.search(line[:_NEAR]) or _ID.search(line[-_NEAR:])
+        if found is None or not line.lstrip().startswith(b"{"):
+            return None
+        error = ErrorData(code=PARSE_ERROR, message=f"its answer cannot be read: {self.unreadable}")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+@asynccontextmanager
+async def open_pipes(
+    parameters: StdioServerParameters, errors: TextIO
+) -> AsyncIterator[tuple[TransportStreams, Pipes]]:
+    """Starts a server as the leader of a group of its own; all of the group ends with the context. Raises `OSError`."""
+    import asyncio
+
+    import anyio
+    from mcp.client.stdio import get_default_environment
+
+    process = await asyncio.create_subprocess_exec(
+        _executable(parameters.command),
+        *parameters.args,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=errors,
+        env=get_default_environment() | (parameters.env or {}),
+        cwd=parameters.cwd,
+        limit=MAX_MESSAGE_BYTES,
+        start_new_session=True,
+    )
+    pipes = Pipes(process)
+    process_groups.remember(pipes.group)
+    incoming, received = anyio.create_memory_object_stream["SessionMessage | Exception"](0)
+    sent, outgoing = anyio.create_memory_object_stream["SessionMessage"](0)
+    reading = asyncio.create_task(pipes.read(incoming))
+    writing = asyncio.create_task(pipes.write(outgoing))
+    watching = asyncio.create_task(pipes.exited())
+    watching.add_done_callback(lambda _: reading.cancel())
+    reading.add_done_callback(lambda _: incoming.close())
+    writing.add_done_callback(lambda _: incoming.close())
+    try:
+        yield (received, sent), pipes
+    finally:
+        # A cancelled caller must not leave a server behind; every wait in here has an end.
+        with anyio.CancelScope(shield=True):
+            received.close()
+            sent.close()
+            await asyncio.wait([writing], timeout=_FLUSH_SECONDS)
+            reading.cancel()
+            draining = asyncio.create_task(pipes.drain())
+            await pipes.end()
+            for task in (watching, reading, writing, draining):
+                task.cancel()
+            await asyncio.gather(watching, reading, writing, draining, return_exceptions=True)
+            process_groups.forget(pipes.group)
+
+
+def _executable(command: str) -> str:
+    if sys.platform == "win32":
+        from mcp.os.win32.utilities import get_windows_executable_command
+
+        return get_windows_executable_command(command)
+    return command

@@ -1,0 +1,192 @@
+"""Signatures: a comment on the first line of a file that binds all the rest of it to a key.
+
+What is signed is the SHA-256 of the text below that line, as every reader sees it: CRLF and CR are read as LF. The
+signature is Ed25519 over that hash as it is written, in hex.
+
+A signature also says *which* item it is for, so that a good file cannot be put in the place of another. A directive
+names itself, and a name or a category that is not its place is refused. Other files name nothing: for them `KIND:ID` is
+written after the key, and signed together with the hash. The time is for people: it is not signed and proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Literal
+from urllib.parse import quote
+
+from quire.source import Source
+from quire.trust.keys import SigningKey
+from quire.trust.signature_line import (
+    SignatureLine,
+    Syntax,
+    digest_of,
+    line_end,
+    looks_signed,
+    read_line,
+    spelled,
+    without_signatures,
+)
+from quire.trust.trusted_keys import TrustedKeys
+
+Kind = Literal["directive", "knowledge", "playbook", "pipeline"]
+_LOOKED_AT = 20
+
+
+class Outcome(StrEnum):
+    """Only `ok` lets anything through. The order is that in which they are looked for."""
+
+    OK = "ok"
+    UNSIGNED = "unsigned"
+    MALFORMED = "malformed"
+    STACKED = "stacked"
+    MODIFIED = "modified"
+    REVOKED = "revoked"
+    UNTRUSTED = "untrusted"
+    BAD_SIGNATURE = "bad_signature"
+    MISPLACED = "misplaced"
+
+
+_SENTENCES = {
+    Outcome.UNSIGNED: "{name} is unsigned{detail}; sign it: {sign}",
+    Outcome.MALFORMED: "{name} counts as unsigned: its signature line is malformed; sign it again: {sign}",
+    Outcome.STACKED: "{name} has a second signature line under the first; look at it, then sign it again: {sign}",
+    Outcome.MODIFIED: "{name} was modified since it was signed; look at what changed, then sign it again: {sign}",
+    Outcome.REVOKED: "{name} is signed with the key {key}, which is revoked; look at it, then sign it again: {sign}",
+    Outcome.UNTRUSTED: "{name} is signed with the key {key}, which is untrusted; if you trust its owner: "
+    "quire trust add {key}, else look at it and sign it yourself: {sign}",
+    Outcome.BAD_SIGNATURE: "{name} has a signature that the key {key} did not make, so it is forged or damaged; "
+    "look at it, then sign it again: {sign}",
+    Outcome.MISPLACED: "{name} was signed as {detail}, so it is in a wrong place; move it back, or sign it as what "
+    "it is here: {sign}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`key_id` is the one that the line names, empty where it names none; `message` is one sentence for people."""
+
+    outcome: Outcome
+    key_id: str = ""
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.outcome is Outcome.OK
+
+
+def sign_text(
+    text: str, kind: Kind, item_id: str, key: SigningKey, now: datetime, *, syntax: Syntax | None = None
+) -> str:
+    """The text with a signature as its first line, in place of any that it began with. All other bytes stay.
+
+    Whether the item may be signed, and whether a directive has the name of its place, is for the caller to check.
+    """
+    syntax = syntax or _usual_syntax(kind)
+    mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
+    body = without_signatures(body, syntax)
+    digest, label = digest_of(_with_lf(body)), _label(kind, item_id)
+    signature = spelled(key.sign(_message(digest, label)))
+    time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = SignatureLine(time, digest, signature, key.key_id, label).write(syntax)
+    return f"{mark}{line}{line_end(text)}{body}"
+
+
+def verify_text(
+    text: str, kind: Kind, item_id: str, trusted: TrustedKeys, *, syntax: Syntax | None = None, path: str = ""
+) -> Verdict:
+    """Whether this text was signed, as this item, by a key that is trusted. Reads no file and never raises.
+
+    `text` is that of a `Source`: a byte order mark is gone, and a second one would count as text before the signature.
+    `syntax` decides between the two forms of knowledge; without it either will do. `path` is what messages call the
+    file.
+    """
+    text = _with_lf(text)
+    syntax = syntax or ("yaml" if kind == "knowledge" and text.startswith("#") else _usual_syntax(kind))
+    outcome, key_id, detail = _judge(text, kind, item_id, trusted, syntax)
+    if outcome is Outcome.OK:
+        return Verdict(outcome, key_id)
+    sign = f"quire sign {path or _usual_path(kind, item_id, syntax)}"
+    message = _SENTENCES[outcome].format(name=f"the {kind} {item_id}", key=key_id, detail=detail, sign=sign)
+    return Verdict(outcome, key_id, message)
+
+
+def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Syntax) -> tuple[Outcome, str, str]:
+    """The outcome, the key, and what there is to add to the sentence about it."""
+    line = read_line(text, syntax)
+    if line is None:
+        return Outcome.UNSIGNED, "", _further_down(text, syntax)
+    if line == "placeholder":
+        return Outcome.UNSIGNED, "", ": its signature line is a placeholder"
+    if line == "malformed":
+        return Outcome.MALFORMED, "", ""
+    rest = text.partition("\n")[2]
+    if looks_signed(rest.lstrip("\n"), syntax):
+        return Outcome.STACKED, line.key_id, ""
+    if digest_of(rest) != line.digest:
+        return Outcome.MODIFIED, line.key_id, ""
+    if line.key_id in trusted.revoked:
+        return Outcome.REVOKED, line.key_id, ""
+    key, signature = trusted.find(line.key_id), line.raw_signature()
+    if key is None:
+        return Outcome.UNTRUSTED, line.key_id, ""
+    if signature is None or not key.public.verifies(signature, _message(line.digest, line.label)):
+        return Outcome.BAD_SIGNATURE, line.key_id, ""
+    signed_as = line.label or f"directive:{_declared(rest) if kind == 'directive' else ''}"
+    if signed_as != (_label(kind, item_id) or f"directive:{item_id}"):
+        return Outcome.MISPLACED, line.key_id, signed_as.rstrip(":").replace(":", " ", 1)
+    return Outcome.OK, line.key_id, ""
+
+
+def is_signed(text: str, kind: Kind) -> bool:
+    """Whether the first line claims to be a signature, good or not: what has one is verified."""
+    forms: tuple[Syntax, ...] = ("markdown", "yaml") if kind == "knowledge" else (_usual_syntax(kind),)
+    return any(looks_signed(_with_lf(text[:1024]), form) for form in forms)
+
+
+def key_of(text: str, syntax: Syntax) -> str | None:
+    """The id of the key that the first line of a text names; nothing is verified."""
+    line = read_line(_with_lf(text), syntax)
+    return line.key_id if isinstance(line, SignatureLine) else None
+
+
+def _further_down(text: str, syntax: Syntax) -> str:
+    lines = text.split("\n", _LOOKED_AT)[:_LOOKED_AT]
+    later = next((at for at, line in enumerate(lines, 1) if looks_signed(line, syntax)), 0)
+    return f": a signature counts on line 1 only, and there is one on line {later}" if later else ""
+
+
+def _usual_syntax(kind: Kind) -> Syntax:
+    return "yaml" if kind == "pipeline" else "markdown"
+
+
+def _usual_path(kind: Kind, item_id: str, syntax: Syntax) -> str:
+    if kind in ("playbook", "pipeline"):
+        return item_id
+    folder = "directives" if kind == "directive" else "knowledge"
+    return f".ai/{folder}/{item_id}{'.yaml' if syntax == 'yaml' else '.md'}"
+
+
+def _with_lf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _label(kind: Kind, item_id: str) -> str:
+    return "" if kind == "directive" else f"{kind}:{quote(item_id, safe='/._-~', errors='surrogatepass')}"
+
+
+def _message(digest: str, label: str) -> bytes:
+    return (f"{digest}|{label}" if label else digest).encode("ascii")
+
+
+@lru_cache(maxsize=64)
+def _declared(text: str) -> str:
+    """What a directive calls itself, with its category. Errors elsewhere in it are no matter here."""
+    from quire.formats.directive.parse import parse
+
+    found = parse(Source("<signed>", text)).partial
+    name = found.name.text if found.name else ""
+    category = found.category.text.strip("/") if found.category else ""
+    return f"{category}/{name}" if category else name

@@ -1,0 +1,156 @@
+"""The keys whose signatures count, and the ones that never count again. Both lists are the user's.
+
+    USER/keys/NAME.toml        own keys: trusted
+    USER/trusted/KEYID.toml    keys of others that the user agreed to
+    USER/revoked/KEYID.toml    revoked, whatever the others say
+
+A project can lay keys in `.ai/config/keys/trusted/`. That is a request: they count once the user has taken them over
+with `quire trust add`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, Protocol
+
+from quire.errors import CannotStart, Refused
+from quire.trust.keys import BadKey, KeyNote, PublicKey, read_note
+from quire.trust.private_files import MAX_KEY_BYTES, names_in, read_small, write_new
+
+KEY_ID = re.compile(r"[0-9a-f]{16}")
+REQUESTED = (".ai", "config", "keys", "trusted")
+Origin = Literal["own", "added", "requested"]
+
+
+class UserSpace(Protocol):
+    """What knows the folder that is the user's alone; the settings do."""
+
+    @property
+    def user(self) -> Path: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """A user's space for those who need no other setting: a workspace with broken files does not get in their way."""
+
+    user: Path
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    public: PublicKey
+    name: str = ""
+    origin: Origin = "added"
+
+    @property
+    def key_id(self) -> str:
+        return self.public.key_id
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKeys:
+    """Read once, when a verb starts; verifying needs nothing else."""
+
+    keys: Mapping[str, TrustedKey] = field(default_factory=dict)
+    revoked: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, keys: Iterable[TrustedKey], revoked: Iterable[str] = ()) -> TrustedKeys:
+        return cls({key.key_id: key for key in keys}, frozenset(revoked))
+
+    @classmethod
+    def load(cls, settings: UserSpace) -> TrustedKeys:
+        """Raises `BadKey` for a damaged file: to go on without it would only hide what is wrong."""
+        user = settings.user
+        added = _read_folder(user / "trusted", "added")
+        own = _read_folder(user / "keys", "own")
+        return cls.of([*added, *own], revoked_ids(settings))
+
+    def find(self, key_id: str) -> TrustedKey | None:
+        """The key, unless it is unknown or revoked."""
+        return None if key_id in self.revoked else self.keys.get(key_id)
+
+    def also(self, key: TrustedKey) -> TrustedKeys:
+        return replace(self, keys={**self.keys, key.key_id: key})
+
+
+def meant(keys: Iterable[TrustedKey], word: str) -> list[TrustedKey]:
+    """The keys that a word names. An id is only ever an id: a name is given by others and may look like one."""
+    known = list(keys)
+    return [key for key in known if word == (key.key_id if KEY_ID.fullmatch(word) else key.name)]
+
+
+def revoked_ids(settings: UserSpace) -> frozenset[str]:
+    """By the names of the files alone, so that no damage to their text brings a key back."""
+    return frozenset(names_in(settings.user / "revoked", ".toml"))
+
+
+def requested_keys(workspace: Path) -> list[TrustedKey]:
+    """The keys that a project asks to be trusted. Broken files are passed over: nobody has agreed to anything."""
+    folder = workspace.joinpath(*REQUESTED)
+    found = []
+    for suffix in (".toml", ".pem"):
+        for name in names_in(folder, suffix):
+            try:
+                note = read_note(read_small(folder / f"{name}{suffix}"), name)
+            except CannotStart:
+                continue
+            found.append(TrustedKey(note.public, note.name or name, "requested"))
+    return found
+
+
+def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
+    """Remembers that the user trusts this key; False if that was so already. A revoked key is refused."""
+    if key.key_id in revoked_ids(settings):
+        raise Refused(f"the key {key.key_id} is revoked, so it cannot be trusted again; ask its owner for a new one")
+    if key.key_id in TrustedKeys.load(settings).keys:
+        return False
+    note = KeyNote(key.public, key.name)
+    try:
+        write_new(settings.user / "trusted" / f"{key.key_id}.toml", note.toml())
+    except FileExistsError:
+        return False
+    return True
+
+
+def remove_trust(settings: UserSpace, key_id: str) -> bool:
+    """False when it was not trusted by an agreement that could be taken back."""
+    try:
+        (settings.user / "trusted" / f"{key_id}.toml").unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise CannotStart(f"the trust in {key_id} cannot be taken back: {error.strerror or error}") from None
+    return True
+
+
+def revoke(settings: UserSpace, key_id: str, facts: Mapping[str, str]) -> bool:
+    """From now on nothing that this key has signed counts; False if that was so already."""
+    if not KEY_ID.fullmatch(key_id):
+        raise CannotStart(f"{key_id} is not a key id: that is 16 hex digits, as `quire trust list` shows them")
+    text = "".join(f"{key} = '{_plain(value)}'\n" for key, value in {"key_id": key_id, **facts}.items() if value)
+    try:
+        write_new(settings.user / "revoked" / f"{key_id}.toml", text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _read_folder(folder: Path, origin: Origin) -> list[TrustedKey]:
+    found = []
+    for name in names_in(folder, ".toml"):
+        file = folder / f"{name}.toml"
+        note = read_note(read_small(file), str(file))
+        if origin == "added" and note.public.key_id != name:
+            raise BadKey(f"{file} holds the key {note.public.key_id}; its name should be that, so it is not read")
+        found.append(TrustedKey(note.public, note.name or name, origin))
+    return found
+
+
+def _plain(text: str) -> str:
+    return "".join(letter for letter in text if letter.isascii() and letter.isprintable() and letter != "'")[
+        :MAX_KEY_BYTES
+    ]

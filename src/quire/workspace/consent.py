@@ -1,0 +1,265 @@
+"""What the user has confirmed about workspaces, remembered in the user's own space.
+
+An entry is a folder and the hash of all that its files request; when either differs, nothing is
+confirmed. What a workspace requests is for `quire.workspace` to say: here it is only a hash.
+
+What the files of a workspace ask for, and whether the user has agreed.
+
+A cloned repository is not trusted: it may name commands to start, addresses to send things to, code to
+import. All of that is brought to one normal form, shown line by line, and remembered by its hash in the
+user's space; when any of it changes, the user is asked again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from quire.errors import BadConfiguration, Untrusted
+from quire.source import read_bytes, real_path
+from quire.values import Value, fingerprint
+from quire.workspace.code import is_hash
+from quire.workspace.masking import masked, masked_command, masked_value
+from quire.workspace.mcp_config import McpServer
+from quire.workspace.server_code import LoadedCode, read_code
+from quire.workspace.settings import Settings
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedWorkspaces:
+    """The file `trust/workspaces.json` below the user's space."""
+
+    file: Path
+
+    def has(self, folder: Path, fingerprint: str) -> bool:
+        return self._read().get(_key(folder)) == fingerprint
+
+    def get(self, folder: Path) -> str:
+        """What is remembered of a folder; empty where nothing is."""
+        return self._read().get(_key(folder), "")
+
+    def add(self, folder: Path, fingerprint: str) -> None:
+        self._write({**self._read(), _key(folder): fingerprint})
+
+    def remove(self, folder: Path) -> bool:
+        """False when there was nothing to take back."""
+        known = self._read()
+        if known.pop(_key(folder), None) is None:
+            return False
+        self._write(known)
+        return True
+
+    def _read(self) -> dict[str, str]:
+        try:
+            data = json.loads(self.file.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise BadConfiguration(f"{self.file} cannot be read ({error}); delete it to be asked again") from None
+        entries = data.get("workspaces") if isinstance(data, dict) and data.get("version") == _VERSION else None
+        if not isinstance(entries, dict) or not all(isinstance(value, str) for value in entries.values()):
+            raise BadConfiguration(f"{self.file} is not a list of workspaces; delete it to be asked again")
+        return entries
+
+    def _write(self, entries: dict[str, str]) -> None:
+        """Readers see the old file or the new one, and nobody but the user sees either."""
+        import tempfile
+
+        try:
+            self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # mkstemp makes the file 0600 from the start; a chmod afterwards would leave a gap.
+            handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=".workspaces-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump({"version": _VERSION, "workspaces": entries}, file, indent=2, sort_keys=True)
+                    file.write("\n")
+                Path(name).replace(self.file)
+            except BaseException:
+                with suppress(OSError):
+                    Path(name).unlink()
+                raise
+        except OSError as error:
+            raise BadConfiguration(f"{self.file} cannot be written: {error.strerror or error}") from None
+
+
+def _key(folder: Path) -> str:
+    return str(folder.resolve())
+
+
+HOOKS = ".ai/config/agent/hooks.yaml"
+
+
+def requests(settings: Settings) -> tuple[str, ...]:
+    """One readable line for each thing that is asked for; empty when nothing is."""
+    return tuple(line for line, _ in _requests(settings))
+
+
+def is_trusted(settings: Settings, code: LoadedCode | None = None) -> bool:
+    """Whether all that is asked for was confirmed, just as it is now. Nothing asked for needs nothing."""
+    wanted = list(_requests(settings, code))
+    return not wanted or _confirmed(settings).has(settings.workspace.folder, _hash(wanted))
+
+
+def confirm(settings: Settings) -> None:
+    """Remembers that the user agrees to what `requests` returns for these settings."""
+    wanted = list(_requests(settings))
+    _confirmed(settings).add(settings.workspace.folder, _hash(wanted))
+    lines = {line: fingerprint([value]) for line, value in wanted}
+    _agreed(settings).add(settings.workspace.folder, json.dumps(lines))
+
+
+def changes(settings: Settings) -> tuple[str, ...]:
+    """What differs from what the user agreed to, a line each; empty where they never agreed to anything here."""
+    try:
+        before: object = json.loads(_agreed(settings).get(settings.workspace.folder) or "{}")
+    except (BadConfiguration, ValueError, RecursionError):
+        return ()
+    if not isinstance(before, dict) or not before:
+        return ()
+    now = {line: fingerprint([value]) for line, value in _requests(settings)}
+    told = [f"new: {line}" for line in now if line not in before]
+    told += [f"other content: {line}" for line in now if line in before and before[line] != now[line]]
+    return (*told, *(f"no longer: {line}" for line in before if line not in now))
+
+
+def revoke(settings: Settings) -> bool:
+    """False when there was nothing to take back."""
+    _agreed(settings).remove(settings.workspace.folder)
+    return _confirmed(settings).remove(settings.workspace.folder)
+
+
+def require_trusted(settings: Settings) -> LoadedCode:
+    """The code that was confirmed, as it was looked at. Raises `Untrusted` with the list of what is asked for."""
+    code = read_code(settings)
+    if is_trusted(settings, code):
+        return code
+    lines = "\n".join(f"  {line}" for line, _ in _requests(settings, code))
+    if changed := changes(settings):
+        lines += "\nsince you agreed:\n" + "\n".join(f"  {line}" for line in changed)
+    raise Untrusted(
+        f"{settings.workspace.folder} asks for things that nobody has confirmed:\n{lines}\n"
+        "look at them, then run: quire trust workspace"
+    )
+
+
+def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
+    return ConfirmedWorkspaces(settings.user / "trust" / "workspaces.json")
+
+
+def _agreed(settings: Settings) -> ConfirmedWorkspaces:
+    """The lines that were agreed to, with the fingerprint of each: only for showing what has changed since."""
+    return ConfirmedWorkspaces(settings.user / "trust" / "agreed.json")
+
+
+def _hash(wanted: list[tuple[str, Value]]) -> str:
+    return fingerprint([value for _, value in wanted])
+
+
+def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tuple[str, Value]]:
+    """The lines, each with the exact value that it stands for."""
+    code = code or read_code(settings)
+    for name, server in sorted(settings.servers.items()):
+        yield _server(name, server, code.servers[name].files if server.command else {})
+    if settings.tools.allow:
+        yield f"use the tools {', '.join(sorted(settings.tools.allow))}", ["allow", *sorted(settings.tools.allow)]
+    for module in sorted(settings.tools.modules):
+        files = code.modules[module]
+        where = _counted(files) if files else "not in this folder"
+        yield f"import the Python module {_shown(module)} ({where})", ["module", module, dict(files)]
+    yield from _tables(settings)
+    yield from _hooks(settings.workspace.folder)
+    for kind in ("prompts", "knowledge"):
+        named = _table(settings.requested, kind).get("folders")
+        for name in named if isinstance(named, list) else ():
+            folder = real_path(settings.workspace.folder / str(name))
+            if not folder.is_relative_to(settings.workspace.folder):
+                yield f"read {kind} outside of the workspace, in {_shown(str(folder))}", [kind, str(folder)]
+    for one in settings.excess:
+        yield _shown(one.line), ["excess", one.key, one.value]
+
+
+def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
+    """Hooks of the project act in every directive that runs here, and nobody signs them."""
+    file = folder / HOOKS
+    if not file.is_file() and not file.is_symlink():
+        return
+    try:
+        stored = read_bytes(file)
+    except OSError as error:
+        # Not readable now, perhaps later: that is a change that asks again.
+        yield f"add the hooks of {HOOKS} to every directive (it cannot be read: {error.strerror})", ["hooks", None]
+        return
+    seen = hashlib.sha256(stored).hexdigest()
+    yield f"add the hooks of {HOOKS} to every directive (content {seen[:12]})", ["hooks", seen]
+
+
+def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
+    """From the workspace's own file alone: what the user's file says needs nobody's leave."""
+    own = settings.requested
+    for name, provider in sorted(_table(_table(own, "models"), "providers").items()):
+        fields = _texts(provider)
+        key = f"with the key in {fields['api_key_env']}" if "api_key_env" in fields else "without a key"
+        does = f"send prompts of the provider {name} to {masked(fields.get('base_url', ''))}, {key}"
+        yield _shown(does), ["provider", name, fields]
+    models = _table(own, "models")
+    named = {"default": models.get("default"), **_table(models, "tiers")}
+    for name, spec in sorted(named.items()):
+        if isinstance(spec, str) and spec.startswith(("http://", "https://")):
+            yield f"send prompts to {_shown(masked(spec))}, as the model {_shown(name)}", ["model", name, spec]
+    for name, agent in sorted(_table(own, "agents").items()):
+        yield f"define the agent {_shown(name)}: {_shown(masked(str(agent)))}", ["agent", name, str(agent)]
+    for table in ("trust", "store", "cluster"):
+        if fields := _texts(_table(own, table)):
+            shown = ", ".join(f"{key} = {_shown(masked(value))}" for key, value in sorted(fields.items()))
+            yield f"set [{table}] {shown}", [table, fields]
+
+
+def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str, Value]:
+    value: dict[str, Value] = {
+        "name": name,
+        "command": [server.command, *server.args],
+        "env": dict(server.env),
+        "cwd": server.cwd,
+        "url": server.url,
+        "headers": dict(server.headers),
+    }
+    if files:
+        value["files"] = dict(files)
+    if server.url:
+        does = f"connect to {masked(server.url)}"
+    else:
+        command = masked_command([server.command, *server.args])
+        does = f"start {' '.join(command)}" + (f" in {server.cwd}" if server.cwd else "")
+    handed_over = {**server.env, **server.headers}
+    given = sorted(f"{name}={masked_value(name, value)}" for name, value in handed_over.items())
+    given += sorted({*server.variables()} - {*handed_over})
+    handed = f", given {', '.join(given)}" if given else ""
+    handed += f", loading {_counted(files)} of this folder" if files else ""
+    return f"{_shown(does)} as the MCP server {_shown(name)}{_shown(handed)}", ["server", value]
+
+
+def _counted(files: Mapping[str, str]) -> str:
+    """How many files are loaded, and which of them cannot be."""
+    refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
+    return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
+
+
+def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = data.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _texts(table: object) -> dict[str, str]:
+    return {key: str(value) for key, value in table.items()} if isinstance(table, Mapping) else {}
+
+
+def _shown(text: str) -> str:
+    """Fit for a terminal: a file must not be able to hide a line of its own by escape codes."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

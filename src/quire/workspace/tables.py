@@ -1,0 +1,190 @@
+"""A reader of one settings table that keeps every problem instead of stopping at the first.
+
+The table `[cluster]`: which Temporal server, how it lets one in, and what is asked of it.
+
+A server and the way into it are taken whole from one file. Were they not, a workspace could put its own address beside
+the user's key, or take the encryption from under it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from quire.wording import nearest
+from quire.workspace.settings import ClusterSettings, TemporalAccess
+
+T = TypeVar("T")
+C = TypeVar("C", bound=str)
+
+_DURATION = re.compile(r"(\d{1,9})\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@dataclass(slots=True)
+class Table:
+    """`name` is how the table is written in its file (`[runs]`), empty for the top; `problems` is shared."""
+
+    file: str
+    name: str
+    data: Mapping[str, object]
+    problems: list[str]
+    _known: list[str] = field(default_factory=list)
+
+    def text(self, key: str) -> str | None:
+        return self._take(key, "text", lambda value: value if isinstance(value, str) and value.strip() else None)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return self._take(key, "a list of texts", _texts) or ()
+
+    def count(self, key: str) -> int | None:
+        return self._take(
+            key,
+            "a whole number, 0 or more",
+            lambda value: value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None,
+        )
+
+    def flag(self, key: str, default: bool) -> bool:
+        found = self._take(key, "true or false", lambda value: value if isinstance(value, bool) else None)
+        return default if found is None else found
+
+    def choice(self, key: str, options: tuple[C, ...]) -> C | None:
+        wanted = " or ".join(f'"{option}"' for option in options)
+        return self._take(key, wanted, lambda value: next((option for option in options if option == value), None))
+
+    def duration(self, key: str) -> float | None:
+        return self._take(key, 'a time like "30s", "30m", "24h" or "7d"', _duration)
+
+    def amount(self, key: str) -> float | None:
+        return self._take(key, "a number, 0 or more", _amount)
+
+    def table(self, key: str) -> Table:
+        self._known.append(key)
+        value = self.data.get(key, {})
+        name = f"{self.name}.{key}" if self.name else key
+        if isinstance(value, Mapping):
+            return Table(self.file, name, value, self.problems)
+        self._wrong(key, "a table", value)
+        return Table(self.file, name, {}, self.problems)
+
+    def tables(self, key: str) -> dict[str, Table]:
+        """The tables of a table whose keys are names of the user's."""
+        outer = self.table(key)
+        return {name: outer.table(name) for name in outer.data}
+
+    def all_texts(self) -> dict[str, str]:
+        """Every key of this table, each a text."""
+        found = {key: self.text(key) for key in self.data}
+        return {key: value for key, value in found.items() if value is not None}
+
+    def end(self) -> None:
+        """Call when all keys were asked for: what is left is unknown."""
+        for key in self.data:
+            if key not in self._known:
+                close = nearest(key, self._known)
+                meant = f'did you mean "{close}"?' if close else f"known are: {', '.join(sorted(self._known))}"
+                self.problems.append(f"{self.file}: {self._place(key)} is not a setting; {meant}")
+
+    def _take(self, key: str, wanted: str, read: Callable[[object], T | None]) -> T | None:
+        self._known.append(key)
+        if key not in self.data:
+            return None
+        found = read(self.data[key])
+        if found is None:
+            self._wrong(key, wanted, self.data[key])
+        return found
+
+    def _wrong(self, key: str, wanted: str, value: object) -> None:
+        self.problems.append(f"{self.file}: {self._place(key)} must be {wanted}, not {value!r}")
+
+    def _place(self, key: str) -> str:
+        return f"[{self.name}] {key}" if self.name else f'"{key}"'
+
+
+def _texts(value: object) -> tuple[str, ...] | None:
+    if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
+        return tuple(value)
+    return None
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        return None
+    return float(value)
+
+
+def _duration(value: object) -> float | None:
+    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    return float(int(found[1]) * _SECONDS[found[2]]) if found and int(found[1]) else None
+
+
+SERVER = (
+    "temporal",
+    "tls",
+    "tls_ca",
+    "tls_cert",
+    "tls_key",
+    "tls_server_name",
+    "api_key_env",
+    "api_key_file",
+)
+"""The keys that say where a server is and how it lets one in."""
+
+
+def read_cluster(table: Table, folder: Path) -> ClusterSettings:
+    """Files are relative to `folder`; `~` is the home of the user."""
+    default = ClusterSettings()
+    settings = ClusterSettings(
+        table.text("temporal"),
+        table.text("namespace") or default.namespace,
+        table.text("task_queue") or default.task_queue,
+        table.duration("heartbeat") or default.heartbeat,
+        _access(table, folder),
+    )
+    table.problems.extend(f"{table.file}: [{table.name}] {problem}" for problem in problems_of(settings.access))
+    table.end()
+    return settings
+
+
+def server_of_one_file(
+    merged: ClusterSettings, theirs: Mapping[str, object], requested: ClusterSettings, own: ClusterSettings
+) -> ClusterSettings:
+    """`merged`, with the server of the workspace if `theirs`, its file as written, says anything of one; else the
+    user's."""
+    table = theirs.get("cluster")
+    chosen = requested if isinstance(table, Mapping) and any(key in table for key in SERVER) else own
+    return replace(merged, temporal=chosen.temporal, access=chosen.access)
+
+
+def problems_of(access: TemporalAccess) -> list[str]:
+    """What does not go together, in the words of the settings."""
+    found = []
+    if (access.certificate is None) != (access.key is None):
+        given, missing = ("tls_cert", "tls_key") if access.key is None else ("tls_key", "tls_cert")
+        found.append(f"{given} needs {missing} beside it")
+    if access.api_key_env and access.api_key_file:
+        found.append("api_key_env and api_key_file are both set: which one?")
+    if access.tls is False and access != TemporalAccess(tls=False):
+        found.append("tls = false does not go with the rest: certificates and API keys are for TLS")
+    return found
+
+
+def _access(table: Table, folder: Path) -> TemporalAccess:
+    said = table.flag("tls", False)
+    return TemporalAccess(
+        tls=said if "tls" in table.data else None,
+        ca=_file(table, "tls_ca", folder),
+        certificate=_file(table, "tls_cert", folder),
+        key=_file(table, "tls_key", folder),
+        server_name=table.text("tls_server_name"),
+        api_key_env=table.text("api_key_env"),
+        api_key_file=_file(table, "api_key_file", folder),
+    )
+
+
+def _file(table: Table, key: str, folder: Path) -> Path | None:
+    text = table.text(key)
+    return folder / Path(text).expanduser() if text else None

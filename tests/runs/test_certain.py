@@ -1,0 +1,253 @@
+"""What cannot work is said before anything is paid for; what fails all the same says at which step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire.engine.ports import ModelCall
+from quire.engine.records import Status
+from quire.errors import BadConfiguration, BadInputs, CannotStart, Denied, LimitReached
+from quire.library.document import load
+from quire.models.scripted import ScriptedModel
+from quire.runs import RunOptions, Runtime
+from quire.runs.resume import Given
+from quire.values import Value
+
+BAD = {
+    "arguments": (
+        "@tool(quire, file__read, {path: 1})",
+        "step 2: @tool(quire, file__read): the arguments are not JSON",
+    ),
+    "shell": ('@tool(quire, shell, {"command": "ls {{x}}"})', "a command with values in it is a list"),
+    "server": ("@prompt(mcp:nope/x)\n\nGo.", 'step 2: prompt mcp:nope/x: there is no connection "nope"'),
+    "header": (
+        '@tool(quire, http__get, {"url": "https://example.com", "headers": {"Authorization": "Bearer {{x}}"}})',
+        "step 2: the header Authorization cannot be set, because http__get sends no secrets: use an MCP server",
+    ),
+    "file": ("@prompt(file:../x.md)\n\nGo.", "step 2: prompt file:../x.md: must be a path below"),
+}
+
+
+@pytest.fixture(autouse=True)
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    (tmp_path / "quire.toml").write_text("")
+
+
+def page(folder: Path, *steps: str) -> Path:
+    written = "\n\n".join(f"## STEP {at}: S\n\n{text}" for at, text in enumerate(("Say.", *steps), 1))
+    file = folder / "page.playbook.md"
+    file.write_text(f"# Page\n\n## INPUTS\n\n- `x` (string: a): X\n\n{written}\n")
+    return file
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_it_is_refused_before_the_first_call(tmp_path: Path, name: str) -> None:
+    step, said = BAD[name]
+    model = ScriptedModel([{"default": "fine"}])
+    runtime = Runtime.open(tmp_path, model=model)
+    with pytest.raises(BadInputs) as caught:
+        await runtime.start(load(page(tmp_path, step)), {}, RunOptions(allow=("shell", "http__get")))
+    assert said in str(caught.value)
+    assert await runtime.store.list() == []
+    await runtime.close()
+
+
+async def test_all_of_it_is_said_at_once(tmp_path: Path) -> None:
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    with pytest.raises(BadInputs) as caught:
+        await runtime.start(
+            load(page(tmp_path, *(step for step, _ in BAD.values()))), {}, RunOptions(allow=("shell", "http__get"))
+        )
+    assert len(caught.value.problems) == len(BAD)
+    await runtime.close()
+
+
+async def test_a_cluster_refuses_what_the_document_alone_tells(tmp_path: Path) -> None:
+    opened = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    runtime = Runtime(opened.settings, opened.store, model=ScriptedModel([{"default": "fine"}]), queue="q")
+    with pytest.raises(BadInputs, match="are not JSON"):
+        await runtime.start(load(page(tmp_path, BAD["arguments"][0])), {}, RunOptions())
+    await runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [("@prompt({{unset}})\n\nGo.", "undefined"), ("@tool(quire, file__read, {{x}})", "arguments")],
+)
+async def test_a_failure_before_the_first_effect_of_its_step_has_its_label(
+    tmp_path: Path, step: str, kind: str
+) -> None:
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    run = await runtime.start(load(page(tmp_path, step)), {}, RunOptions())
+    ended = await runtime.drive(run)
+    assert ended.failure is not None
+    assert (ended.status, ended.position, ended.failure.kind) == (Status.FAILED, "2", kind)
+    row = await runtime.row(run)
+    assert (row.position, row.ended_by) == ("2", ("2",))
+    await runtime.close()
+
+
+async def test_a_sub_step_has_its_own(tmp_path: Path) -> None:
+    arm = '```if x == "a"```\n\n### STEP 2a: A\n\n@prompt({{unset}})\n\nGo.\n\n```endif```'
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    run = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
+    assert (await runtime.drive(run)).position == "2a"
+    await runtime.close()
+
+
+PIPELINE_STEPS = {
+    "grant": ("shell: {command: ls}", (), Denied, "--allow shell"),
+    "name": ("tool: {name: file__read, args: {pth: x}}", (), BadInputs, "did you mean path?"),
+    "literal": ("tool: {name: file__read, args: {path: 3}}", (), BadInputs, "does not take these arguments"),
+    "ask": ("tool: {name: ask, args: {promt: x}}", (), BadInputs, "did you mean prompt?"),
+    "tool": ("tool: {name: nope__x, args: {}}", (), BadInputs, 'there is no tool "nope__x"'),
+    "agent": ("agent: {prompt: x, identity: helper}", (), BadInputs, 'there is no tool "nope"'),
+    "fan": (
+        "parallel: {branches: {a: {shell: {command: ls}}}, collect: {transform: {value: pipe}}}",
+        (),
+        Denied,
+        "--allow shell",
+    ),
+    "callee": ("call: {pipeline: sub}", (), Denied, "--allow shell"),
+}
+
+
+@pytest.mark.parametrize("name", PIPELINE_STEPS)
+async def test_a_pipeline_is_refused_before_the_first_call(tmp_path: Path, name: str) -> None:
+    """G4: whatever every run comes to."""
+    step, allow, error, said = PIPELINE_STEPS[name]
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "quire.toml").write_text('[agents.helper]\ntools = ["nope"]\n')
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "sub.yaml").write_text("pipeline: sub\nsteps:\n- shell: {command: ls}\n")
+    (tmp_path / "p.yaml").write_text(f"pipeline: p\nsteps:\n- agent: {{prompt: Pay.}}\n- {step}\n")
+    model = ScriptedModel([{"default": "fine"}])
+    runtime = Runtime.open(tmp_path, model=model)
+    with pytest.raises(error) as caught:
+        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(allow=allow))
+    assert said in str(caught.value)
+    assert (await runtime.store.list(), model.calls) == ([], [])
+    await runtime.close()
+
+
+MAYBE = """pipeline: p
+steps:
+- for_each: {over: "[1]", on_error: continue, do: {shell: {command: ls}}, collect: {transform: {value: pipe}}}
+"""
+
+
+async def test_what_only_some_path_needs_is_a_warning_that_names_the_flag(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text(MAYBE)
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    first = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    arm = '```if x == "b"```\n\n### STEP 2a: S\n\n@tool(quire, shell, {"command": "ls"})\n\n```endif```'
+    second = await runtime.start(load(page(tmp_path, arm)), {}, RunOptions())
+    told = [*await runtime.warnings(first), *await runtime.warnings(second)]
+    assert [("may fail" in line, "--allow shell" in line) for line in told] == [(True, True)] * 2
+    await runtime.close()
+
+
+@pytest.mark.parametrize("format", ["playbook", "pipeline"])
+async def test_a_missing_sandbox_is_found_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str) -> None:
+    def none(program: str | None) -> tuple[str, frozenset[str]]:
+        raise OSError("bubblewrap is not installed")
+
+    monkeypatch.setattr("quire.tools.sandbox._probe", none)
+    (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- shell: {command: ls}\n")
+    file = tmp_path / "p.yaml" if format == "pipeline" else page(tmp_path, '@tool(quire, shell, {"command": "ls"})')
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    with pytest.raises(Denied, match="shell=unsandboxed"):
+        await runtime.start(load(file), {}, RunOptions(allow=("shell",)))
+    await runtime.start(load(file), {}, RunOptions(allow=("shell=unsandboxed",)))
+    await runtime.close()
+
+
+async def test_a_file_of_a_prompt_that_is_not_there_and_wrong_names_are_found_first(tmp_path: Path) -> None:
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    steps = ("@prompt(file:nope.md)\n\nGo.", '@tool(quire, file__read, {"pth": "{{x}}"})')
+    with pytest.raises(BadInputs) as caught:
+        await runtime.start(load(page(tmp_path, *steps)), {}, RunOptions())
+    assert "step 2: prompt file:nope.md: there is no such file" in caught.value.problems
+    assert "did you mean path?" in str(caught.value)
+    (tmp_path / "nope.md").write_text("Now it is.")
+    await runtime.start(load(page(tmp_path, steps[0])), {}, RunOptions())
+    await runtime.close()
+
+
+async def test_a_cap_below_the_least_bound_is_found_first(tmp_path: Path) -> None:
+    (tmp_path / "quire.toml").write_text("[safety.spawn]\nmax_pipeline_spawns = 1\n")
+    (tmp_path / "p.yaml").write_text("pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n")
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([{"default": "fine"}]))
+    with pytest.raises(LimitReached, match="at least 2 model calls"):
+        await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions())
+    assert await runtime.store.list() == []
+    await runtime.close()
+
+
+class Unpriced(ScriptedModel):
+    def estimate(self, call: ModelCall) -> float | None:
+        return None
+
+
+async def test_a_budget_without_a_price_is_refused_first_and_says_the_two_ways_on(tmp_path: Path) -> None:
+    runtime = Runtime.open(tmp_path, model=Unpriced([{"default": "fine"}]))
+    with pytest.raises(CannotStart) as caught:
+        await runtime.start(load(page(tmp_path)), {}, RunOptions(budget=1.0))
+    assert "--budget none" in str(caught.value)
+    assert "[models.prices." in str(caught.value)
+    await runtime.start(load(page(tmp_path)), {}, RunOptions())
+    await runtime.close()
+
+
+async def test_own_prices_are_charged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    script = tmp_path / "replies.json"
+    script.write_text('[{"reply": "x", "usage": {"input_tokens": 1000000, "output_tokens": 100000}}]')
+    prices = f'[models.prices."script:{script}"]\ninput = 2\noutput = 10.0\n'
+    (tmp_path / "home" / "quire.toml").write_text(prices)
+    runtime = Runtime.open(tmp_path)
+    run = await runtime.start(load(page(tmp_path)), {}, RunOptions(model=f"script:{script}"))
+    await runtime.drive(run)
+    assert (await runtime.row(run)).cost == 3.0
+    await runtime.close()
+    (tmp_path / "quire.toml").write_text(prices)
+    with pytest.raises(BadConfiguration, match="of your own space"):
+        Runtime.open(tmp_path)
+
+
+async def test_calls_side_by_side_do_not_spend_more_than_the_budget(tmp_path: Path) -> None:
+    steps = """pipeline: p
+steps:
+- for_each:
+    over: "[1, 2, 3, 4, 5]"
+    on_error: abort
+    do: {agent: {prompt: "A {item}."}}
+    collect: {transform: {value: pipe}}
+"""
+    (tmp_path / "p.yaml").write_text(steps)
+    dear: Value = {"default": "fine", "usage": {"input_tokens": 1, "output_tokens": 1, "cost": 0.1}}
+    runtime = Runtime.open(tmp_path, model=ScriptedModel([dear] * 5))
+    run = await runtime.start(load(tmp_path / "p.yaml"), {}, RunOptions(budget=0.35))
+    ended = await runtime.drive(run)
+    assert ended.failure is not None and ended.failure.kind == "limit"
+    spent = (await runtime.row(run)).cost
+    assert spent is not None and spent <= 0.35
+    ended = await runtime.drive(run, given=Given(unlimited=True))
+    assert ended.status is Status.COMPLETED
+
+
+async def test_a_pipeline_is_refused_for_a_header_too(tmp_path: Path) -> None:
+    file = tmp_path / "fetch.yaml"
+    file.write_text(
+        "pipeline: fetch\nsteps:\n  - agent: {prompt: Say.}\n  - tool: {name: rye/web/fetch, args: "
+        "{url: 'https://example.com', headers: {authorization: x, Accept: text/html}}}\n"
+    )
+    model = ScriptedModel([{"default": "fine"}])
+    runtime = Runtime.open(tmp_path, model=model)
+    with pytest.raises(BadInputs, match="step 2: the header authorization cannot be set"):
+        await runtime.start(load(file), {}, RunOptions(allow=("http__get",)))
+    assert model.calls == []
+    await runtime.close()

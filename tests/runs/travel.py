@@ -1,0 +1,257 @@
+"""A workspace with a document of each format, and runs of them on scripts: for what is done with runs afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quire.engine.driver.drive import Ended
+from quire.engine.records import EffectRecord
+from quire.library.document import load
+from quire.models.scripted import ScriptedModel
+from quire.runs import RunOptions, Runtime
+from quire.stores import open_store
+from quire.trust.keys import SigningKey
+from quire.trust.own_keys import keep, own_key
+from quire.trust.sign_file import sign_file, signable
+from quire.values import Value
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import Workspace
+
+PLAYBOOK = """# Everything
+
+A little of all that a playbook can do.
+
+## SYSTEM
+
+You are brief.
+
+## INPUTS
+
+- `topic` (string): What it is about
+- `depth` (enum: quick, thorough): How far to go
+- `size` (number: 3): How many points
+
+## STEP 1: Notes
+
+@tool(quire, file__read, {"path": "notes.txt"})
+@output(notes)
+
+## STEP 2: Gist
+
+@prompt(library:style)
+
+The gist of {{notes}} about {{topic}}, in {{size}} points.
+
+@output(gist: string, extract:"gist")
+
+## STEP 3: Agree
+
+@elicit(select, "Is {{gist}} right?", "yes", "no", default:"yes")
+@output(agreed)
+
+## STEP 4: Go on
+
+```if agreed == "yes"```
+
+### STEP 4a: Deepen
+
+Deepen {{gist}}, {{depth}}.
+
+### STEP 4b: Shorten
+
+Shorten it.
+
+```else```
+
+### STEP 4c: Anew
+
+Think anew.
+
+```endif```
+
+## STEP 5: Double
+
+@tool(quire, double, {"n": {{size}}})
+@output(twice)
+
+## STEP 6: End
+
+All of it, {{twice}} times, about {{topic}}.
+
+## ARTIFACTS
+
+type: markdown
+"""
+PIPELINE = """
+schema: Mark
+fields:
+  grade: {type: enum, values: [poor, good]}
+---
+pipeline: board
+description: Marks papers side by side.
+steps:
+- transform: {value: "map(ctx.papers, p -> p + '!')", output: loud}
+- tool: {name: ask, args: {prompt: Who marks?, type: select, options: [Ann, Bo]}, output: marker}
+- for_each:
+    over: ctx.loud
+    max_parallel: 2
+    on_error: retry(1)
+    do:
+      agent: {prompt: "Mark {item} as {marker}.", schema: Mark}
+    collect: {transform: {value: pipe}}
+    output: marks
+- parallel:
+    on_error: continue
+    branches:
+      best: {agent: {prompt: "Which of {loud} is best?"}}
+      lost: {agent: {prompt: "Which of {loud} is lost?"}}
+    collect: {transform: {value: "{'found': pipe, 'errors': errors}"}}
+    output: checks
+- fold: {over: ctx.marks, init: "0", do: {transform: {value: "acc + 1"}}, output: count}
+- match:
+    on: ctx.count > 1
+    cases: {"True": {pipeline: double, pass: {n: ctx.count}}}
+    default: {pipeline: double, pass: {n: "0"}}
+    output: twice
+- agent: {prompt: "Sum up {checks} and {twice} for {marker}."}
+"""
+DOUBLE = """
+pipeline: double
+description: Doubles a number.
+steps:
+- transform: {value: "ctx.n * 2"}
+"""
+_DIRECTIVE = """# {name}
+
+```xml
+<directive name="{name}" version="1.0.0">
+  <metadata>
+    <description>Does what it is told.</description>
+    <category>demo</category>
+    <author>tests</author>
+    <model tier="low" />
+    <limits turns="20" tokens="100000" spend="5" spawns="4" />
+    <permissions>
+      <execute><tool>rye.file-system.*</tool><tool>rye.agent.threads.*</tool></execute>
+    </permissions>
+  </metadata>
+  <inputs><input name="who" type="string" required="true">Whom</input></inputs>
+  <outputs><output name="said" required="true">What was said</output></outputs>
+</directive>
+```
+
+{words} {input}.
+"""
+PAPERS: Sequence[Value] = ["one", "two"]
+PLAYBOOK_SCRIPT: Sequence[Value] = [
+    {"reply": 'So. {"gist": "rust"}', "usage": {"input_tokens": 20, "output_tokens": 5, "cost": 0.25}},
+    "deeper",
+    {"error": "busy"},
+    "shorter",
+    "the end",
+]
+PIPELINE_SCRIPT: Sequence[Value] = [
+    {"contains": "Mark one!", "reply": '{"grade": "fine"}'},
+    {"contains": "Mark one!", "reply": '{"grade": "good"}'},
+    {"contains": "Mark two!", "reply": '{"grade": "poor"}'},
+    {"contains": "is best?", "reply": "two"},
+    {"contains": "is lost?", "error": "gone"},
+    {"contains": "Sum up", "reply": "done"},
+]
+
+
+def use(*calls: tuple[str, dict[str, Value]]) -> Value:
+    return {"tool_calls": [{"name": name, "input": given} for name, given in calls]}
+
+
+FORK, WATCH = "rye_agent_threads_thread_directive", "rye_agent_threads_orchestrator"
+CHILD: dict[str, Value] = {"directive_id": "demo/child", "inputs": {"who": "Cy"}}
+DIRECTIVE_SCRIPT: Sequence[Value] = [
+    {"contains": "Whisper to Cy", "tool_calls": [{"name": "directive_return", "input": {"said": "psst"}}]},
+    use(("rye_file_system_read", {"path": "notes.txt"}), (FORK, CHILD)),
+    use((FORK, {**CHILD, "async": True}), ("rye_file_system_nothing", {})),
+    use((WATCH, {"operation": "wait_threads"})),
+    use(("directive_return", {"said": "hello Bo"})),
+]
+
+
+class Travel:
+    """Each `runtime` is as good as another process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environ = {"QUIRE_HOME": str(folder.parent / "home")}
+        (folder / ".ai").mkdir(parents=True)
+        (folder / "quire.toml").write_text("")
+        self.settings = load_settings(Workspace(folder), self.environ)
+        keep(self.settings, SigningKey.generate("default"), datetime.now(UTC))
+        self.write("notes.txt", "Rust is fast.")
+        self.write("prompts/style.md", "Write in plain words.")
+        self.write("pipelines/double.yaml", DOUBLE)
+        self.write("everything.playbook.md", PLAYBOOK)
+        self.write("board.yaml", PIPELINE)
+        for name, words in (("parent", "Greet"), ("child", "Whisper to")):
+            text = _DIRECTIVE.replace("{name}", name).replace("{words}", words).replace("{input}", "{input:who}")
+            self.sign(self.write(f".ai/directives/demo/{name}.md", text))
+
+    def write(self, name: str, text: str) -> Path:
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    def sign(self, file: Path) -> None:
+        assert sign_file(signable(file, self.folder), own_key(self.settings), datetime.now(UTC)) == []
+
+    @asynccontextmanager
+    async def runtime(self, script: Sequence[Value] = ()) -> AsyncIterator[Runtime]:
+        store = open_store(self.folder / ".quire" / "quire.db", durability="process")
+        settings = load_settings(Workspace(self.folder), self.environ)
+        runtime = Runtime(settings, store, environ=self.environ, model=ScriptedModel(list(script)))
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+    async def run(
+        self,
+        document: str,
+        inputs: dict[str, Value],
+        script: Sequence[Value],
+        options: RunOptions | None = None,
+        *,
+        run_id: str = "",
+    ) -> tuple[str, Ended]:
+        async with self.runtime(script) as runtime:
+            run = await runtime.start(load(self.folder / document), inputs, options or RunOptions(), run_id=run_id)
+            return run, await runtime.drive(run)
+
+    async def everything(self, run_id: str = "") -> str:
+        """A playbook that stopped, was changed, failed, was resumed and answered."""
+        given: dict[str, Value] = {"topic": "speed", "depth": "thorough"}
+        options = RunOptions(breakpoints=("2",))
+        run, _ = await self.run("everything.playbook.md", given, PLAYBOOK_SCRIPT[:1], options, run_id=run_id)
+        async with self.runtime(PLAYBOOK_SCRIPT[1:]) as runtime:
+            await runtime.drive(run, overrides={"topic": "safety"})
+            await runtime.answer(run, None, "yes")
+            await runtime.drive(run)
+            await runtime.drive(run)
+        return run
+
+    async def board(self, run_id: str = "") -> str:
+        run, _ = await self.run("board.yaml", {"papers": PAPERS}, PIPELINE_SCRIPT, run_id=run_id)
+        async with self.runtime(PIPELINE_SCRIPT) as runtime:
+            await runtime.answer(run, None, "Bo")
+            await runtime.drive(run)
+        return run
+
+    async def parent(self, run_id: str = "") -> str:
+        run, _ = await self.run(".ai/directives/demo/parent.md", {"who": "Bo"}, DIRECTIVE_SCRIPT, run_id=run_id)
+        return run
+
+    async def effects(self, run: str) -> dict[str, EffectRecord]:
+        async with self.runtime() as runtime:
+            return {record.path: record for record in await runtime.store.effects(run)}

@@ -1,0 +1,89 @@
+"""Playbooks: thinking, asking, tools, captures, branches and sub-steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.simulator.draw import Draw
+from tests.simulator.scenario import Scenario
+
+from quire.workspace.settings import OnUncertain
+
+UNCERTAIN: tuple[OnUncertain, ...] = ("rerun", "rerun", "rerun", "ask", "fail")
+RESUMES = 16
+"""More than there are steps that fail when they are first done."""
+
+_LETTERS = "abcdefgh"
+
+
+class _Playbook:
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._names = ["topic"]
+        self.lines = ["# Simulated", "", "## INPUTS", "", "- `topic` (string): What it is about", ""]
+
+    def write(self) -> str:
+        for number in range(1, self._draw.between(1, 5) + 1):
+            self._step(number)
+        return "\n".join(self.lines)
+
+    def _step(self, number: int) -> None:
+        self.lines += [f"## STEP {number}: S{number}", ""]
+        if self._draw.chance(30):
+            self._branches(number)
+        else:
+            self._work(str(number), name=f"v{number}")
+
+    def _work(self, label: str, *, name: str = "") -> None:
+        known = self._draw.pick(self._names)
+        kind = self._draw.pick(["think", "tool", "ask", "choose", "confirm", "mixed", "down"])
+        match kind:
+            case "think":
+                self._say(f"Think {label} about {{{{{known}}}}}.")
+            case "tool":
+                tool = self._draw.pick(["write", "read", "same"])
+                self._say(f'@tool(sim, {tool}, {{"at": "{label}", "of": "{{{{{known}}}}}"}})')
+            case "down":
+                self._say(f'@tool(sim, down{label}, {{"of": "{{{{{known}}}}}"}})')
+            case "ask":
+                self._say(f'@elicit(input, "What of {label}, {{{{{known}}}}}?")')
+            case "choose":
+                self._say(f'@elicit(select, "Which of {label}, {{{{{known}}}}}?", "one", "two")')
+            case "confirm":
+                self._say(f'@elicit(confirm, "Is {label} {{{{{known}}}}}?")')
+            case "mixed":
+                self._say(f"Think {label} of the answer.", f'@elicit(input, "Say {label} on {{{{{known}}}}}")')
+        if name and self._draw.chance(60):
+            extract = ', extract:"mark"' if kind == "think" and self._draw.chance(40) else ""
+            self._say(f"@output({name}{extract})")
+            self._names.append(name)
+
+    def _branches(self, number: int) -> None:
+        tested = self._draw.pick(self._names)
+        value = self._draw.pick(["tea", "yes", "one"])
+        self._say(f'```if {tested} == "{value}"```')
+        letters = iter(_LETTERS)
+        self._arm(number, letters)
+        if self._draw.chance(70):
+            self._say("```else```")
+            self._arm(number, letters)
+        self._say("```endif```")
+
+    def _arm(self, number: int, letters: Iterator[str]) -> None:
+        for _ in range(self._draw.between(1, 2)):
+            label = f"{number}{next(letters)}"
+            self.lines += [f"### STEP {label}: S{label}", ""]
+            self._work(label)
+
+    def _say(self, *lines: str) -> None:
+        for line in lines:
+            self.lines += [line, ""]
+
+
+def draw_playbook(draw: Draw) -> Scenario:
+    text = _Playbook(draw).write()
+    policy = draw.pick(UNCERTAIN)
+    name = "simulated.playbook.md"
+    # A call that is not made again changes what comes out, and that is what was asked for.
+    exact = policy != "fail"
+    return Scenario("playbook", {name: text}, name, {"topic": "tea"}, exact, on_uncertain=policy, resumes=RESUMES)
