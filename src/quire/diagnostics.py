@@ -8,9 +8,10 @@ The shape of an explanation page: what, why, and the wrong beside the right.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from quire.source import Source, Span
 
@@ -25,8 +26,7 @@ class Severity(StrEnum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Code:
+class Code(Struct, frozen=True):
     """A kind of finding: its stable id, a short name, and the page that `--explain` prints."""
 
     id: str
@@ -35,8 +35,7 @@ class Code:
     explanation: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A replacement of `old`, which must stand at `span`, by `new`."""
 
     span: Span
@@ -48,8 +47,7 @@ Fix: TypeAlias = tuple[Edit, ...]
 """The edits that mend a finding, together. Empty where there is none that is certain."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(Struct, frozen=True):
     code: Code
     message: str
     span: Span

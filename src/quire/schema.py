@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from quire.source import NOWHERE, Span
 from quire.values import Value, encode
 
@@ -51,8 +53,7 @@ class Kind(StrEnum):
     NUMBER = "number"
 
 
-@dataclass(frozen=True, slots=True)
-class Simple:
+class Simple(Struct, frozen=True):
     kind: Kind
 
 
@@ -79,13 +80,11 @@ class Enum:
         return _distinct(value) in self._simple
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     of: Simple | Enum | Object | Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(Struct, frozen=True):
     fields: tuple[Field, ...]
 
 
@@ -100,8 +99,7 @@ class Ref:
 FieldType: TypeAlias = Simple | Enum | ListOf | Object | Ref
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     name: str
     type: FieldType
     required: bool = True
@@ -135,8 +133,7 @@ _SHOWN_NUMBER = 10**18
 _NAMES = {Kind.BOOL: "true or false", Kind.STRING: "text", Kind.NUMBER: "a number"}
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Struct, frozen=True):
     """`path` is `""` for the value itself, else like `o.f` or `tags[1]`."""
 
     path: str

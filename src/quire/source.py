@@ -15,14 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
+from msgspec import Struct
+
 from quire.errors import Unreadable
 
 MAX_DOCUMENT_BYTES = 200_000
 MAX_FILE_BYTES = 100_000_000
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Span:
+class Span(Struct, frozen=True):
     """Half-open range of character offsets into the normalised text of a source.
 
     Nobody changes one; it is not frozen because readers make thousands of them, and that is slow to make.
@@ -35,8 +36,7 @@ class Span:
 NOWHERE = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """Line and column as people count them, both from 1."""
 
     line: int

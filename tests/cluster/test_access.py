@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.cluster.conftest import MakeTown
 from tests.cluster.tls_door import Authority, Door, Pair
 from tests.cluster.town import TemporalServer, marks_pipeline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from quire.engine.inputs import resolve_inputs
@@ -60,7 +59,7 @@ def limits(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def limit_check(given: dict[str, Any]) -> dict[str, Any]:
-    known = {one.name for one in fields(Cost)}
+    known = set(Cost.__struct_fields__)
     cost = Cost(**{name: value for name, value in given["cost"].items() if name in known})
     event = exceeded(_limits(given["limits"]), cost)
     return {"event": event.as_value() if event else None}

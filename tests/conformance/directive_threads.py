@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from msgspec.structs import replace
 from tests.conformance.directive_items import house
 
 from quire.engine.interpreter.thread.child_threads import Children

@@ -12,10 +12,10 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tests.conformance.pipeline_static import load_all
 
 from quire.engine.driver.drive import Drive

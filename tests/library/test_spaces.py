@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quire.errors import CannotStart, QuireError, Refused, Unreadable
 from quire.library.items import Entry

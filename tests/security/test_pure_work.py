@@ -264,7 +264,7 @@ def test_calls_that_double_at_each_level_are_counted(runtime: Runtime, folder: P
 
 def test_the_limit_of_a_drive_that_replays_does_not_contradict_the_journal(runtime: Runtime) -> None:
     """Behind the pure work there is a recorded answer: no step that was done is recorded as failed."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     text = FOLDS + "  - tool: {name: ask, args: {prompt: 'Go on?'}}\n"
     small = {"items": list(range(15)), "few": []}

@@ -8,11 +8,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 from tests.stores.postgres_server import PostgresServer, shared_server
 
 from quire.engine.records import (

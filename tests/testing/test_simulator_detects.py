@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.simulation.documents import SCENARIOS
 from tests.simulator.case import simulate
 from tests.simulator.faults import Fault

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import compose
 from quire.errors import BadDocument, Refused
@@ -49,7 +49,7 @@ class House:
         return file
 
     def items(self, **trust: object) -> VerifiedItems:
-        return VerifiedItems.of(replace(self.settings, trust=replace(TrustSettings(), **trust)))  # type: ignore[arg-type]
+        return VerifiedItems.of(replace(self.settings, trust=replace(TrustSettings(), **trust)))
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.engine.driver.drive import Ended
 from quire.engine.records import Status
@@ -11,8 +12,7 @@ from quire.runs import Runtime
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """How a run ended or where it waits. `run` is its id: `quire resume` and `quire answer` take it.
 
     `output` is the last executed step's as text, `artifact` that as it is written to a file. `steps` has the status of

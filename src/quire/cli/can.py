@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import click
+from msgspec import Struct
 
 from quire.cli.completers import complete_document
 from quire.cli.stdio import put_json
@@ -23,8 +23,7 @@ ACTIONS = get_args(Primary)
 TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What is asked about. An id with `*` in it asks for all that it matches at once."""
 
     action: Primary
@@ -57,8 +56,7 @@ class Asked:
         return f"; granted of it: {', '.join(found)}" if found else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """`grant` is the one that covers it and `origin` where that is written; both are empty where nothing covers it."""
 
     allowed: bool

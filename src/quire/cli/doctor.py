@@ -8,12 +8,12 @@ import platform
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from msgspec import Struct
 
 from quire import __version__
 from quire.cli.stdio import put_lines
@@ -35,8 +35,7 @@ _LISTED = 8
 _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """`missing` is something that a run may do without; `problem` is something to repair."""
 
     what: str

@@ -14,11 +14,11 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
@@ -32,8 +32,7 @@ _TO_EDITOR = object()
 """What a prompt ends with when its text is to be edited in `$EDITOR`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """What is typed, and how."""
 
     prompt: str

@@ -7,9 +7,9 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import click
+from msgspec import Struct
 
 from quire.cli import BROKEN_PIPE, INTERRUPTED
 from quire.cli.advice import after_failure, limit_of
@@ -35,8 +35,7 @@ _SHOWN_VALUE = 60
 _SHOWN_REFUSAL = 600
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Struct, frozen=True):
     """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once.
 
     `permissions` is the file and the line where those of a directive are."""

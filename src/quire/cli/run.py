@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from quire.cli.completers import complete_document, complete_input, complete_model
 from quire.cli.detach import leave_to_itself, say_warnings

@@ -7,10 +7,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TextIO, TypeVar
 
 import click
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.interrupts import Interrupts
@@ -48,8 +49,7 @@ from quire.values import Value
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(Struct, frozen=True):
     """How a run is watched, where its output goes, and under which limits it goes on."""
 
     json: bool = False

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def prompt_of_document(document: Document, named: str, given: Mapping[str, Value], settings: Settings) -> Preview:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from quire.engine.interpreter.preview import find_step, preview, stand_in_inputs
     from quire.runs.adapters import CONTEXT_CHARACTERS

@@ -7,10 +7,10 @@ need not be, and a signature would be all that it lacks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from msgspec import Struct
 
 from quire.display.text import one_line
 from quire.errors import CannotStart, QuireError, Refused
@@ -24,8 +24,7 @@ from quire.trust.trusted_keys import TrustedKeys
 MOST_SHOWN = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Fresh:
+class Fresh(Struct, frozen=True):
     """A file that is not signed as it is now; `lines` say what it may do."""
 
     item: Signable
@@ -33,8 +32,7 @@ class Fresh:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """`fresh` are the files that are not signed, as they are, by a key that is trusted. `digests` are those of all
     texts that were looked at: nothing else may be signed in their place later."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from quire.cli.app import say
 from quire.cli.options import Amount, filled
@@ -114,7 +114,7 @@ def with_access(configured: ClusterSettings, temporal: str | None, given: Tempor
     base = configured.access if temporal in (None, configured.temporal) else TemporalAccess()
     if given.api_key_env or given.api_key_file:
         base = replace(base, api_key_env=None, api_key_file=None)
-    said = {field.name: value for field in fields(given) if (value := getattr(given, field.name)) is not None}
+    said = {name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None}
     access = replace(base, **said)
     if problems := problems_of(access):
         raise CannotStart("; ".join(problems))

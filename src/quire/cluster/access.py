@@ -11,9 +11,10 @@ import re
 import socket
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quire.errors import CannotStart
 from quire.workspace.settings import TemporalAccess
@@ -32,8 +33,7 @@ class NoAccess(CannotStart):
     """The server is there, or would be, and what we have does not open it: to try again changes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """What is sent, or shown, to the server. `tls` is False where nothing is encrypted."""
 
     tls: TLSConfig | bool = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order, Outcome
 from quire.engine.driver.drive import Drive, Ended
@@ -63,8 +64,7 @@ class Attempt:
         await self._tell(epoch)
 
 
-@dataclass(slots=True)
-class Look:
+class Look(Struct):
     """A look under way, and the try that it is for by now."""
 
     task: asyncio.Task[Outcome]

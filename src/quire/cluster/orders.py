@@ -6,7 +6,7 @@ that would take other decisions from the same history gets another name.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 WORKFLOW = "quire.run.v1"
 DRIVE = "quire.drive.v1"
@@ -20,8 +20,7 @@ BUSY = "busy"
 HANDED_OVER = "handed_over"
 
 
-@dataclass(frozen=True)
-class Order:
+class Order(Struct, frozen=True):
     """Look at a run. `heartbeat` is after how many seconds of silence its worker counts as dead.
 
     `resume` goes on with what rests of its own: a failure, a cancelled run, a breakpoint."""
@@ -31,8 +30,7 @@ class Order:
     resume: bool = False
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """What a look found or brought about: the run's `status`, and how it `rests` (one of the words above).
 
     `expires_at` is when a run that waits is not waited for any more."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import textwrap
 import unicodedata
 from collections import Counter
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.plan.flowchart import Close, Item, Lane, Line, Node, Open, shortened
 
@@ -28,8 +29,7 @@ _LABEL = 32
 _LANE = 36
 
 
-@dataclass(slots=True)
-class Placed:
+class Placed(Struct):
     """A node or a box: its middle, its upper edge, its size and its lines of text."""
 
     x: float
@@ -41,8 +41,7 @@ class Placed:
     what: list[str]
 
 
-@dataclass(slots=True)
-class Route:
+class Route(Struct):
     """The corners of a line, and where its label stands."""
 
     points: list[tuple[float, float]]
@@ -51,8 +50,7 @@ class Route:
     back: bool = False
 
 
-@dataclass(slots=True)
-class Chart:
+class Chart(Struct):
     width: float
     height: float
     boxes: list[Placed]
@@ -65,8 +63,7 @@ def text_width(text: str) -> float:
     return sum(2 * _CHARACTER if unicodedata.east_asian_width(one) in "WF" else _CHARACTER for one in text)
 
 
-@dataclass(slots=True)
-class _Block:
+class _Block(Struct):
     item: Node | Open | Lane
     parts: list[_Block] = field(default_factory=list)
     width: float = 0.0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
@@ -53,8 +53,7 @@ _STYLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(Struct, frozen=True):
     """When the picture is taken. `now` is the clock of the events, `seconds` is how long it has been going on.
 
     `encoding` is that of a terminal which does not have all of Unicode."""

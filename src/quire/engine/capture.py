@@ -21,7 +21,8 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.inputs import is_number
 from quire.formats import markdown
@@ -47,8 +48,7 @@ _CUT = re.compile(
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundObject:
+class FoundObject(Struct, frozen=True):
     start: int
     end: int
     value: Mapping[str, Value]
@@ -178,8 +178,7 @@ _spelled = json.JSONDecoder(strict=False, parse_float=str).raw_decode
 _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """`displayed` is the text without the extracted JSON; `warning` says why the value is not what was asked for."""
 
     value: str

@@ -7,9 +7,10 @@ request, makes a run quadratic in time and memory; so a request holds two offset
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Protocol
+
+from msgspec import Struct
 
 from quire.plan.nodes import SEMANTICS_VERSION
 
@@ -18,8 +19,7 @@ _BETWEEN_ESCAPED = rb"\n\n"
 _OPENING = "Results of the earlier steps, oldest first:\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One earlier result as the model is told it."""
 
     label: str
@@ -108,8 +108,7 @@ class Hashed(Protocol):
     def update(self, data: bytes | memoryview, /) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class SystemText:
+class SystemText(Struct, frozen=True):
     """A system message that holds earlier results: those from `first` to the offsets `ends`."""
 
     before: str

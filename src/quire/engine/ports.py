@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+from msgspec import Struct
+
 from quire.engine.records import (
     Answer,
     Batch,
@@ -55,8 +57,7 @@ class ModelCall:
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """`delays` are the waits before transport retries inside this call, in seconds."""
 
     text: str
@@ -238,8 +239,7 @@ class Store(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """All the doors of one drive. `other_model` opens the model that an agent's profile names."""
 
     store: Store

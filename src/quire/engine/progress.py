@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from quire.engine.capture import displayed_so_far
 from quire.engine.records import EffectRecord, Event, Status
@@ -36,8 +37,7 @@ KEPT_FAILURES = 200
 """How many of the items that failed are held with their messages; the others are only counted."""
 
 
-@dataclass(slots=True)
-class FanView:
+class FanView(Struct):
     """Work side by side in one step: all of it, where there is one fan after the other.
 
     `failures` are the number or the name of an item, and why it failed.
@@ -64,8 +64,7 @@ class FanView:
             self.failures.append((str(which), str(event.data.get("message", ""))))
 
 
-@dataclass(slots=True)
-class StepView:
+class StepView(Struct):
     """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out.
 
     `thread` is the path of the thread that it is a turn of; `calls` are the tools that its model called, by number.
@@ -102,8 +101,7 @@ class StepView:
                 step.status = "skipped"
 
 
-@dataclass(slots=True)
-class Progress:
+class Progress(Struct):
     """The steps of a plan in document order, by path, with what is known of each.
 
     Of a pipeline those at the top: what happens inside of a step counts for it. `stores` are what they have written.

@@ -14,6 +14,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from msgspec import Struct
+from msgspec import field as struct_field
+
 from quire.engine.requests import Failure
 from quire.plan.ways import last_label, typed_way
 from quire.values import Value
@@ -44,8 +47,7 @@ WAITING = (Status.PAUSED, Status.AWAITING_INPUT)
 FINAL = (Status.COMPLETED, Status.EXPIRED)
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """What one effect used. `cost` is in US dollars; None means that nobody knows the price, never that it is free."""
 
     input_tokens: int = 0
@@ -53,8 +55,7 @@ class Usage:
     cost: float | None = 0.0
 
 
-@dataclass(slots=True)
-class EffectRecord:
+class EffectRecord(Struct):
     """The journal's entry for one path. An `intent` says that a tool which changes the world was started."""
 
     path: str
@@ -88,8 +89,7 @@ class EffectRecord:
         return data
 
 
-@dataclass(slots=True)
-class Event:
+class Event(Struct):
     """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps). `way` says which step it is
     about: its label, and in a callee the labels of the steps that lead to it before that.
 
@@ -102,8 +102,8 @@ class Event:
     seq: int = 0
     path: str = ""
     way: str = ""
-    data: Mapping[str, Value] = field(default_factory=dict)
-    live: Mapping[str, Value] = field(default_factory=dict)
+    data: Mapping[str, Value] = struct_field(default_factory=dict)
+    live: Mapping[str, Value] = struct_field(default_factory=dict)
     replayed: bool = False
     record: EffectRecord | None = None
 
@@ -125,8 +125,7 @@ class Event:
         return {**head, **self.data, **self.live}
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question that waits for a person. `hash` is that of the request: an answer is for this wording only. `way` is
     as in `Event`.
 
@@ -155,8 +154,7 @@ class Question:
         return name == self.path or typed_way(name) in (self.way, self.label)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """`by` is who gave it: the user's account, `mcp:CLIENT`, `python`, `--answer` or `unattended`; empty for one that
     0.1.0 stored."""
 
@@ -166,8 +164,7 @@ class Answer:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NewRun:
+class NewRun(Struct, frozen=True):
     """`pins` is all that the run holds on to; `texts` are the pinned documents by the sha256 of their UTF-8."""
 
     id: str
@@ -179,8 +176,7 @@ class NewRun:
     texts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """`position` is the way to the step where the run stands."""
 
     id: str
@@ -201,8 +197,7 @@ class RunRow:
     pins: Mapping[str, Value]
 
 
-@dataclass(slots=True)
-class RunUpdate:
+class RunUpdate(Struct):
     """The list columns that change with a write.
 
     None leaves `status` and `position` as they are; whenever `status` is given, `failure`, `ended_by` and
@@ -215,8 +210,7 @@ class RunUpdate:
     expires_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Letter:
+class Letter(Struct, frozen=True):
     """A message to whoever launched a run. `sealed` is false for one that no run of this user has sent."""
 
     recipient: str
@@ -226,8 +220,7 @@ class Letter:
     sealed: bool = True
 
 
-@dataclass(slots=True)
-class Batch:
+class Batch(Struct):
     """All that one transaction writes. Usage of the effects is added to the run's totals in the same transaction.
 
     `consume` closes questions whose answer has become an effect; `withdraw` takes open ones back. `supersede` takes
@@ -245,8 +238,7 @@ class Batch:
     update: RunUpdate | None = None
 
 
-@dataclass(slots=True)
-class Written:
+class Written(Struct):
     """What a writer learns in passing: somebody wants the run cancelled; an answer waits to be taken."""
 
     cancel_requested: bool = False

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from msgspec import Struct, field
 
 from quire.engine.earlier_results import SystemText
 from quire.engine.pure_work import PureWork
@@ -48,8 +49,7 @@ def too_many_calls(calls: int) -> StepFailed:
     return StepFailed(message, kind="too_many_calls")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A model's wish to call a tool; `id` ties the result to it. `problem` says that the arguments could not be read:
     then there are none, the tool is not called, and the model is told."""
 
@@ -68,8 +68,7 @@ class ToolUse:
         return [*whole, self.problem] if self.problem else whole
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """`uses` are the tool calls of an assistant's message; a `tool` message answers the one with the id `answers`."""
 
     role: Literal["user", "assistant", "tool"]
@@ -84,8 +83,7 @@ class Message:
         return [self.role, self.content, uses, self.answers]
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """A tool as a model is offered it: its name, what it is for, the JSON Schema of its arguments.
 
     `id` is its canonical one, where the name does not say it."""
@@ -107,8 +105,7 @@ class Money(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """What is left for one model call of a thread. Limits are those of now, so none of this is part of the request:
     a call that is recorded is never refused, and one that is refused is recorded as a failure of the kind `code`.
 
@@ -121,8 +118,7 @@ class Bounds:
     tokens: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """One model call. The answer is a mapping with at least `text`, `uses` where the model wants tools called, and
     `cut` where the reply reached the longest that the model may write.
 
@@ -174,8 +170,7 @@ class ModelRequest:
         return content
 
 
-@dataclass(slots=True)
-class ToolRequest:
+class ToolRequest(Struct):
     """One tool call. The answer is the tool's result.
 
     `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
@@ -208,8 +203,7 @@ class ToolRequest:
         return content
 
 
-@dataclass(frozen=True, slots=True)
-class HumanRequest:
+class HumanRequest(Struct, frozen=True):
     """One question to a person. The answer is text that fits the kind.
 
     `explicit` is for the tool `ask`: where no person can be asked, only its default agrees to anything."""
@@ -227,8 +221,7 @@ class HumanRequest:
         return {"kind": self.kind, "prompt": self.prompt, "options": list(self.options), "default": self.default}
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """A text that is named when the step runs. The answer is the text, or None where there is none.
 
     `refuse` is a limit that leaves no room for it, a kind and what to say: limits are those of now, so a load that is
@@ -245,8 +238,7 @@ class Load:
         return {"scheme": self.scheme, "where": self.where}
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """The tools that an agent may use, as its model is to be told of them. The answer is a list of their
     names, descriptions and schemas, recorded once: what is offered does not change in the middle of a turn.
 
@@ -261,8 +253,7 @@ class Offer:
         return {"names": list(self.names)} if self.grants is None else {"thread": True}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkCheck:
+class WorkCheck(Struct, frozen=True):
     """Asks whether pure work may go on, before the step at the path begins. There is no answer. The limit is that of
     now, so it is not part of the request: only a refusal is recorded, as a failure."""
 
@@ -278,8 +269,7 @@ BREAK = "/break"
 """What the path of a boundary ends in."""
 
 
-@dataclass(slots=True)
-class Boundary:
+class Boundary(Struct):
     """The end of a step: where a run may stop for a breakpoint or an interrupt.
 
     The answer is the map of values that the person overrode there. Nothing is recorded unless the run stopped.
@@ -303,8 +293,7 @@ class Boundary:
         return {"boundary": last_label(self.label)}
 
 
-@dataclass(slots=True)
-class Emit:
+class Emit(Struct):
     """Something to tell the readers of the run. `data` is kept; `live` is for those who watch now.
 
     With `kept` false the whole event is only for those who watch."""
@@ -317,16 +306,14 @@ class Emit:
     kept: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How one child of a fan ended: `failure` is None where it has a value."""
 
     value: Value = None
     failure: StepFailed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fan:
+class Fan(Struct, frozen=True):
     """Children that run side by side, at most `limit` at once; drawn from the iterator only when there is room.
 
     The answer is a list of outcomes in the order of the children. With `stop_on_first_failure` the others are
@@ -339,16 +326,14 @@ class Fan:
     stop_on_first_failure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Spawn:
+class Spawn(Struct, frozen=True):
     """A child that goes on beside its parent, in the same run. There is no answer: `Join` waits for it by this path."""
 
     path: str
     child: Walk
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """Waits for children, at most `seconds` where that is said. The answer has for each of them its state (`done`,
     `failed`, `stopped` or `running`) and its value or its failure; it is recorded, since it depends on the moment."""
 
@@ -361,8 +346,7 @@ class Join:
         return {"children": list(self.children), "seconds": self.seconds}
 
 
-@dataclass(frozen=True, slots=True)
-class Halt:
+class Halt(Struct, frozen=True):
     """Stops children, wherever they are. The answer lists their paths; it is recorded, and a replay stops them too."""
 
     path: str
@@ -373,8 +357,7 @@ class Halt:
         return {"children": list(self.children)}
 
 
-@dataclass(frozen=True, slots=True)
-class Metering:
+class Metering(Struct, frozen=True):
     """What the effects at these paths have used, and for each path of `below` all effects below it together. The answer
     is a list of `Meter`s, read from their records."""
 
@@ -382,8 +365,7 @@ class Metering:
     below: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Meter:
+class Meter(Struct, frozen=True):
     """`cost` is None where nobody knows the price."""
 
     input_tokens: int = 0
@@ -399,8 +381,7 @@ Recorded: TypeAlias = Effect | WorkCheck
 Request: TypeAlias = Recorded | Emit | Fan | Spawn | Metering
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A failure as the journal keeps it."""
 
     kind: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from quire.engine.records import EffectRecord
 from quire.engine.requests import ToolUse
@@ -25,8 +26,7 @@ _REPLY = re.compile(r"/model(?:/retry\[\d+\])?")
 _NUMBERED = re.compile(r"\[(\d+)\]")
 
 
-@dataclass(slots=True)
-class CallView:
+class CallView(Struct):
     """One call of a tool. `result` is what the model was told, None before that; `kind` is empty for one that went
     well, and `denied` for one that was not allowed."""
 
@@ -37,8 +37,7 @@ class CallView:
     kind: str = ""
 
 
-@dataclass(slots=True)
-class HookView:
+class HookView(Struct):
     """An action of a hook: where, on which event, and what with which parameters."""
 
     path: str
@@ -48,8 +47,7 @@ class HookView:
     parameters: Mapping[str, Value]
 
 
-@dataclass(slots=True)
-class ThreadView:
+class ThreadView(Struct):
     """A thread that has begun. `ended` is how it ended, in the words of `Ending.as_value`."""
 
     path: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Literal, NamedTuple, cast
+
+from msgspec.structs import replace
 
 from quire.expr.errors import ExprSyntaxError
 from quire.expr.limits import MAX_DIGITS, MAX_LENGTH, MAX_NESTING

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.diagnostics import Code
 from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE
@@ -12,8 +13,7 @@ from quire.expr.syntax import Expression, MapOf, walk
 from quire.source import Span
 
 
-@dataclass(frozen=True, slots=True)
-class Slip:
+class Slip(Struct, frozen=True):
     """`span` is a place in the text of the expression."""
 
     code: Code

@@ -7,8 +7,9 @@ What an expression reads from outside, known before it is evaluated: inputs are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from quire.source import Span
 
@@ -22,14 +23,12 @@ ArithmeticOperator = Literal["+", "-", "*", "/"]
 EachName = Literal["map", "filter", "all", "any", "find"]
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     value: None | bool | int | float | str
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(Struct, frozen=True):
     """`places` has the span of each segment."""
 
     segments: tuple[str, ...]
@@ -37,36 +36,31 @@ class Path:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(Struct, frozen=True):
     items: tuple[Node, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(Struct, frozen=True):
     """A key that is written twice takes the later value."""
 
     entries: tuple[tuple[str, Node], ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Struct, frozen=True):
     operand: Node
     times: int
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Negate:
+class Negate(Struct, frozen=True):
     operand: Node
     times: int
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Logic:
+class Logic(Struct, frozen=True):
     """The value is that of the operand that decides."""
 
     operator: Literal["and", "or"]
@@ -74,16 +68,14 @@ class Logic:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Compare:
+class Compare(Struct, frozen=True):
     operator: CompareOperator
     left: Node
     right: Node
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(Struct, frozen=True):
     """From left to right; all operators of one node bind equally."""
 
     first: Node
@@ -91,8 +83,7 @@ class Arithmetic:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Each:
+class Each(Struct, frozen=True):
     """A combinator with a lambda."""
 
     name: EachName
@@ -102,22 +93,19 @@ class Each:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
+class Total(Struct, frozen=True):
     name: Literal["count", "sum"]
     source: Node
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     source: Node
     separator: Node
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Get:
+class Get(Struct, frozen=True):
     base: Node
     keys: tuple[str, ...]
     default: Node | None
@@ -129,8 +117,7 @@ Node: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """What `parse` gives: spans in `root` are offsets into `text`."""
 
     text: str
@@ -173,8 +160,7 @@ def walk(root: Node) -> Iterator[tuple[Node, int]]:
         stack.extend((part, depth + 1) for part in reversed(children(node)))
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Struct, frozen=True):
     """One place that reads. It is `optional` where a `get` does: that it is missing is no failure."""
 
     path: tuple[str, ...]

@@ -6,11 +6,12 @@ A format joins by an entry in `FORMATS`; its module is imported when a document 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Protocol, cast
+
+from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import CannotStart, Unreadable
@@ -37,8 +38,7 @@ class FormatModule(Protocol):
     def codes(self) -> tuple[Code, ...]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(Struct, frozen=True):
     """`module` is the name of a `FormatModule`."""
 
     name: str

@@ -18,7 +18,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.source import Span
 
@@ -35,16 +36,14 @@ def signature_line(text: str, *, yaml: bool = False) -> str:
 _MARK = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Fence:
+class Fence(Struct, frozen=True):
     """`content` is what the fence holds; `whole` has its first and last line with it."""
 
     content: Span
     whole: Span
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(Struct, frozen=True):
     """Why there is no fence. `near` is a line that may have been meant as one, or that hides the rest of the text."""
 
     reason: str
@@ -83,8 +82,7 @@ def find_fence(text: str, word: str) -> Fence | Missing:
 _FENCE = re.compile(r" {0,3}(?:(`{3,}+)([^`]*+)|(~{3,}+)(.*+))", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Fences:
+class Fences(Struct, frozen=True):
     """`pairs` are the indexes of (opening, closing) lines in order; `unclosed` those that count as text."""
 
     pairs: tuple[tuple[int, int], ...] = ()

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from msgspec import Struct
 
 from quire.schema import FieldType
 from quire.values import Value
@@ -27,8 +28,7 @@ def _fine(name: str, value: Value) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True):
     """`required` has to be passed; `known` are all names that it takes, None where it takes any. `gives` is the type of
     what it returns, None where nobody knows. `wrong` says what is wrong with a value for an input, or nothing."""
 
@@ -66,16 +66,14 @@ _MAX_STEPS = 200_000
 _CALLS_SHOWN = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """How a document names another one. `kind` is the format that it says, empty where it may have any."""
 
     name: str
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """A document and what it calls. `key` is its own: by it a document is known again, however it was named."""
 
     key: str
@@ -84,8 +82,7 @@ class Caller:
     calls: tuple[Wanted, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Circle:
+class Circle(Struct, frozen=True):
     """`call` is the one by which the document that is checked gets there; `names` are those of the circle, each once.
 
     `decided` says that a directive is in it or on the way there, so that a model decides whether it is gone round."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
+
+from msgspec import Struct
 
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.errors import BadDocument
@@ -22,8 +23,7 @@ from quire.tools.registry import unknown
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Callee:
+class Callee(Struct, frozen=True):
     """`declared` and `key` are those of a pipeline in a file; `bundle` is there for a directive."""
 
     name: str

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import Unreadable
 from quire.source import Source, read_source, real_path
@@ -17,8 +18,7 @@ _MAGIC = "*?["
 _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """`named` files must be readable; those that a search came upon are left out when they are not."""
 
     path: Path

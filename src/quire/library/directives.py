@@ -6,8 +6,10 @@ What a directive needs before it runs: verified, composed, held to its permissio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.hooks import injects, loses_a_gate, read_hooks_yaml
@@ -161,8 +163,7 @@ class Gathering:
         return hooks, text, tuple(problems)
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """`source` is the text of the bundle, as it is pinned; `keys` signed what is in it."""
 
     setup: Setup

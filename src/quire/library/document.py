@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quire import formats
 from quire.diagnostics import Diagnostic, Severity
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Plan
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """`plan` is None where the diagnostics hold an error.
 
     A file of several pipelines is several documents: `declared` says which of them, `key` under which name the file

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
+
+from msgspec import Struct
 
 from quire.errors import Refused
 
@@ -34,8 +35,7 @@ _PLAIN_ID = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*", re.ASCII)
 """What nearly all ids are, so that a check of thousands of names is quick."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An item that is there; its text was not read."""
 
     id: str
@@ -48,8 +48,7 @@ class Entry:
         return self.id.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """`text` is normalised as every document is; `stored` is the text as it is in the file, which is what is signed."""
 
     id: str

@@ -12,9 +12,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
 from quire.library.collect import collect
@@ -139,8 +141,7 @@ def with_near_file(error: Unreadable) -> Unreadable:
     return Unreadable(error.path, f"{error.reason}; did you mean {near}?") if near else error
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(Struct, frozen=True):
     """`named` is False for a file that a search of a folder came upon, `by_name` where a glob did as well: then nobody
     has written its whole name."""
 

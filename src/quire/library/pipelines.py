@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import QuireError
@@ -27,8 +28,7 @@ ENDINGS = (".yaml", ".yml")
 MAX_PIPELINES = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """A pipeline under its name; `declared` is the name in its file, which is part of it in a file of several."""
 
     name: str
@@ -48,8 +48,7 @@ class Registered:
         return Document(self.source, "pipeline", self.plan, (), self.declared, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Registry:
+class Registry(Struct, frozen=True):
     """`problems` are those of the files that did not load, a line each; `claimed` are the names of several files."""
 
     pipelines: Mapping[str, Registered] = field(default_factory=dict)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from msgspec import Struct
 
 from quire.engine.requests import Load
 from quire.errors import StepFailed, Unreadable
@@ -15,8 +16,7 @@ from quire.workspace.settings import Settings
 _ID = re.compile(r"[A-Za-z0-9-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class PromptLoader:
+class PromptLoader(Struct, frozen=True):
     """The `Loader` port. `folder` is that of the document, None where it has none (it came by stdin).
 
     `mcp_prompt(server, prompt)` gets a prompt of a server (`Gate.prompt`), None where there are no servers.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.errors import CannotStart, QuireError
 from quire.library.items import ITEM_TYPES, Entry, Item, ItemType, SpaceName
@@ -21,16 +22,14 @@ _TITLE = re.compile(r"^title: *(.+)$", re.MULTILINE)
 _DESCRIPTION = re.compile(r"<description>\s*([^<]{1,2000})</description>")
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(Struct, frozen=True):
     """`score` is between 0 and 1."""
 
     item: Item
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What to search: a type of item, perhaps only ids that begin with a category."""
 
     type: ItemType

@@ -16,8 +16,9 @@ import json
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.engine.interpreter.thread.compose import Resolver, read_chain
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
@@ -35,8 +36,7 @@ DEFAULT_LIMITS = resolve_limits({}, {}, None)
 """Those of a directive that declares none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Authority:
+class Authority(Struct, frozen=True):
     """`risk` is the highest tier among what is granted or acknowledged, None where nothing has a tier. `origin` is the
     ancestor that the capabilities come from, empty where they are the directive's own."""
 
@@ -85,8 +85,7 @@ def _highest(tiers: Sequence[Tier | None]) -> Tier | None:
 FOLDER = "signed"
 
 
-@dataclass(frozen=True, slots=True)
-class SignedAuthority:
+class SignedAuthority(Struct, frozen=True):
     items: VerifiedItems
 
     def find(self, item: Item) -> Authority | None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.library import built_in
@@ -24,8 +25,7 @@ MAX_ENTRIES = 10_000
 MAX_DEPTH = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(Struct, frozen=True):
     """One folder with items of one type. `home` is what its real place must lie in; the user's own may lie anywhere."""
 
     type: ItemType

@@ -7,7 +7,9 @@ with its verdict. Required inputs that nobody gave have their name in brackets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose, read_chain
 from quire.engine.interpreter.thread.hooks import injects
@@ -34,8 +36,7 @@ from quire.workspace.settings import Settings
 _LATER = "?"
 
 
-@dataclass(frozen=True, slots=True)
-class File:
+class File(Struct, frozen=True):
     """An item that the directive is composed from. `space` is empty for one that is not there."""
 
     id: str
@@ -46,8 +47,7 @@ class File:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """A text of the context: where it goes, and who brings it. `suppressed` names the directive that leaves it out."""
 
     position: str
@@ -56,8 +56,7 @@ class Layer:
     suppressed: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
+class Capability(Struct, frozen=True):
     """`tier` is None for what no risk is known of; `acknowledged` is false where it would have to be."""
 
     capability: str
@@ -68,8 +67,7 @@ class Capability:
     acknowledged: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(Struct, frozen=True):
     """A hook and where it is declared."""
 
     hook: Hook
@@ -77,8 +75,7 @@ class Placed:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """`chain` is from the leaf to the root; `files` are all that is verified, the chain first."""
 
     thread: Thread

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 from quire.engine.interpreter.call_document import Opened
 from quire.engine.interpreter.environment import Setting
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from quire.library.directives import Gathering
 
 
-@dataclass(frozen=True, slots=True)
-class ItemLoader:
+class ItemLoader(Struct, frozen=True):
     """Items of the workspace by their ids, verified when they are loaded; anything else is the prompts' business."""
 
     store: Store

@@ -16,8 +16,9 @@ This is the `Resolver` that `quire.engine.interpreter.thread.compose` asks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+
+from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import BadDocument, Refused
@@ -51,16 +52,14 @@ def require_signed(settings: Settings, source: Source, format: str) -> None:
         raise Refused(message)
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
+class Verified(Struct, frozen=True):
     """An item that may be used; `verdict` is not ok only in warn mode."""
 
     item: Item
     verdict: Verdict
 
 
-@dataclass(slots=True)
-class VerifiedItems:
+class VerifiedItems(Struct):
     """`warnings` are the verdicts that were let pass, each once."""
 
     spaces: Spaces
@@ -114,8 +113,7 @@ def as_signable(item: Item, workspace: Path) -> Signable:
     return Signable(item.path, item.type, item.id, syntax, PurePosixPath(item.id + item.path.suffix))
 
 
-@dataclass(frozen=True, slots=True)
-class Library:
+class Library(Struct, frozen=True):
     """Both raise `Refused` for an item that is not trusted, and what `Spaces.find` raises."""
 
     items: VerifiedItems

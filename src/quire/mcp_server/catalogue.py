@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.inputs import converted, kind_of
 from quire.errors import QuireError
@@ -33,8 +35,7 @@ LONGEST_NAME = 64
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """One document under the name of its tool. `required` are the inputs that it cannot do without."""
 
     tool: str
@@ -45,8 +46,7 @@ class Offered:
     required: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """`problems` are those of the documents that are not in it, a line each."""
 
     tools: Mapping[str, Offered]

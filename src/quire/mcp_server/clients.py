@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.values import clean
 
@@ -20,8 +21,7 @@ RECIPIENT = "mcp:"
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The client of one request. `logs` says that it wants to hear of the steps: it asked for progress or messages."""
 
     session: ServerSession

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import mcp_types as types
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct, field
 from pydantic import ValidationError
 
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
@@ -88,8 +88,7 @@ class Elicited:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """The state of a call that waits for answers: the run, the hash of each question shown, what was declined, and how
     many answers to each question did not fit."""
 
@@ -130,8 +129,7 @@ def input_required(
     return types.InputRequiredResult(input_requests=requests, request_state=asked.as_state())
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """What came back: answers that count, by path; questions that were declined; what was wrong with the others, and
     how many answers to each question did not fit so far."""
 

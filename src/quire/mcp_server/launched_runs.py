@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quire.engine.driver.drive import Ended
 from quire.engine.records import RunRow, Status

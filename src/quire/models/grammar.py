@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.requests import Offered
 from quire.schema_limits import TooCostly, measured
@@ -103,8 +104,7 @@ def choice(
     return {"anyOf": [*ways, _record({"answer": last})], "$defs": parts}
 
 
-@dataclass(frozen=True, slots=True)
-class _Shaping:
+class _Shaping(Struct, frozen=True):
     texts: int
     place: str
     root: Mapping[str, Value]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,8 +24,7 @@ class NotEvents(Exception):
     """A service sent something else where a stream of events was asked for: a page of a proxy, mostly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """In bytes. `line` and `stream` are for streams of events, `body` for everything else."""
 
     line: int

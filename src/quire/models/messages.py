@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -37,8 +37,7 @@ QUOTED = 200
 """Characters of arguments that cannot be read which the model is shown again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """`known` is the name on the way of each tool that is offered or was used."""
 
     call: ModelCall

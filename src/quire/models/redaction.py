@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.engine.requests import ToolUse

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.errors import ModelFailed

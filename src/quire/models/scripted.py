@@ -21,8 +21,9 @@ import json
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
@@ -36,8 +37,7 @@ KEYS = ("step", "contains", "reply", "default", "error", "tool_calls", "text", "
 _TEXTS = ("step", "contains", "reply", "default", "text", "finish_reason")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class Entry(Struct, frozen=True, eq=False):
     """Compared by identity: two entries that say the same are still two. `calls` are names and arguments of tools."""
 
     step: str | None = None

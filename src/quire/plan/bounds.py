@@ -7,9 +7,10 @@ inside of one call (a provider's bad moment) is one call. Caps of the workspace 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields
 from functools import reduce
 from typing import TypeAlias, assert_never
+
+from msgspec import Struct, field
 
 from quire.plan.nodes import (
     Agent,
@@ -36,8 +37,7 @@ ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
 """The tools that an agent may come to use, by name or pattern; None where nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(Struct, frozen=True):
     """`most` is None where there is no telling."""
 
     least: int = 0
@@ -65,8 +65,7 @@ class Range:
 _NONE, _ONCE, _ANY = Range(), Range(1, 1), Range(0, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """`unknown` are the documents that are called and were not found: they can do anything."""
 
     model_calls: Range = _NONE
@@ -94,11 +93,10 @@ def _together(parts: list[Bounds], combine: Callable[[Range, Range], Range]) -> 
     return Bounds(**counts, unknown=tuple(dict.fromkeys(name for part in parts for name in part.unknown)))
 
 
-COUNTED = tuple(one.name for one in fields(Bounds) if one.name != "unknown")
+COUNTED = tuple(name for name in Bounds.__struct_fields__ if name != "unknown")
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
+class Allowance(Struct, frozen=True):
     """What the engine allows one step: turns with tools and corrections of a reply for an agent, turns and child
     threads for a directive that does not say."""
 
@@ -124,8 +122,7 @@ def bounds(
     return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
 
 
-@dataclass(slots=True)
-class _Counting:
+class _Counting(Struct):
     documents: Mapping[str, Plan]
     tools_of: ToolsOf
     allowance: Allowance

@@ -6,8 +6,9 @@ Which capability a name stands for is not the Plan's to know: a `Vocabulary` tel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from quire.plan.bounds import ToolsOf
 from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, UseTool
@@ -25,16 +26,14 @@ class Vocabulary(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """A capability and the steps that need it; those of a callee have its name before them: `report 2`."""
 
     capability: str
     steps: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     """`unknown` are documents that were not found, called ones and the parents of a directive: what they need is not
     in here."""
 

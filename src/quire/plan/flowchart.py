@@ -8,8 +8,9 @@ document has them: making them harmless is for whoever prints them.
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from quire.plan.nodes import (
     Agent,
@@ -39,8 +40,7 @@ Shape = typing.Literal["model", "tool", "ask", "choice", "pure", "call", "end"]
 LABEL_LIMIT = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """`head` says which step it is, `what` says what it does; either may be empty."""
 
     name: str
@@ -49,8 +49,7 @@ class Node:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """`lane` is the free way that it takes past the other arms; `back` is the box in which it leads back."""
 
     start: str
@@ -60,8 +59,7 @@ class Line:
     back: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Open:
+class Open(Struct, frozen=True):
     """A box around what follows, a row of arms, or one of its arms, which begins with the label of a line."""
 
     kind: typing.Literal["box", "row", "arm"]
@@ -70,13 +68,11 @@ class Open:
     what: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Close:
+class Close(Struct, frozen=True):
     """The end of what was opened last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """Room in an arm for a line that passes by."""
 
     name: str
@@ -85,8 +81,7 @@ class Lane:
 Item: TypeAlias = Node | Line | Open | Close | Lane
 
 
-@dataclass(frozen=True, slots=True)
-class _Exit:
+class _Exit(Struct, frozen=True):
     """An open end of the drawing: where the next node is joined, and what stands at the line."""
 
     node: str
@@ -94,8 +89,7 @@ class _Exit:
     lane: str = ""
 
 
-@dataclass(slots=True)
-class _Drawing:
+class _Drawing(Struct):
     items: list[Item] = field(default_factory=list)
 
     def node(self, name: str, shape: Shape, head: str, what: str, joined: list[_Exit]) -> list[_Exit]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from quire.plan.thread import Thread
 from quire.source import NOWHERE, Span
@@ -37,8 +38,7 @@ CaptureType = typing.Literal["string", "text", "number", "boolean", "enum", "jso
 AskKind = typing.Literal["input", "confirm", "select"]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A place in a template that a value goes to; `raw` is what stands there when nothing has that name."""
 
     name: str
@@ -46,8 +46,7 @@ class Reference:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """Text and references in turn. Values are put in once and never read again for references."""
 
     parts: tuple[str | Reference, ...]
@@ -63,15 +62,13 @@ class Template:
 Arguments: TypeAlias = "None | bool | int | float | Template | Hole | tuple[Arguments, ...] | dict[str, Arguments]"
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """An unquoted reference among tool arguments: becomes exactly one JSON value, never spliced text."""
 
     reference: Reference
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     name: str
     type: InputType
     default: str | None
@@ -80,16 +77,14 @@ class Input:
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSource:
+class PromptSource(Struct, frozen=True):
     """A text that is fetched when its step first runs; for `variable`, `where` is the variable's name."""
 
     scheme: typing.Literal["library", "file", "mcp", "variable"]
     where: str
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Struct, frozen=True):
     """How the result of a step becomes a named value."""
 
     name: str
@@ -98,8 +93,7 @@ class Capture:
     field: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Think:
+class Think(Struct, frozen=True):
     """One fresh model call. `closing` are the captures whose field the reply has to end with, as JSON."""
 
     prompt: Template
@@ -107,8 +101,7 @@ class Think:
     closing: tuple[Capture, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UseTool:
+class UseTool(Struct, frozen=True):
     """One tool call. `problem` says why the arguments can never be built, found when the plan was made."""
 
     connection: str
@@ -117,8 +110,7 @@ class UseTool:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """One question to a person."""
 
     kind: AskKind
@@ -127,23 +119,20 @@ class Ask:
     default: Template | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     variable: str
     operator: typing.Literal["==", "!="]
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Struct, frozen=True):
     """`test` is None for `else`."""
 
     test: Comparison | None
     body: Sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """The first case whose test holds. With `decide_first` the choice comes before the step's own work,
     and no match skips the whole step; without, the step's own result may be what is tested."""
 
@@ -151,8 +140,7 @@ class Match:
     decide_first: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Formula:
+class Formula(Struct, frozen=True):
     """An expression, compiled once. `span` is where its text stands in the document."""
 
     text: str
@@ -160,22 +148,19 @@ class Formula:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Struct, frozen=True):
     """A value as the document has it, passed on untouched."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
+class Transform(Struct, frozen=True):
     """A pure step: its value is what the expression gives."""
 
     value: Formula
 
 
-@dataclass(frozen=True, slots=True)
-class Invoke:
+class Invoke(Struct, frozen=True):
     """One call of a tool by its name. The result is held to `schema` where there is one.
 
     `shell` is the tool whose argument `command` is a text for a shell or a list for none.
@@ -186,8 +171,7 @@ class Invoke:
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Agent:
+class Agent(Struct, frozen=True):
     """One turn of an agent. The prompt's references are dotted paths, values only.
 
     `tools` narrows what the agent may use: None leaves its profile's, an empty tuple leaves nothing.
@@ -199,16 +183,14 @@ class Agent:
     schema: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """Another document by its static name. `passes` are all that it sees of its caller."""
 
     document: str
     passes: tuple[tuple[str, Formula], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(Struct, frozen=True):
     """The call whose label is the text of a value."""
 
     on: Formula
@@ -216,8 +198,7 @@ class Select:
     default: Call | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OnError:
+class OnError(Struct, frozen=True):
     policy: typing.Literal["continue", "abort", "retry"]
     times: int = 0
 
@@ -226,8 +207,7 @@ class OnError:
         return f"retry({self.times})" if self.policy == "retry" else self.policy
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """One step again and again, each time with the value that it gave before. `source` None is the incoming pipe."""
 
     source: Literal | Formula | None
@@ -236,8 +216,7 @@ class Fold:
     max_items: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ForEach:
+class ForEach(Struct, frozen=True):
     """One step for each item, side by side; then `collect` on the results in order."""
 
     source: Literal | Formula | None
@@ -248,8 +227,7 @@ class ForEach:
     max_items: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel:
+class Parallel(Struct, frozen=True):
     """Named branches side by side; then `collect` on their results by name."""
 
     branches: tuple[tuple[str, Step], ...]
@@ -260,8 +238,7 @@ class Parallel:
 Work: TypeAlias = Think | UseTool | Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel | Thread
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A numbered place in a document: a question, then its own work, then one arm; each may be missing.
 
     In a pipeline the title is the kind of the step, and `capture` names the store that its value goes to.
@@ -278,18 +255,15 @@ class Step:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Struct, frozen=True):
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+class Artifact(Struct, frozen=True):
     type: Template
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """A document, ready to run."""
 
     title: str

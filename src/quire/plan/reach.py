@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
 from quire.plan.uses import OWN
@@ -13,8 +15,7 @@ MAX_CALLS = 110
 """Calls within calls that are followed: a few more than a run may make, so that one too many is seen."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(Struct, frozen=True):
     """`certain` is whether every run that completes performs the step, and fails with it. `name` is for people: a step
     of a callee has the way to it before its label. `fans` counts the fan-outs around the step, `levels` the parts of
     its path before the last; both are the most of all ways to it that were followed."""
@@ -34,8 +35,7 @@ class Reached:
         return short_way(self.name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Struct, frozen=True):
     """Where a sequence of steps stands."""
 
     plan: Plan

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.plan.nodes import Reference, Template
 from quire.plan.thread import THREAD_RULES
@@ -45,8 +46,7 @@ def reference(found: re.Match[str]) -> Reference:
 _REFERENCE = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class InputReference:
+class InputReference(Struct, frozen=True):
     """One place that an input goes to. An `optional` one is filled in any case, with a default or with nothing."""
 
     name: str

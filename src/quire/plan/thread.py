@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.source import NOWHERE, Span
 
@@ -22,24 +23,21 @@ THREAD_RULES = 2
 number that it was made under, so a recorded thread replays as it ran."""
 
 
-@dataclass(frozen=True, slots=True)
-class Permission:
+class Permission(Struct, frozen=True):
     """A capability that a directive asks for, in its dotted form. `span` is where it stands."""
 
     capability: str
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Acknowledgement:
+class Acknowledgement(Struct, frozen=True):
     """`risk` is the tier that the author knows about: safe, write, elevated or unrestricted."""
 
     risk: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(Struct, frozen=True):
     """An input or an output of a directive. `type` is as written; `default` is text, None where there is none."""
 
     name: str
@@ -49,8 +47,7 @@ class Parameter:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookAction:
+class HookAction(Struct, frozen=True):
     """What a hook asks for. `parameters` may hold `${…}` in their texts and in the item's id."""
 
     primary: str
@@ -59,8 +56,7 @@ class HookAction:
     parameters: tuple[tuple[str, Value], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Struct, frozen=True):
     """`condition` is in its JSON form: `{path, op, value}`, `{any: […]}`, `{all: […]}`, `{not: …}`; empty always holds.
 
     `position` says where the text goes that a `thread_started` hook brings: `system`, `before` or `after`. `origin` is
@@ -76,8 +72,7 @@ class Hook:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """Ids of knowledge items, by where their text goes; `suppress` are those that are left out everywhere."""
 
     system: tuple[str, ...] = ()
@@ -86,8 +81,7 @@ class Context:
     suppress: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Thread:
+class Thread(Struct, frozen=True):
     """An agent that follows a document: what one directive says by itself, before its ancestors are looked at.
 
     `permissions_text` is the element as it stands in the file, for the model; `has_permissions` is true where the block

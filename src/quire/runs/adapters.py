@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
@@ -163,8 +164,7 @@ CONTEXT_CHARACTERS = 400_000
 """About 100,000 tokens: the earlier results that a model with a window of 128,000 can read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
+class Models(Struct, frozen=True):
     """`given` stands in for all others."""
 
     settings: Settings

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.provenance import origins
@@ -15,8 +16,7 @@ from quire.values import Value, encode
 State = Literal["same", "changed", "only in A", "only in B"]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """`what` is a word: input, prompt, reply, arguments, result, question, answer, status, output, cost. `where` is the
     path of an effect, or the name of a value."""
 
@@ -26,8 +26,7 @@ class Change:
     b: Value
 
 
-@dataclass(frozen=True, slots=True)
-class StepDiff:
+class StepDiff(Struct, frozen=True):
     path: str
     label: str
     title: str
@@ -35,8 +34,7 @@ class StepDiff:
     changes: Sequence[Change] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RunDiff:
+class RunDiff(Struct, frozen=True):
     """`about` is what differs in the runs as a whole: documents, models, inputs, statuses."""
 
     about: Sequence[Change]

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpreter.thread.interpret import PATH
@@ -35,8 +37,7 @@ _NAMED_TURN = re.compile(r"(?:turn )?([0-9]{1,6})")
 _ENDINGS = ("step_completed", "step_failed", "step_skipped", "thread_ended")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """`order` has the number of every step by its path, so that of two steps the earlier one is known.
 
     `before` is the path and the label of the step at whose end values can be set for this one; None where there is no
@@ -131,8 +132,7 @@ def _all(plan: Plan) -> Iterator[tuple[str, str]]:
 FORKED = "run_forked"
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
 
     `budget` and `limits` hold for the whole new run, `unlimited` takes the budget away; `allow` are grants that it has
@@ -153,8 +153,7 @@ class Changes:
         checked_budget(self.budget)
 
 
-@dataclass(frozen=True, slots=True)
-class Forked:
+class Forked(Struct, frozen=True):
     """`kept` is how many effects were taken over; `reason` why the new run asks its model."""
 
     run: str

@@ -11,10 +11,12 @@ import re
 import stat
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.records import EffectRecord, Event, NewRun, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
@@ -44,8 +46,7 @@ class BadExport(CannotStart):
         self.line = line
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(Struct, frozen=True):
     """A run as a file has it. `head` is the hash of the last line but one, which stands for all of them."""
 
     row: RunRow

@@ -15,8 +15,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.driver.drive import Drive, Ended
 from quire.engine.events import Listener
@@ -45,8 +47,7 @@ SUBJECTS = ("name", "definition")
 """Some callers give both, and each tool reads its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
+class Envelope(Struct, frozen=True):
     status: Literal["ok", "error", "cancelled", "started"]
     data: Mapping[str, Value]
 
@@ -54,8 +55,7 @@ class Envelope:
         return {"status": self.status, "data": dict(self.data)}
 
 
-@dataclass(frozen=True, slots=True)
-class Launcher:
+class Launcher(Struct, frozen=True):
     """Who launches. One that has read content from outside in its run, or has no profile, launches nothing.
 
     `run_id` is what the run will be called, where that is settled: one that is there already is gone on with. `within`

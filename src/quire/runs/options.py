@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Set
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.errors import CannotStart
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """`answers` are by step label, `limits` are those of a thread. `within` is all that the run may do at most, where
     another run launches it. `out` is the file, or the folder with a slash at its end, that whoever drives it from a
     command line puts its output into."""

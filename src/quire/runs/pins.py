@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, cast
+
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from quire.engine.interpreter.call_document import opener
 from quire.engine.interpreter.pipeline import Profile, Setting, interpret_pipeline
@@ -120,8 +123,7 @@ def misshapen_pin(stored: Mapping[str, Value]) -> str:
     return missing or next((name for name, shape in SHAPES.items() if name in stored and not shape(stored[name])), "")
 
 
-@dataclass(frozen=True, slots=True)
-class Pins:
+class Pins(Struct, frozen=True):
     """`document` is the sha256 of the text; `folder` is where its files are looked for.
 
     `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` and
@@ -177,7 +179,7 @@ class Pins:
         """Raises `RunState` for what `as_json` has not written."""
         if wrong := misshapen_pin(stored):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
-        known = {name: stored[name] for name in cls.__dataclass_fields__ if name in stored}
+        known = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
         known.setdefault("semantics_version", KNOWN_VERSIONS[0])
         for name in ("breakpoints", "allow", "grants", "keys", "warnings"):
             known[name] = tuple(cast("list[str]", known.get(name, [])))
@@ -187,8 +189,7 @@ class Pins:
 Texts: TypeAlias = Callable[[str], Awaitable[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     pins: Pins
     document: Document
     setting: Setting

@@ -7,9 +7,10 @@ that is not there, or cannot be called so, is refused in an arm as well: the doc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+
+from msgspec import Struct, field
 
 from quire.engine.interpreter.pipeline.agent import narrowed
 from quire.engine.interpreter.thread.compose import Bundle
@@ -41,8 +42,7 @@ Find: TypeAlias = Callable[[str, str], "Callee | None"]
 """Looks for a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
 
 
-@dataclass(slots=True)
-class Findings:
+class Findings(Struct):
     """`wrong` and `denied` stop the run before it starts. `notices` remind the user of what was allowed: nothing fails
     by it."""
 
@@ -69,8 +69,7 @@ class Findings:
             raise Denied("\n".join(self.denied))
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """What is about to run. `bundles` has those of the directives among the documents, under "" that of the document
     itself; `overrides` are the limits that the user gives that one. `folder` is that of the document, `model` that of
     the run."""

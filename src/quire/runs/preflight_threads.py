@@ -4,8 +4,9 @@ a warning. Only what a thread meets before its first turn is certain."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
 from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
@@ -26,8 +27,7 @@ _TOOL = "rye.execute.tool."
 _SERVER = f"{_TOOL}mcp."
 
 
-@dataclass(slots=True)
-class ThreadLook:
+class ThreadLook(Struct):
     """Looks at the threads of one start. Each directive is looked at once as certain, and once as not."""
 
     settings: Settings

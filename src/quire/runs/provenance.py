@@ -6,8 +6,9 @@ None of that is stored. A replay tells it again: whoever listens sees every valu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Event
@@ -42,8 +43,7 @@ PIPE = "pipe"
 _LOOPS = frozenset({"item", "acc", "errors"})
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """A value that a step reads. `source` says in words who wrote it, `path` which step that was, if it was one."""
 
     name: str
@@ -52,7 +52,6 @@ class Origin:
     path: str = ""
 
 
-@dataclass(slots=True)
 class Tracing(Progress):
     """Besides what every display wants: all values that were written, and how many there were when a step began."""
 

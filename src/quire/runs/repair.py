@@ -7,9 +7,11 @@ grants and key: what the edited document needs besides has to be granted, as for
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.driver.refit import Refit, refit
 from quire.engine.driver.replay import expanded
@@ -34,8 +36,7 @@ from quire.values import Value
 from quire.workspace.grants import default_grants
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Struct, frozen=True):
     """`kept` of the `recorded` effects still fit. `misfit` is the label and the path of the first that does not, `next`
     those of where the run goes on; either is empty where there is none. `reason` is why it asks its model."""
 
@@ -47,8 +48,7 @@ class Repaired:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Old:
+class _Old(Struct, frozen=True):
     """The run that is repaired. `trusted` is false for one from elsewhere: its records are taken, not its grants."""
 
     row: RunRow

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.driver.replay import Begin, expanded, to_perform_again
 from quire.engine.inputs import input_value
@@ -65,8 +67,7 @@ _FURTHER = ("instead", "answers", "unattended", "breakpoints")
 """Pins that are recorded only where something else was given: 0.1.0 recorded limits and the budget alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """What is given when a run goes on. `unlimited` takes its budget away; `model` is asked in place of every other."""
 
     limits: Mapping[str, Value] = field(default_factory=dict)
@@ -89,7 +90,7 @@ def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
     further = {name: given[name] for name in _FURTHER if name in given and SHAPES[name](given[name])}
     if "breakpoints" in further:
         further["breakpoints"] = tuple(cast("list[str]", further["breakpoints"]))
-    return replace(pins, **further)  # type: ignore[arg-type]  # of the shapes that the pins have
+    return replace(pins, **further)  # of the shapes that the pins have
 
 
 def with_given(pins: Pins, given: Given) -> Pins:

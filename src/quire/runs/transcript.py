@@ -7,7 +7,8 @@ words, and what the model would have been told next comes from replay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.requests import Message, ModelRequest, ToolUse
 from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
@@ -16,8 +17,7 @@ from quire.trust.capabilities import RETURN
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True):
     """A call as the transcript has it. `result` is None where nobody answered; `threads` are those that it started."""
 
     name: str
@@ -27,8 +27,7 @@ class Called:
     threads: tuple[Transcript, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """`before` are the words that the thread was given just before it: a nudge, a note of a hook, a person's."""
 
     number: int
@@ -39,8 +38,7 @@ class Turn:
     threads: tuple[Transcript, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """`hooks` are those before its first turn and after its last; `ended` is empty while it goes on."""
 
     thread: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.engine.driver.replay import Replay
 from quire.engine.progress import StepView
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Setup
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(Struct, frozen=True):
     """`thread` is that of a directive as it started, `bundle` all that it is composed from."""
 
     row: RunRow

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.progress import StepView, place_in_plan
 from quire.engine.records import EffectRecord
@@ -16,8 +17,7 @@ from quire.runs.view import RunView
 from quire.wording import nearest
 
 
-@dataclass(frozen=True, slots=True)
-class Performed:
+class Performed(Struct, frozen=True):
     """One effect of a step: the request exactly as it was made, and its record; None where there is none yet."""
 
     request: Effect
@@ -28,8 +28,7 @@ class Performed:
         return self.request.path
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """`told` are the labels of the earlier steps whose results the model was told with the prompt. `way` leads to a
     step of a callee; elsewhere it is the label."""
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from quire.engine.ports import Store
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunUpdate, Status
@@ -74,8 +75,7 @@ ENDED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
 """The states of runs that may be removed: nobody waits for them and nobody drives them."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+class History(Struct, frozen=True):
     """What a run begins with that was not driven here. Its totals are told, not added up from the effects: what a
     fork takes over was paid for by the run that it comes from."""
 
@@ -88,8 +88,7 @@ class History:
     cost: float | None = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What was removed, or would be. `size` is in bytes of the file, which stay free in it for what comes next; where a
     server keeps the runs (not `in_file`), they are free when it has vacuumed its tables."""
 

@@ -10,8 +10,10 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
@@ -69,8 +71,7 @@ def first_place(number: int) -> int:
     return number << PLACE_BITS
 
 
-@dataclass(slots=True)
-class Tail:
+class Tail(Struct):
     """A run as it stands after the last row of its journal: that row's key, the totals in it, and its seal.
 
     `state` are the columns that are written with the status. `loose` counts the rows behind the anchor of the run's
@@ -129,8 +130,7 @@ class Tail:
         return anchor, seal_state(seal, self.pins_seal, self.state, anchor, self.seal)
 
 
-@dataclass(slots=True)
-class Encoded:
+class Encoded(Struct):
     """A batch as rows. `status` are the columns of the run that are written whenever its status is. `started` and
     `ended` are the paths of effects: of those that are begun with an intent, and of all others."""
 

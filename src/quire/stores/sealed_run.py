@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.records import EffectRecord, Status
 from quire.errors import BrokenSeal
@@ -18,8 +19,7 @@ _VALUE, _USAGE, _EVENTS = 11, slice(15, 21), 21
 _SEAL, _BODY, _EVENTS_BODY = 23, 24, 25
 
 
-@dataclass(frozen=True, slots=True)
-class SealedRun:
+class SealedRun(Struct, frozen=True):
     """`journal` are all rows in their order; `first` is the key before that of the first one."""
 
     stored: StoredRun

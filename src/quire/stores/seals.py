@@ -16,9 +16,10 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import nan
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from quire.engine.records import Letter, Question
 from quire.errors import BrokenSeal
@@ -42,8 +43,7 @@ _ROW_CELLS = 23
 _numbers = struct.Struct("<q?9d12i").pack
 
 
-@dataclass(frozen=True, slots=True)
-class StoredRun:
+class StoredRun(Struct, frozen=True):
     """The row of a run and its pins, as they stand in the store, in the order in which the stores select them."""
 
     id: str

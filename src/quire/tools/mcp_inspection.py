@@ -7,9 +7,10 @@ kept for a check with limits, and a server that asks without end is cut off.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Struct, field
 
 from quire.schema_limits import problem_of
 
@@ -24,8 +25,7 @@ LONGEST_NAME: Final = 128
 LONGEST_DESCRIPTION: Final = 20_000
 
 
-@dataclass(slots=True)
-class Inspection:
+class Inspection(Struct):
     """What was noticed. `problem` ended the connection; the others are of the tools listed last, by name.
 
     The library gets none of the schemas, unless they say which arguments go into headers.

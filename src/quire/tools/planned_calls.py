@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from quire.errors import ToolFailed
 from quire.plain_schema import plainly_fits
@@ -16,8 +17,7 @@ from quire.values import Value
 from quire.wording import nearest
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
+class PlannedCall(Struct, frozen=True):
     """`names` are those of the arguments, None where only the run knows them. `literal` holds those that the document
     says; `complete` is whether that is all of them."""
 

@@ -14,9 +14,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, overload
+
+from msgspec import Struct
 
 from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
@@ -39,8 +40,7 @@ GROUP = "quire.tools"
 SECONDS = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class PythonTool:
+class PythonTool(Struct, frozen=True):
     name: str
     function: Callable[..., object]
     effect: EffectClass

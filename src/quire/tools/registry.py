@@ -7,8 +7,9 @@ the built-in tools. What a name without a connection means is said in `quire.too
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from quire.errors import ToolFailed
 from quire.values import Value
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(Struct, frozen=True):
     """A tool as the gate sees it. `id` is the canonical one; `schema` is that of its arguments.
 
     `problem` says why nobody can use the tool, where that is known before its schema is looked at.
@@ -33,8 +33,7 @@ class ToolSpec:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A result that is there as text and as data: the gate takes the one that the request wants."""
 
     text: Value

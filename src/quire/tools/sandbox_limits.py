@@ -20,8 +20,9 @@ import struct
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _LOAD, _EQUAL, _AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -30,8 +31,7 @@ _VSOCK, _ALG = 40, 38
 _X32 = 0x40000000
 
 
-@dataclass(frozen=True, slots=True)
-class _Machine:
+class _Machine(Struct, frozen=True):
     """Numbers of system calls. `refused` are add_key, request_key, keyctl, perf_event_open, bpf and io_uring_setup:
     the last one opens sockets past any filter."""
 

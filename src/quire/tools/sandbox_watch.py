@@ -15,8 +15,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from quire.errors import ToolFailed
 from quire.tools.blocking import in_thread

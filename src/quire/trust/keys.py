@@ -15,6 +15,8 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
@@ -62,8 +64,7 @@ class BadKey(CannotStart):
     """A text that was to be a key and is none that we can use."""
 
 
-@dataclass(frozen=True, slots=True)
-class PublicKey:
+class PublicKey(Struct, frozen=True):
     """Make one with `PublicKey.of`: the PEM text is then the one way to write this key."""
 
     pem: str
@@ -171,8 +172,7 @@ class SigningKey:
         return self.private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode("ascii")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyNote:
+class KeyNote(Struct, frozen=True):
     """A public key as it is written down, in TOML: with a name, and where its private half is when that is ours."""
 
     public: PublicKey

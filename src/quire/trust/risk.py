@@ -15,10 +15,11 @@ Directives that nobody vouches for, in warn mode: what is dangerous in them, the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
 from quire.source import Source, read_source
@@ -55,8 +56,7 @@ _MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     pattern: str
     tier: Tier
 
@@ -74,16 +74,14 @@ BUILT_IN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectRisk:
+class ProjectRisk(Struct, frozen=True):
     """What a project adds. `problem` says why its table cannot be read; then nothing starts."""
 
     rules: tuple[Rule, ...] = ()
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """`tiers` has every capability that was asked about, None for one that is in no tier."""
 
     outcome: Decision

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
+
+from msgspec import Struct
 
 from quire.diagnostics import Severity
 from quire.errors import CannotStart, Refused, Unreadable
@@ -30,8 +31,7 @@ SYSTEM = Path(__file__).resolve().parents[1]
 """The folder of the package: what is in it belongs to nobody here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signable:
+class Signable(Struct, frozen=True):
     """`below` is the path of the file in the folder of its kind; `path` is how the user named it."""
 
     path: Path

@@ -14,9 +14,10 @@ import base64
 import binascii
 import hashlib
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
 
 Syntax = Literal["markdown", "yaml"]
 
@@ -42,8 +43,7 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureLine:
+class SignatureLine(Struct, frozen=True):
     """`label` is the item that was signed, empty for a directive, which names itself."""
 
     time: str

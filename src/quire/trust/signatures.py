@@ -10,12 +10,13 @@ written after the key, and signed together with the hash. The time is for people
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from quire.source import Source
 from quire.trust.keys import SigningKey
@@ -64,8 +65,7 @@ _SENTENCES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """`key_id` is the one that the line names, empty where it names none; `message` is one sentence for people."""
 
     outcome: Outcome

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.errors import CannotStart, Refused
 from quire.trust.keys import BadKey, KeyNote, PublicKey, read_note
@@ -32,15 +34,13 @@ class UserSpace(Protocol):
     def user(self) -> Path: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """A user's space for those who need no other setting: a workspace with broken files does not get in their way."""
 
     user: Path
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKey:
+class TrustedKey(Struct, frozen=True):
     public: PublicKey
     name: str = ""
     origin: Origin = "added"
@@ -50,8 +50,7 @@ class TrustedKey:
         return self.public.key_id
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKeys:
+class TrustedKeys(Struct, frozen=True):
     """Read once, when a verb starts; verifying needs nothing else."""
 
     keys: Mapping[str, TrustedKey] = field(default_factory=dict)

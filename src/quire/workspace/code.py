@@ -13,9 +13,10 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.errors import BadConfiguration
 
@@ -33,8 +34,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 _CALLS = ("import_module", "__import__")
 
 
-@dataclass(slots=True)
-class Code:
+class Code(Struct):
     """The files that imports load, found from the names and files that are added.
 
     `files` are paths relative to `root` with their sha256, or with the reason why they cannot be loaded. With `here`

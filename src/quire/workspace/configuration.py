@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from quire.errors import BadConfiguration
 from quire.models.choose import TIMEOUT, ModelSettings, Price, ProviderSettings

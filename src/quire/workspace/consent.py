@@ -17,8 +17,9 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import BadConfiguration, Untrusted
 from quire.source import read_bytes, real_path
@@ -32,8 +33,7 @@ from quire.workspace.settings import Settings
 _VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
-class ConfirmedWorkspaces:
+class ConfirmedWorkspaces(Struct, frozen=True):
     """The file `trust/workspaces.json` below the user's space."""
 
     file: Path

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 from quire.errors import BadConfiguration
 from quire.trust.capabilities import SHELL, Grants, canonical, capability, escape, grant_for, mcp_tool
@@ -40,8 +41,7 @@ _OF_THE_USER = (_UNSANDBOXED, _VARIABLE)
 _NAMES = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """How far the built-in tools may go. `hosts` are `name` or `name:port`, `folders` are relative paths, `variables`
     those of the environment that commands get."""
 

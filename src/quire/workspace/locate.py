@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import CannotStart
 from quire.source import read_bytes
@@ -17,8 +18,7 @@ MARKERS = ("quire.toml", "pyproject.toml", ".ai", ".mcp.json", ".git")
 _TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
+class Workspace(Struct, frozen=True):
     """A folder, and the file or folder in it that made it a workspace: None where nothing did."""
 
     folder: Path

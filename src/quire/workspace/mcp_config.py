@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.source import read_bytes
 from quire.wording import nearest
@@ -26,8 +28,7 @@ _KEYS = ("type", "command", "args", "env", "cwd", "url", "headers", "timeout", "
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-@dataclass(frozen=True, slots=True)
-class McpServer:
+class McpServer(Struct, frozen=True):
     """One server: a command to start, or a URL to speak to; never both."""
 
     name: str
@@ -109,8 +110,7 @@ def read_servers(
     return servers
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Struct, frozen=True):
     file: Path
     name: str
     data: object

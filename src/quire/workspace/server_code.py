@@ -12,8 +12,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from quire.workspace.code import Code, read_hashed
 from quire.workspace.mcp_config import McpServer
@@ -35,8 +36,7 @@ _GUESSED = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/package.js
 _PATHS = ("PYTHONPATH", "NODE_PATH")
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCode:
+class ServerCode(Struct, frozen=True):
     """`env` is what the process gets besides the usual; `folder` is where it starts, None for an empty one.
 
     `files` are those of the workspace that are loaded, with their hashes; `closed` are folders that more is loaded
@@ -69,8 +69,7 @@ class ServerCode:
         return {"root": str(workspace), "folders": folders, "files": self.files, **named}
 
 
-@dataclass(frozen=True, slots=True)
-class _Python:
+class _Python(Struct, frozen=True):
     """A Python in a command: `at` is the index of the script or of the option `-m`."""
 
     at: int
@@ -288,8 +287,7 @@ def _upward(folder: Path, workspace: Path) -> tuple[Path, ...]:
     return tuple(one for one in above if one.is_relative_to(workspace))
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedCode:
+class LoadedCode(Struct, frozen=True):
     """What was there at one moment. `modules` are the files of `[tools] modules` by module, each with its hash;
     `missing` are names that they import and that are found nowhere yet."""
 

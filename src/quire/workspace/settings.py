@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct, field
 
 from quire.engine.pure_work import PURE_WORK
 from quire.models.choose import ModelSettings
@@ -20,8 +21,7 @@ Durability = Literal["power", "process"]
 TrustMode = Literal["require", "warn"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSettings:
+class ToolSettings(Struct, frozen=True):
     """`allow` is what the workspace's files request, not what anybody granted; `deny` holds whoever says it."""
 
     allow: tuple[str, ...] = ()
@@ -31,8 +31,7 @@ class ToolSettings:
     """Variables that commands get; only the user's own file says so."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSettings:
+class RunSettings(Struct, frozen=True):
     """`expiry` in seconds, None for never; `context_budget` in characters of earlier outputs in a prompt, None for
     all.
 
@@ -45,8 +44,7 @@ class RunSettings:
     pure_work: int = PURE_WORK
 
 
-@dataclass(frozen=True, slots=True)
-class TrustSettings:
+class TrustSettings(Struct, frozen=True):
     mode: TrustMode = "require"
     documents: bool = False
 
@@ -54,8 +52,7 @@ class TrustSettings:
 DEFAULT_TURNS = 25
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
+class AgentSettings(Struct, frozen=True):
     """`turns` is for how many turns in a row an agent of a pipeline may use tools."""
 
     model: str | None = None
@@ -64,16 +61,14 @@ class AgentSettings:
     turns: int = DEFAULT_TURNS
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnSettings:
+class SpawnSettings(Struct, frozen=True):
     """0 means no limit."""
 
     max_pipeline_fan_out_depth: int = 5
     max_pipeline_spawns: int = 100
 
 
-@dataclass(frozen=True, slots=True)
-class SandboxSettings:
+class SandboxSettings(Struct, frozen=True):
     """How much a command in the sandbox may use; only the user's own file sets it."""
 
     memory: int = 4096
@@ -83,15 +78,13 @@ class SandboxSettings:
     """MB of one file that it writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineEntry:
+class PipelineEntry(Struct, frozen=True):
     path: str
     description: str = ""
     enabled: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class TemporalAccess:
+class TemporalAccess(Struct, frozen=True):
     """How a Temporal server is come by that is not open to everybody. Secrets are named here, never held.
 
     `tls` is None where nobody said: then there is TLS if anything else of this needs it."""
@@ -109,8 +102,7 @@ class TemporalAccess:
         return self != TemporalAccess() if self.tls is None else self.tls
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSettings:
+class ClusterSettings(Struct, frozen=True):
     """`heartbeat` is after how many seconds of silence a worker counts as dead, and others take its runs over.
 
     `access` belongs to the server `temporal`: the two come from the same file."""
@@ -122,8 +114,7 @@ class ClusterSettings:
     access: TemporalAccess = TemporalAccess()
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Struct, frozen=True):
     """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as it is asked for."""
 
     kind: Literal["limit", "model"]
@@ -133,8 +124,7 @@ class Excess:
     """What the user is asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """`granted` are the `[tools] allow` of the user's space, `denied` the `[tools] deny` of both files.
 
     `files` are those that were read."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.wording import nearest
 from quire.workspace.settings import ClusterSettings, TemporalAccess
@@ -24,8 +26,7 @@ _DURATION = re.compile(r"(\d{1,9})\s*(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-@dataclass(slots=True)
-class Table:
+class Table(Struct):
     """`name` is how the table is written in its file (`[runs]`), empty for the top; `problems` is shared."""
 
     file: str

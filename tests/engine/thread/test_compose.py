@@ -3,11 +3,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Composed, Granted, compose
 from quire.errors import BadInputs, CannotStart, Refused
@@ -45,7 +46,7 @@ def thread(name: str, extends: str = "", **rest: object) -> Thread:
     made = Thread(
         name, extends=extends, permissions=FILES, permissions_text="<permissions/>", body="[[BODY]]", model=LOW
     )
-    return replace(made, **rest)  # type: ignore[arg-type]
+    return replace(made, **rest)
 
 
 def marks(text: str) -> str:
@@ -103,7 +104,7 @@ def test_context_is_merged_root_first(threads: list[Thread], system: str, messag
 
 def knowledge_hook(item: str, position: str = "before", event: str = "thread_started", **rest: object) -> Hook:
     made = Hook("h", event, {}, (HookAction("execute", "knowledge", item),), position)
-    return replace(made, **rest)  # type: ignore[arg-type]
+    return replace(made, **rest)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.thread.crew import Crew, Reply, Table, calls, directive, give, ls
 
 from quire.engine.interpreter.thread.compose import Bundle

@@ -7,12 +7,13 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.formats.trees import without_spans
 
 from quire.formats.directive.as_json import directive_tree
 from quire.formats.directive.document import check
 from quire.formats.directive.lower import lower
 from quire.formats.directive.parse import parse
-from quire.formats.directive.write import without_spans, write
+from quire.formats.directive.write import write
 from quire.source import Source
 from quire.values import clean
 

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 from tests.formats.directive.directives import METADATA, document
+from tests.formats.trees import without_spans
 
 from quire.formats.directive.parse import parse
-from quire.formats.directive.write import without_spans, write
+from quire.formats.directive.write import write
 from quire.source import Source
 
 SHARED = Path(__file__).parents[4] / "shared"

@@ -9,6 +9,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
 from quire.formats.pipeline.document import check
@@ -17,7 +18,7 @@ from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import PipelineFile
-from quire.formats.pipeline.write import without_spans, write
+from quire.formats.pipeline.write import write
 from quire.source import Source
 
 CASES = Path(__file__).parents[4] / "shared" / "conformance" / "cases" / "pipeline"

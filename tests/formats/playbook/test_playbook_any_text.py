@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
 from quire.formats import check
 from quire.formats.playbook.as_json import as_vector
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.syntax import Step
-from quire.formats.playbook.write import without_spans, write
+from quire.formats.playbook.write import write
 from quire.source import Source
 
 DIRECTIVES = [

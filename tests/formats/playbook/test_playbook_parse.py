@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tests.formats.trees import without_spans
 
 from quire.diagnostics import Severity
 from quire.formats.playbook import syntax
 from quire.formats.playbook.parse import parse
 from quire.formats.playbook.parse_result import Reading
 from quire.formats.playbook.syntax import Playbook, Step
-from quire.formats.playbook.write import without_spans
 from quire.plan import templates
 from quire.source import Source
 

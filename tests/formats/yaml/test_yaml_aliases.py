@@ -8,13 +8,14 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
+from tests.formats.trees import without_spans
 
 from quire.diagnostics import Diagnostic
 from quire.engine.interpreter.thread.hooks import read_hooks_yaml
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.pipeline.document import check
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.write import without_spans, write
+from quire.formats.pipeline.write import write
 from quire.formats.yaml import Mapping, Node, Scalar, Sequence, YamlReading, literal, read_yaml
 from quire.source import MAX_DOCUMENT_BYTES, Source
 from quire.values import Value, encode

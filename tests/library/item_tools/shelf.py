@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
+
+from msgspec.structs import replace
 
 from quire.library.item_tools.connection import ACTIONS, ItemsConnection
 from quire.tools.arguments import Arguments

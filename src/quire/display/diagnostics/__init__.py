@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal, cast
+
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.source import Source
@@ -14,8 +15,7 @@ FORMATS = ("full", "concise", "json", "github", "sarif")
 FormatName = Literal["full", "concise", "json", "github", "sarif"]
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """What was found in one document."""
 
     source: Source

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import CancelRequested, Journal, Ledger
@@ -20,8 +21,7 @@ from quire.values import Value
 CANCEL_POLL_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a drive ended. `position` is the way to the step where it stands, `result` the walk's own."""
 
     status: Status

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quire.engine.events import Feed, Listener
 from quire.engine.ports import Clock, Store

@@ -7,7 +7,8 @@ whatever comes after it is done again; branches beside it keep their own.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.driver.replay import Begin, replay, to_perform_again
@@ -18,8 +19,7 @@ from quire.engine.requests import Effect, Fan, Recorded
 from quire.errors import JournalMismatch
 
 
-@dataclass(frozen=True, slots=True)
-class Refit:
+class Refit(Struct, frozen=True):
     """`misfit` is the first request that another one was recorded for, `next` the first that has no record: where the
     walk goes on. Either is None where there is none."""
 

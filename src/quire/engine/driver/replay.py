@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.progress import Progress
@@ -20,8 +21,7 @@ from quire.errors import JournalMismatch, LimitReached, StepFailed
 from quire.values import Value
 
 
-@dataclass
-class Replay:
+class Replay(Struct):
     """What a walk said and asked for, up to where the journal ends.
 
     `asked` holds every effect that was asked for, by path (its prompt, its arguments); `open` those that have no
@@ -109,8 +109,7 @@ def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
     return list(found)
 
 
-@dataclass
-class _Following:
+class _Following(Struct):
     """One replay under way. `most` are the units of pure work that it may take."""
 
     journal: Journal

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import Ledger
@@ -15,8 +16,7 @@ from quire.engine.records import Answer, Question
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """A branch that waits; `question` is None for one that stopped for good."""
 
     branch: Branch

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.budget import Budget
@@ -49,8 +50,7 @@ REPLAY_TURNS = 5
 """Turns of the event loop without any news after which a replay has come to its end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
+class Terms(Struct, frozen=True):
     """The conditions of a drive; limits are those of now, not those of the start."""
 
     breakpoints: frozenset[str] = frozenset()

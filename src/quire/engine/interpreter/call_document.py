@@ -8,8 +8,10 @@ outputs, or its last words where it declares none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpreter.environment import Setting
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
     from quire.engine.interpreter.thread.setup import Above
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Struct, frozen=True):
     """A document that was named when the run was under way, with all that it can call."""
 
     name: str

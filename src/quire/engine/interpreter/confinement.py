@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.limits import Limits

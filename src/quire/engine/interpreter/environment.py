@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from quire.engine.pure_work import PureWork
 from quire.plan.nodes import SEMANTICS_VERSION, Plan
 
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
 MAX_TURNS = 25
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """An identity: the model and the system prompt that its agents have, the tools that they may use, and for how many
     turns. `stops_repetition` is false in runs of 0.1.0, where an agent could make a failing call again and again."""
 

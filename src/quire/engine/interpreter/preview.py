@@ -7,8 +7,10 @@ is shown is what would be sent, but for those places.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.engine.interpreter.playbook.interpret import interpret
@@ -37,8 +39,7 @@ _NEVER = Comparison("", "!=", "")
 LoadText = Callable[[Load], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """`notes` say what is not as it would be in a run; each is a sentence for people."""
 
     request: ModelRequest

@@ -7,8 +7,9 @@ hash has a part of them that a way changes.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quire.engine.requests import Boundary, Emit, Fan, Metering, Request, Spawn, ToolRequest, Walk
 from quire.errors import StepFailed

@@ -6,9 +6,10 @@ Whoever knows the workspace makes the `Surroundings`; signatures and trust are n
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic
 from quire.errors import BadConfiguration, QuireError
@@ -36,8 +37,7 @@ _LOOKED = 200
 """So many items are looked for: each takes time, and a hostile file names thousands."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parent:
+class Parent(Struct, frozen=True):
     """A directive that another one extends: its own id, what it extends itself, what it keeps out of prompts, and the
     layers that it brings: ids of knowledge items, and of hooks that bring some."""
 

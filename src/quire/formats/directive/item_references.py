@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from quire.formats.directive.syntax import Action, Directive
 from quire.formats.resolver import Wanted
@@ -30,8 +31,7 @@ _FORK = "rye.execute.tool.rye.agent.threads.thread_directive"
 _ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye.agent.threads.directive_return")
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """`needs` is the capability in its dotted form; `open` says that it is only how that begins. `document` is what it
     runs, where that is a document whose name is spelled out."""
 

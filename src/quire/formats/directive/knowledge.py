@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic, Severity
 from quire.formats import YAML
@@ -22,8 +23,7 @@ from quire.values import Value, clean
 REQUIRED = ("name", "title", "version", "entry_type")
 
 
-@dataclass(frozen=True, slots=True)
-class Knowledge:
+class Knowledge(Struct, frozen=True):
     """`metadata` is everything of the fence; `body` is the text that goes into a prompt."""
 
     source: Source

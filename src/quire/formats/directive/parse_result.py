@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.directive.codes import errors
@@ -12,8 +12,7 @@ from quire.source import Source
 _READABLE = (errors.PERMISSION_TAG, errors.RISK)
 
 
-@dataclass(slots=True)
-class Reading:
+class Reading(Struct):
     """`partial` holds what could be read, also where there is an error. Diagnostics are in the order of the text."""
 
     source: Source

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from quire.source import NOWHERE, Span
 from quire.values import Value
 
@@ -29,16 +31,14 @@ Attributes: TypeAlias = "tuple[tuple[str, Text], ...]"
 """Names as written, in the order of the file."""
 
 
-@dataclass(slots=True)
-class Grant:
+class Grant(Struct):
     """A capability in its dotted form; `span` is where the text stands that asks for it."""
 
     capability: str
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Acknowledge:
+class Acknowledge(Struct):
     risk: str
     reason: str
     span: Span = NOWHERE
@@ -54,8 +54,7 @@ class Permissions:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(Struct):
     """`<cost>`: `context` are the attributes of that element, `tokens` is its text."""
 
     context: Attributes = ()
@@ -66,8 +65,7 @@ class Cost:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Parameter:
+class Parameter(Struct):
     """An input or an output. `keyed` is the form in which the element's tag is the name. A missing name is empty."""
 
     name: str
@@ -79,8 +77,7 @@ class Parameter:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Condition:
+class Condition(Struct):
     """`value` is None where there is none; texts that are numbers or truth values have become such."""
 
     path: str
@@ -89,8 +86,7 @@ class Condition:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Combined:
+class Combined(Struct):
     """`kind` is any, all or not."""
 
     kind: str
@@ -101,8 +97,7 @@ class Combined:
 Test: TypeAlias = Condition | Combined
 
 
-@dataclass(slots=True)
-class Action:
+class Action(Struct):
     """An `execute`, `fetch` or `sign`: in a hook, or in a process inside the fence."""
 
     primary: str
@@ -114,8 +109,7 @@ class Action:
         return next((value for key, value in self.attributes if key == name), "")
 
 
-@dataclass(slots=True)
-class Hook:
+class Hook(Struct):
     """`tests` must all hold. `nested` is the form in which the actions are elements of their own."""
 
     id: str
@@ -127,16 +121,14 @@ class Hook:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Context:
+class Context(Struct):
     """(position, item id) in the order of the file; position is system, before, after or suppress."""
 
     items: tuple[tuple[str, Text], ...]
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Extra:
+class Extra(Struct):
     """Metadata that the format gives no meaning to: kept as text. `raw` is the whole element."""
 
     name: str
@@ -145,8 +137,7 @@ class Extra:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Section:
+class Section(Struct):
     """Any other element right below the root, `process` and `success_criteria` among them, as the file has it.
 
     `text` is the same for a model to read: references resolved, action elements written as calls.
@@ -158,8 +149,7 @@ class Section:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Directive:
+class Directive(Struct):
     """One file. `signature` is its first line, where that is a signature; its meaning is for others to find out."""
 
     signature: str = ""

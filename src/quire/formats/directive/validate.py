@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import PurePath
+
+from msgspec import Struct
 
 from quire.diagnostics import Severity
 from quire.formats.directive.findings import Suggestions, shown
@@ -19,8 +20,7 @@ SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """What signing refuses a file for. `kind` is form, place, version or parallel."""
 
     kind: str

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import fields, is_dataclass, replace
 from itertools import groupby
-from typing import TypeVar
 
 from quire.formats.directive.syntax import (
     Action,
@@ -26,10 +24,7 @@ from quire.formats.directive.syntax import (
     Text,
 )
 from quire.plan.vocabulary import OPAQUE, PRIMARIES
-from quire.source import NOWHERE, Span
 from quire.values import Value, encode
-
-Node = TypeVar("Node")
 
 _TAG = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
 _BACKTICKS = re.compile(r"^```", re.MULTILINE)
@@ -40,19 +35,6 @@ def write(directive: Directive) -> str:
     parts = [directive.preamble, f"```xml\n{xml}\n```", directive.body]
     text = "\n\n".join(part for part in parts if part) + "\n"
     return f"{directive.signature}\n{text}" if directive.signature else text
-
-
-def without_spans(node: Node) -> Node:
-    """The same tree with every place taken out, for comparing trees of different texts."""
-    if isinstance(node, tuple):
-        return type(node)(without_spans(part) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        changed: dict[str, object] = {}
-        for part in fields(node):
-            value = getattr(node, part.name)
-            changed[part.name] = NOWHERE if isinstance(value, Span) else without_spans(value)
-        return replace(node, **changed)
-    return node
 
 
 def _root(directive: Directive) -> Iterable[str]:

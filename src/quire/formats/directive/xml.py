@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, cast
+
+from msgspec import Struct, field
 
 from quire.diagnostics import Diagnostic
 from quire.formats.directive.codes import errors as codes
@@ -37,8 +38,7 @@ _AMPERSAND = "write &amp; for an ampersand"
 _LESS = "write &lt; for a less-than sign, or put the text after the fence"
 
 
-@dataclass(frozen=True, slots=True)
-class Wrong:
+class Wrong(Struct, frozen=True):
     """`left_open` says that an element that is still open belongs to the message."""
 
     message: str
@@ -112,8 +112,7 @@ _ATTRIBUTE = re.compile(r"""([^\s=/>"']++)\s*+=\s*+("[^"]*+"|'[^']*+')""")
 _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
-@dataclass(slots=True)
-class Element:
+class Element(Struct):
     """`parts` are texts and elements in turn. The tag is as written; the places are offsets into the source."""
 
     tag: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.expr.syntax import Constant
 from quire.formats.pipeline.codes import errors, lints, warnings
@@ -143,8 +144,7 @@ def needs_of(callee: Pipeline) -> tuple[tuple[str, ...], frozenset[str] | None]:
     return needs.needed, needs.read
 
 
-@dataclass(frozen=True, slots=True)
-class _Needs:
+class _Needs(Struct, frozen=True):
     """The names that a pipeline needs, and all that it may read; None where that can be any."""
 
     needed: tuple[str, ...]

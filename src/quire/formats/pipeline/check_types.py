@@ -9,8 +9,10 @@ is known, nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.diagnostics import Fix
 from quire.expr import python_text
@@ -58,8 +60,7 @@ Types: TypeAlias = "Mapping[str, FieldType | None]"
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """What is known of the stores, of the pipe, and of the other bindings of a place."""
 
     stores: Types
@@ -81,8 +82,7 @@ class Scope:
         return (None if root in RESERVED else self.stores.get(root)), rest
 
 
-@dataclass(frozen=True, slots=True)
-class Shapes:
+class Shapes(Struct, frozen=True):
     """The schemas of a file."""
 
     schemas: Mapping[str, Schema]

@@ -7,7 +7,8 @@ they are registered by somebody else, and one that does not exist fails its step
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.formats.pipeline.syntax import AgentBody, PipelineFile, ShellBody, Step, ToolBody, schema_of, walk
 from quire.schema import Schema
@@ -20,8 +21,7 @@ ALWAYS_THERE = frozenset({"ask"})
 MOST_TOLD = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """`path` is that of the step, such as `1.for_each.do`: steps count from 1, as people do."""
 
     path: str
@@ -31,8 +31,7 @@ class Problem:
         return f"step {self.path}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """All that is wrong with a definition, in the order of the text; there is at least one problem."""
 
     problems: tuple[Problem, ...]

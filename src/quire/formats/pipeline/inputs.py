@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
+
+from msgspec import Struct
 
 from quire.expr import RESERVED, Read, reads
 from quire.formats.pipeline.prompts import PromptReference, references
@@ -25,8 +26,7 @@ from quire.source import Span
 _NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """One place that reads a name, in its step.
 
     `text` is what it stands in, None for a name that is passed on, and `span` counts from the start of it; a name has

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.pipeline.syntax import PipelineFile
 from quire.source import Source
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """`file` is None exactly when there is an error. Diagnostics are in the order of the text.
 
     `partial` is what could be read of a file with errors, with holes where something could not: to be looked at for

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.expr import RESERVED
 from quire.plan.nodes import Reference, Template
@@ -17,8 +18,7 @@ _FOREIGN = re.compile(rf"\{{\{{({_PATH})\}}\}}|\$\{{({_PATH})\}}|\{{input:([A-Za
 _ROOT = re.compile(r"\b(?:ctx\.[A-Za-z_]|(?:pipe|item|acc)\b)")
 
 
-@dataclass(frozen=True, slots=True)
-class PromptReference:
+class PromptReference(Struct, frozen=True):
     path: tuple[str, ...]
     span: Span
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix, Severity
 from quire.formats.near_names import name_fix, word_fix
@@ -30,8 +31,7 @@ _OWNERS = {part: type for type, part in _PARTS.items() if part}
 _MAX_CYCLES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaReading:
+class SchemaReading(Struct, frozen=True):
     """The schemas of a file by name; those with errors are left out."""
 
     schemas: dict[str, Schema]

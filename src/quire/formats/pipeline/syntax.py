@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from quire.expr import Expression, parse
 from quire.formats.yaml import Scalar, place
 from quire.plan.nodes import OnError
@@ -39,8 +41,7 @@ class ExpressionText(Text):
     expression: Expression = field(kw_only=True)
 
 
-@dataclass(slots=True)
-class Literal:
+class Literal(Struct):
     value: Value
     span: Span = NOWHERE
 
@@ -48,48 +49,41 @@ class Literal:
 Argument: TypeAlias = Literal | ExpressionText
 
 
-@dataclass(slots=True)
-class Name:
+class Name(Struct):
     text: str
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Pass:
+class Pass(Struct):
     """One name that a callee sees. `value` is None in the list form: the caller's store of that name."""
 
     name: Name
     value: ExpressionText | None = None
 
 
-@dataclass(slots=True)
-class Target:
+class Target(Struct):
     """A static name: that of a pipeline, or `KEY.NAME` for one of a file with several."""
 
     pipeline: Name
     passes: tuple[Pass, ...] = ()
 
 
-@dataclass(slots=True)
-class TransformBody:
+class TransformBody(Struct):
     value: ExpressionText
 
 
-@dataclass(slots=True)
-class ToolBody:
+class ToolBody(Struct):
     name: Name
     args: tuple[tuple[Name, Argument], ...] = ()
     schema: Name | None = None
 
 
-@dataclass(slots=True)
-class ShellBody:
+class ShellBody(Struct):
     command: Argument
     schema: Name | None = None
 
 
-@dataclass(slots=True)
-class AgentBody:
+class AgentBody(Struct):
     """`tools` is None where `capabilities` are not given; an empty tuple grants nothing."""
 
     prompt: Text
@@ -98,20 +92,17 @@ class AgentBody:
     schema: Name | None = None
 
 
-@dataclass(slots=True)
-class CallBody:
+class CallBody(Struct):
     target: Target
 
 
-@dataclass(slots=True)
-class MatchBody:
+class MatchBody(Struct):
     on: ExpressionText
     cases: tuple[tuple[Name, Target], ...]
     default: Target | None = None
 
 
-@dataclass(slots=True)
-class FoldBody:
+class FoldBody(Struct):
     """`source` is None where the incoming pipe is the list."""
 
     source: Argument | None
@@ -120,8 +111,7 @@ class FoldBody:
     max_items: int | None = None
 
 
-@dataclass(slots=True)
-class ForEachBody:
+class ForEachBody(Struct):
     source: Argument | None
     on_error: OnError
     do: Step
@@ -130,8 +120,7 @@ class ForEachBody:
     max_items: int | None = None
 
 
-@dataclass(slots=True)
-class ParallelBody:
+class ParallelBody(Struct):
     branches: tuple[tuple[Name, Step], ...]
     collect: Step
     on_error: OnError | None = None
@@ -142,8 +131,7 @@ Body: TypeAlias = (
 )
 
 
-@dataclass(slots=True)
-class Step:
+class Step(Struct):
     """`kind` is the key of the step as written; `span` covers that key."""
 
     kind: str
@@ -152,16 +140,14 @@ class Step:
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class Pipeline:
+class Pipeline(Struct):
     name: Name
     description: str
     steps: tuple[Step, ...]
     span: Span = NOWHERE
 
 
-@dataclass(slots=True)
-class PipelineFile:
+class PipelineFile(Struct):
     """All documents of one text. A direct run takes exactly one pipeline; a registered file may have several.
 
     `unread` are the names of the schemas and pipelines that are declared and could not be read.

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
@@ -32,10 +31,8 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.formats.yaml.scalars import WORDS
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
-from quire.source import NOWHERE, Span
 from quire.values import Value, encode
 
-Node = TypeVar("Node")
 Block: TypeAlias = "str | list[tuple[str, Block]]"
 """A value on the line of its key, or entries on lines of their own."""
 
@@ -46,22 +43,6 @@ def write(file: PipelineFile) -> str:
     documents = [_schema(schema) for schema in file.schemas]
     documents += [_pipeline(pipeline) for pipeline in file.pipelines]
     return "---\n".join(documents)
-
-
-def without_spans(node: Node) -> Node:
-    """The same tree with every place taken out, for comparing trees of different texts."""
-    if isinstance(node, tuple):
-        return type(node)(without_spans(part) for part in node)
-    if isinstance(node, ExpressionText):
-        return replace(node, span=NOWHERE, scalar=None)
-    if is_dataclass(node) and not isinstance(node, type):
-        changed: dict[str, object] = {}
-        for part in fields(node):
-            value = getattr(node, part.name)
-            if part.init:
-                changed[part.name] = NOWHERE if isinstance(value, Span) else without_spans(value)
-        return replace(node, **changed)
-    return node
 
 
 def _schema(schema: Schema) -> str:

@@ -11,7 +11,8 @@ Every pattern here is anchored and possessive, so no line takes longer than its 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
@@ -35,8 +36,7 @@ def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] |
     return texts, match[2].replace('\\"', '"') if match[2] is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """A line that is a directive and yet does nothing; the warning says why."""
 
 

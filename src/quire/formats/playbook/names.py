@@ -6,7 +6,8 @@ What the lints need to know about a playbook as a whole: who sets which name, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
@@ -87,8 +88,7 @@ def asked_names(step: Step) -> set[str]:
     return {f"__elicit_step_{step.number}", f"__elicit_step_{step.label}"}
 
 
-@dataclass(slots=True)
-class Facts:
+class Facts(Struct):
     """`values` has the only texts a name can hold, where they are known; `untyped` the captures without a type."""
 
     inputs: set[str] = field(default_factory=set)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.playbook.syntax import Playbook
 from quire.source import Source
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """`playbook` is None exactly when there is an error. Diagnostics are in the order of the text."""
 
     source: Source

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from re import Match
+
+from msgspec import Struct
 
 from quire.formats import markdown
 from quire.formats.markdown import Fences
@@ -67,8 +68,7 @@ WORD, VARIABLE, OPERATOR, VALUE = 18, 19, 20, 21
 _kind = attrgetter("lastindex")
 
 
-@dataclass(slots=True)
-class Scan:
+class Scan(Struct):
     """`lines` are the special lines outside of fences, as matches in `"\\n" + text`: the start of a match is the
     offset of its line in the text, the end of a match is the offset of the next line.
 

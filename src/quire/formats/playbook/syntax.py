@@ -19,14 +19,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from msgspec import Struct
+
 from quire.source import Span
 
 # Every repetition is over a class that excludes what follows it, so matching is linear.
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Placeholder:
+class Placeholder(Struct, frozen=True):
     """A `{{name}}`, `{{name:type}}` or `{{name:type:default}}` in any text that is rendered."""
 
     name: str
@@ -56,8 +57,7 @@ Operator = Literal["==", "!="]
 ConditionSource = Literal["input", "step_output"]
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class InputDeclaration:
+class InputDeclaration(Struct, frozen=True):
     """A line of `## INPUTS`. `default` is text as written; enum inputs have options and no default."""
 
     name: str
@@ -79,8 +79,7 @@ class InputDeclaration:
         return Span(self.name_start, self.name_start + len(self.name))
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class PromptReference:
+class PromptReference(Struct, frozen=True):
     """`@prompt(library:ID)` and its relatives; `ref` keeps the scheme, or is one `{{variable}}`."""
 
     ref: str
@@ -92,8 +91,7 @@ class PromptReference:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class OutputCapture:
+class OutputCapture(Struct, frozen=True):
     """`@output(name: type, "option", extract:"field")`. `type` is None where none was written."""
 
     name: str
@@ -113,8 +111,7 @@ class OutputCapture:
         return Span(at, at + len(self.name))
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Elicitation:
+class Elicitation(Struct):
     kind: ElicitKind
     prompt: str
     options: tuple[str, ...]
@@ -127,8 +124,7 @@ class Elicitation:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """`@tool(connection, tool, {…})`; `arguments` is the JSON text as written, placeholders and all."""
 
     connection: str
@@ -145,8 +141,7 @@ class ToolCall:
 Directive = PromptReference | OutputCapture | Elicitation | ToolCall
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Condition:
+class Condition(Struct):
     variable: str
     operator: Operator
     value: str
@@ -164,8 +159,7 @@ class Condition:
         return Span(self.variable_start, self.variable_start + len(self.variable))
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Arm:
+class Arm(Struct):
     """One arm of a branch; `else` has no condition. `span` covers its marker."""
 
     condition: Condition | None
@@ -215,8 +209,7 @@ class Step:
         return find(self.document, sorted(places))
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class ArtifactDeclaration:
+class ArtifactDeclaration(Struct, frozen=True):
     """`type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
 
     type: str
@@ -228,8 +221,7 @@ class ArtifactDeclaration:
         return Span(self.start, self.end)
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Playbook:
+class Playbook(Struct, frozen=True):
     title: str
     description: str
     system: str

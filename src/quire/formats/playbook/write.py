@@ -7,13 +7,11 @@ where it stands is indented, which reading takes away again.
 from __future__ import annotations
 
 import re
-from dataclasses import fields, is_dataclass
 
 from quire.formats.playbook.markers import marker_word
 from quire.formats.playbook.scan import CONDITION, MARKER, WORD, scan
 from quire.formats.playbook.syntax import Arm, Elicitation, InputDeclaration, OutputCapture, Playbook, Step, ToolCall
 
-_PLACES = ("start", "end", "name_start", "variable_start", "title_start", "title_end", "document", "pieces")
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -31,16 +29,6 @@ def write(playbook: Playbook) -> str:
     if playbook.artifact:
         parts += ["## ARTIFACTS", f"type: {playbook.artifact.type}"]
     return "\n\n".join(parts) + "\n"
-
-
-def without_spans(node: object) -> object:
-    """What a tree says, with every place taken out, for comparing trees of different texts."""
-    if isinstance(node, tuple):
-        return tuple([without_spans(part) for part in node])
-    if not is_dataclass(node):
-        return node
-    said = [(part.name, without_spans(getattr(node, part.name))) for part in fields(node) if part.name not in _PLACES]
-    return (type(node), *said, without_spans(node.placeholders) if isinstance(node, Step) else ())
 
 
 def _text(text: str) -> str:

@@ -9,9 +9,10 @@ Nodes as plain values, and mappings whose keys must be text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import codes
@@ -32,8 +33,7 @@ class Style(StrEnum):
     FOLDED = ">"
 
 
-@dataclass(slots=True)
-class Scalar:
+class Scalar(Struct):
     """`span` covers tag and anchor as well, `body` only what comes after them (quotes included).
 
     `tag` is only ever ours, and such a scalar is text; one of YAML's own has had its effect on `value`.
@@ -47,22 +47,19 @@ class Scalar:
     tag: str = ""
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Struct):
     """A key can be any untagged scalar: whether it must be text is for the reader of the mapping to say."""
 
     key: Scalar
     value: Node
 
 
-@dataclass(slots=True)
-class Sequence:
+class Sequence(Struct):
     items: tuple[Node, ...]
     span: Span
 
 
-@dataclass(slots=True)
-class Mapping:
+class Mapping(Struct):
     """Keys are distinct, in the order of the text; those that were merged into it come first."""
 
     entries: tuple[Entry, ...]

@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TypeAlias
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import codes
@@ -36,8 +37,7 @@ MAX_DEPTH = 100
 """Lists and mappings inside of each other."""
 
 
-@dataclass(slots=True)
-class _Anchored:
+class _Anchored(Struct):
     """`node` is None until its end has come. `length` is that of its text, written out; a scalar has no height."""
 
     at: int
@@ -124,8 +124,7 @@ _Key: TypeAlias = tuple[type, object]
 """Of a key its value, and the type of that: `1`, `1.0` and `true` are equal in Python."""
 
 
-@dataclass(frozen=True, slots=True)
-class YamlReading:
+class YamlReading(Struct, frozen=True):
     """The documents that could be read, empty ones left out, and everything that is wrong, in the order of the text.
 
     With an error there are still documents, so that their readers can find more; what stands in for a part that

@@ -6,10 +6,11 @@ The connection named `rye`: fetch, execute and sign. Each call is checked on the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from quire.engine.ports import EffectClass
 from quire.errors import Denied, QuireError, Refused, ToolFailed

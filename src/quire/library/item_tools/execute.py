@@ -6,7 +6,8 @@ Tools, pipelines, playbooks and directives in threads of their own are run by th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.inputs import resolve_inputs
 from quire.errors import BadInputs, ToolFailed
@@ -59,8 +60,7 @@ def is_text(arguments: Mapping[str, Value]) -> bool:
     return item_type == "knowledge" or (item_type == "tool" and dry_run)
 
 
-@dataclass(frozen=True, slots=True)
-class Execute:
+class Execute(Struct, frozen=True):
     """`tools` are those that can be described without starting anything."""
 
     items: VerifiedItems

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import ToolFailed
 from quire.library.item_tools.answers import error, item_type_of, missing, shown_path, space_of, unknown_type
@@ -19,8 +20,7 @@ from quire.values import Value, encode
 WRITE = "rye/file-system/write"
 
 
-@dataclass(frozen=True, slots=True)
-class Fetch:
+class Fetch(Struct, frozen=True):
     """`tools` are those that can be described without starting anything; `writer` gives the files of a space to write.
 
     `Denied`, and what `Spaces.find` and `VerifiedItems` raise, goes through to the caller.

@@ -6,8 +6,9 @@ A directive that a run wrote and signed could otherwise be the way around all of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+
+from msgspec import Struct
 
 from quire.engine.interpreter.thread.limits import Limits
 from quire.errors import Denied, QuireError, ToolFailed
@@ -37,8 +38,7 @@ from quire.values import Value
 MAX_BATCH = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """`limits` are those of the thread that asks, `run_id` is its run; `writer` gives the files of a space, with what
     no tool may write closed."""
 

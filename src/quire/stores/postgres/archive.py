@@ -7,8 +7,9 @@ table, leave it at that, and lose it to a cleaner that has not seen the run.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quire.engine.records import Batch, NewRun, Question, Status
 from quire.errors import StoreError

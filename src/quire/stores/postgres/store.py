@@ -15,10 +15,11 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Literal
+
+from msgspec.structs import replace
 
 from quire.engine.records import (
     Answer,

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import psycopg
+from msgspec import Struct
 
 from quire.engine.records import Written
 from quire.errors import StoreError
@@ -28,8 +28,7 @@ FIRST_PLACE = 0
 """The place before that of the first row of a run's journal."""
 
 
-@dataclass(slots=True, eq=False)
-class Held:
+class Held(Struct, eq=False):
     """A run that this store drives: its number, and where its journal ends.
 
     `failure` says why nothing more can be written: the server was away for too long in the middle of a commit."""
@@ -41,8 +40,7 @@ class Held:
     failure: StoreError | None = None
 
 
-@dataclass(slots=True, eq=False)
-class Write:
+class Write(Struct, eq=False):
     """One batch on its way. One that parks gives way to an answer that waits.
 
     `tried` is where the journal ends if an attempt of which nobody has heard again did commit."""
@@ -55,8 +53,7 @@ class Write:
     tried: Tail | None = None
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """A run as its writer found it, after it had locked the row."""
 
     epoch: int

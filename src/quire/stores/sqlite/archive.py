@@ -12,8 +12,9 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from quire.engine.records import Batch, NewRun, Question
 from quire.errors import StoreError

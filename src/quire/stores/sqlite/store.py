@@ -14,9 +14,10 @@ import contextlib
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from quire.engine.records import (
     FINAL,

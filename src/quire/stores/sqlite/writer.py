@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quire.engine.records import Written
 from quire.errors import Fenced, StoreError
@@ -20,8 +21,7 @@ from quire.stores.sqlite.database import Database, explain
 from quire.trust.seal import Seal
 
 
-@dataclass(slots=True, eq=False)
-class Held:
+class Held(Struct, eq=False):
     """A run that this store drives: its number in the file, and where its journal ends."""
 
     run: str
@@ -30,8 +30,7 @@ class Held:
     tail: Tail
 
 
-@dataclass(slots=True, eq=False)
-class Write:
+class Write(Struct, eq=False):
     """One batch on its way, and what became of it. One that parks gives way to an answer that waits."""
 
     held: Held

@@ -7,7 +7,8 @@ a large one is shown as all its old and all its new lines.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 CONTEXT = 2
 _MAX_WINDOW = 2500
@@ -15,8 +16,7 @@ _MAX_COMPARED = 50_000
 """Pairs of lines that are compared in one replacement and in all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replacement:
+class Replacement(Struct, frozen=True):
     """`lines` take the place of those from `start` up to `stop`."""
 
     start: int
@@ -24,8 +24,7 @@ class Replacement:
     lines: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """Old lines from `start` up to `stop`, and the new ones, whose first has the number `at` in the new text."""
 
     start: int

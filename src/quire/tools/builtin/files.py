@@ -19,9 +19,10 @@ import stat
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import BinaryIO, cast
+
+from msgspec import Struct
 
 from quire.errors import ToolFailed
 from quire.tools.builtin.diffs import Replacement, shown_difference
@@ -107,8 +108,7 @@ def _numbers(lines: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """`replaced` is how many lines were, `difference` what changed as people read it, cut where it grows long."""
 
     text: str

@@ -20,8 +20,9 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urljoin, urlsplit
+
+from msgspec import Struct, field
 
 from quire import __version__
 from quire.errors import Denied, ToolFailed
@@ -74,8 +75,7 @@ def look_up(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
-@dataclass(frozen=True, slots=True)
-class Hosts:
+class Hosts(Struct, frozen=True):
     """`granted` are `name` or `name:port`; without `anywhere` they are the only ones there are."""
 
     granted: frozenset[str]
@@ -137,8 +137,7 @@ def dial(address: str, port: int, timeout: float) -> socket.socket:
     return socket.create_connection((address, port), timeout)
 
 
-@dataclass(slots=True)
-class Fetch:
+class Fetch(Struct):
     """One call of the tool. `stop` may be called from another thread and ends it at once."""
 
     hosts: Hosts

@@ -13,8 +13,9 @@ import stat
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.protected import Protection, shown_path
@@ -24,8 +25,7 @@ MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """`name` in the open folder `folder`; "." for the folder itself. `parts` are the real names from the workspace."""
 
     folder: int

@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from quire.errors import Denied
 from quire.tools.builtin.protected_names import AI, DOCUMENT_FOLDERS, RULES, fold, is_asking_name, is_closed_name
@@ -21,8 +22,7 @@ KEPT_OUT = frozenset({".quire", ".git", ".venv"})
 _IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
+class Protection(Struct, frozen=True):
     """Paths are relative to the workspace, with `/`."""
 
     granted: frozenset[str] = frozenset()

@@ -6,11 +6,11 @@ A name is compared after `fold`, at any depth unless the row says otherwise, and
 from __future__ import annotations
 
 import unicodedata
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A row of the table in `docs/tools-and-trust.md`. `names` are folded; one with a `*` in front is an ending, one
     with a `*` behind is a beginning."""
 

@@ -13,8 +13,10 @@ import stat
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.errors import Denied
 from quire.tools.builtin.protected import Protection
@@ -31,8 +33,7 @@ _PIPELINE = re.compile(rb"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 _YAML = (".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """The outermost protected places under `root`, each with what tells it from another thing of the same name."""
 
     root: Path
@@ -71,8 +72,7 @@ class Survey:
         ]
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """`learn` says whether places that others lead to are added to `protection`."""
 
     root: Path

@@ -14,11 +14,12 @@ from __future__ import annotations
 import fnmatch
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Protocol, cast
+
+from msgspec import Struct
 
 from quire.errors import ToolFailed
 
@@ -87,8 +88,7 @@ class _Compiled(Regex, Protocol):
     def programsize(self) -> int: ...
 
 
-@dataclass(slots=True)
-class Expression:
+class Expression(Struct):
     """One search through any number of lines, with a budget of processor time for all of them."""
 
     regex: Regex

@@ -6,8 +6,9 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.files import MAX_FILE
@@ -23,8 +24,7 @@ MAX_LINE = 500
 SECONDS = 30.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Matches:
+class _Matches(Struct, frozen=True):
     """What a grep has found so far. Stops at the limit."""
 
     found: list[Value]

@@ -6,9 +6,10 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.blocking import in_thread
@@ -32,8 +33,7 @@ _GRACE = 1.0
 _SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Shell:
+class Shell(Struct, frozen=True):
     """`sandbox` false is the user's own word: then a command has the user's home folder and environment, but for the
     variables in `withheld`. `private` are folders that a command must not see, `variables` those that it gets."""
 

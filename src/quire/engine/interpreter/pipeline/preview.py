@@ -7,8 +7,9 @@ its own name in brackets as a stand-in. The request around it is the one that th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quire.engine.interpreter.environment import Setting
 from quire.engine.interpreter.pipeline.agent import run_agent

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from quire.engine.interpreter.environment import Setting
 from quire.engine.pure_work import STEP, WORK
@@ -23,8 +24,7 @@ from quire.values import Value
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Struct):
     """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed. The stores
     are one as well, as `ctx`: a step that keeps `ctx` must not see what later steps write.
 

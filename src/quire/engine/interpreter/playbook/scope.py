@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from quire.engine.earlier_results import Earlier, SystemText
 from quire.engine.pure_work import PureWork
@@ -19,8 +20,7 @@ MAX_RENDERED = 16_000_000
 """Characters of one text with its values filled in."""
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
 
     `result` is the output of the last step that was executed, `shown` what a person is shown of it. `cut` says that the

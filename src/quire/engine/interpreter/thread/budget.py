@@ -6,8 +6,9 @@ What a thread has used and may still use. Whatever is counted here comes from re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import cast
+
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.limits import Cost, LimitEvent, Limits, exceeded
 from quire.engine.ports import LONGEST_REPLY

@@ -7,8 +7,10 @@ capabilities, not its limits, not its money, which is set aside for it before it
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.compose import Bundle
@@ -27,8 +29,7 @@ LONGEST_WAIT = 10**9
 """More than any thread has; a model may write numbers that no clock can count to."""
 
 
-@dataclass(slots=True)
-class Child:
+class Child(Struct):
     """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too.
 
     `running` turns false once and for all: of several calls of one turn that look after a child, a replay may hear
@@ -40,8 +41,7 @@ class Child:
     counted: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """What a thread says of a child that it starts: whether it may (asked with the id of what was really found), and
     whether it has read content from outside itself."""
 

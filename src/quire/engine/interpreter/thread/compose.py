@@ -14,8 +14,9 @@ composing again gives the same thread, whatever happens to the files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, cast
+
+from msgspec import Struct, field
 
 from quire.engine.inputs import resolve_inputs
 from quire.engine.interpreter.thread.hooks import filled_action, holds, injects, ordered, read_hooks_yaml
@@ -70,8 +71,7 @@ class Resolver(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(Struct, frozen=True):
     """A capability, and the directive that it comes from: `span` is a place in the text of that one."""
 
     capability: str
@@ -79,8 +79,7 @@ class Granted:
     span: Span = NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
-class Composed:
+class Composed(Struct, frozen=True):
     """What a thread starts with. `inputs` are complete; `success` and `failure` have them filled in.
 
     `capabilities` are empty where neither the directive nor an ancestor has any: only those of a parent thread are left
@@ -247,8 +246,7 @@ class _Context:
         return self._loaded[item_id]
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """Directives, and the bodies of knowledge items, by the ids that they were referred to by; what was not found is
     not in it.
 

@@ -8,8 +8,9 @@ at every other event it is a warning.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, cast
+
+from msgspec import Struct, field
 
 from quire.engine.interpreter.thread.hooks import filled_action, holds, injects
 from quire.engine.interpreter.thread.limits import MOST
@@ -23,8 +24,7 @@ from quire.trust.capabilities import Grants, Primary, canonical
 from quire.values import Value
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """What the hooks of an event decided, and the words that came with it."""
 
     what: Decision
@@ -40,8 +40,7 @@ class Decided:
         return self.what in ("escalate", "suspend")
 
 
-@dataclass(slots=True)
-class Hooking:
+class Hooking(Struct):
     """The hooks of one thread. `start` runs a directive as a child and says how it ended; `notes` are texts that hooks
     brought for the model. `paths` are where hooks have acted in this turn.
     """

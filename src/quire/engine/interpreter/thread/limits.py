@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quire.engine.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
@@ -31,8 +33,7 @@ MOST = LARGEST_LIMIT
 _N = TypeVar("_N", int, float)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     turns: int | None = None
     tokens: int | None = None
     spend: float | None = None
@@ -51,11 +52,10 @@ class Limits:
     def raised(self, name: str, value: float) -> Limits:
         """With one of them as a person has set it, never lower than it is."""
         more = max(getattr(self, name) or 0, value)
-        return replace(self, **{name: int(more) if name in INTEGER_LIMITS else more})  # type: ignore[arg-type]
+        return replace(self, **{name: int(more) if name in INTEGER_LIMITS else more})
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(Struct, frozen=True):
     """What a thread has used. `spend` is in US dollars; None means that nobody knows the price, never that it is 0."""
 
     turns: int = 0
@@ -101,8 +101,7 @@ def _read(amount: str) -> int | float:
     return int(amount) if amount.isdecimal() else float(amount)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitEvent:
+class LimitEvent(Struct, frozen=True):
     """A limit that is reached. `current_value` is None for spend that nobody knows."""
 
     limit_code: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
-from dataclasses import replace
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge

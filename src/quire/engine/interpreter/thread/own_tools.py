@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from quire.engine.inputs import converted, kind_of
 from quire.engine.requests import Offered, ToolUse
@@ -18,8 +19,7 @@ _DETAIL = "error_detail"
 _EXECUTE = "rye/execute"
 
 
-@dataclass(frozen=True, slots=True)
-class Returned:
+class Returned(Struct, frozen=True):
     """A call of the return tool, read. `problems` are for the model: with any of them the thread goes on."""
 
     outputs: Mapping[str, Value]

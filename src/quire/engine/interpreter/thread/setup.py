@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose
@@ -31,8 +33,7 @@ ORCHESTRATE = "rye/agent/threads/orchestrator"
 NO_COST = Cost()
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """One thread. `id` is its name for people and for its parent, `path` where its effects stand in the journal.
 
     `grants` are all that it may do, `model` the one that it asks (empty: the run's own). `depth` counts its parents.
@@ -64,8 +65,7 @@ def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
     return f"{place}, within those at {above}," if above else place
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
+class Ending(Struct, frozen=True):
     """How a thread ended. `kind` is a stable word for why it failed, `limit` the code of the limit that it reached.
 
     `blame` are the effects that a resume performs again where this ended the run. `outside` is true where the thread
@@ -144,8 +144,7 @@ ORCHESTRATING = Offered(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Above:
+class Above(Struct, frozen=True):
     """What a thread stands under: the thread that starts it, the document that calls it, or the run alone.
 
     Of `grants`, `limits` and `purse` it never has more. `share` is the part of the purse that it may take at most,
