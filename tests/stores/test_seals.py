@@ -13,7 +13,7 @@ from tests.stores.conftest import PostgresShelf, Shelf, SqliteShelf
 from tests.stores.test_store_contract import DIGEST, new_run
 
 from quire.engine.ports import Store
-from quire.engine.records import Batch, EffectRecord, Letter, Question, RunUpdate, Status, Usage
+from quire.engine.records import Batch, EffectRecord, Event, Letter, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, StoreError
 from quire.stores import open_store
@@ -196,6 +196,20 @@ async def test_large_values_and_pinned_texts_are_those_that_were_recorded(shelf:
     tampered(shelf, f"UPDATE {{t}}blobs SET body = 'forged' WHERE sha256 = '{DIGEST}'")
     with pytest.raises(StoreError, match="another text under the hash"):
         await store.text(DIGEST)
+
+
+async def test_large_events_are_those_that_were_recorded(shelf: Shelf) -> None:
+    store = shelf.open()
+    write = await owned(store)
+    await write(
+        Batch((effect("1/tool", "r1"),), (Event("warning", "r1", 12.0, 1, "1", "1", {"message": "x" * 99_000}),))
+    )
+    await store.close()
+    tampered(shelf, "UPDATE {t}blobs SET body = '[]' WHERE length(body) > 90000")
+    store = shelf.open()
+    with pytest.raises(BrokenSeal, match="the record at 1/tool was changed: its value is not the one"):
+        await store.check_seal("r1")
+    await store.close()
 
 
 async def test_a_question_in_other_words_is_not_answered(shelf: Shelf) -> None:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
 
-from quire.engine.records import Letter, Question
 from quire.errors import BrokenSeal
 from quire.trust.seal import Seal, same
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
+    from quire.engine.records import Letter, Question
     from quire.stores.rows import Cells
 
 LOOSE_ROWS = 32
@@ -156,7 +156,8 @@ def check_pins(seal: Seal, run: StoredRun) -> None:
 def check_run(seal: Seal, run: StoredRun, journal: Sequence[JournalRow]) -> None:
     """Raises `BrokenSeal` unless all of it is as it was sealed.
 
-    `journal` holds the rows in their order, each with its seal and the text that its `blob` names behind its cells."""
+    `journal` holds the rows in their order, each with its seal behind its cells, then the texts that its `blob` and its
+    `events_blob` name."""
     check_pins(seal, run)
     before = anchored = str(run.pins_seal)
     for row in journal:
@@ -168,9 +169,9 @@ def check_run(seal: Seal, run: StoredRun, journal: Sequence[JournalRow]) -> None
             made = ""
         if not made or row[_ROW_CELLS] != made:
             raise BrokenSeal(run.id, f"{where} was changed, or one before it was taken away or put there")
-        blob, body = row[12], row[_ROW_CELLS + 1]
-        if blob is not None and (body is None or hashlib.sha256(str(body).encode()).hexdigest() != blob):
-            raise BrokenSeal(run.id, f"{where} was changed: its value is not the one that was recorded")
+        for digest, body in ((row[12], row[_ROW_CELLS + 1]), (row[_ROW_CELLS - 1], row[_ROW_CELLS + 2])):
+            if digest is not None and (body is None or hashlib.sha256(str(body).encode()).hexdigest() != digest):
+                raise BrokenSeal(run.id, f"{where} was changed: its value is not the one that was recorded")
         before = made
         if row[0] == run.anchor:
             anchored = made
