@@ -9,6 +9,8 @@
     async for event in quire.run(document, inputs={"topic": "tea"}):
         print(event.type)
     envelope = await quire.launch("review", input={"topic": "tea"})
+    async with quire.open() as workspace:
+        ended = await workspace.drive(await workspace.find("last"))
 
 Names are imported when they are first used: `import quire` itself costs next to nothing.
 """
@@ -16,7 +18,7 @@ Names are imported when they are first used: `import quire` itself costs next to
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quire.api import Launch, Result, Running, check, launch, run
+    from quire.api import Launch, Result, Running, check, launch, open, run
     from quire.diagnostics import Diagnostic, Severity
     from quire.engine.records import Event, Status
     from quire.errors import QuireError
@@ -44,12 +46,13 @@ __all__ = [
     "check",
     "launch",
     "load",
+    "open",
     "run",
     "tool",
 ]
 
 _HOMES = {
-    "quire.api": ("Launch", "Result", "Running", "check", "launch", "run"),
+    "quire.api": ("Launch", "Result", "Running", "check", "launch", "open", "run"),
     "quire.diagnostics": ("Diagnostic", "Severity"),
     "quire.library.document": ("Document", "load"),
     "quire.engine.records": ("Event", "Status"),
