@@ -91,7 +91,7 @@ async def _measure() -> list[Row]:
 async def _throughput(town: Town, workers: int) -> float:
     """Steps in a second, from the first to the last."""
     from quire.engine.records import Status
-    from quire.runs import RunOptions
+    from quire.runs.options import RunOptions
 
     script = town.folder / "replies.json"
     script.write_text(json.dumps([{"default": "fine", "delay_ms": DELAY_MS}]))

@@ -27,7 +27,7 @@ CHILD = """
 import asyncio, sys, time
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 from quire.runs.preflight import Start
 from quire.workspace.grants import default_grants
 

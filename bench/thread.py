@@ -21,13 +21,14 @@ from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.walker import Terms
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status, Usage
 from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
 from quire.library.directives import Directives
 from quire.library.document import load
+from quire.plan.thread import THREAD_PATH
 from quire.runs.adapters import Nobody, WallClock
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
@@ -128,7 +129,7 @@ async def _turns(file: Path) -> float:
     ports = Ports(store, parts, parts, parts, Nobody(), WallClock())
     lease = await store.acquire("r")
     drive = Drive(lease, Journal([]), ports, Terms())
-    walk: Walk = interpret_directive(set_up(Bundle("main", {"main": text}), {}, PATH))
+    walk: Walk = interpret_directive(set_up(Bundle("main", {"main": text}), {}, THREAD_PATH))
     started = time.process_time()
     ended = await drive.until_rest(walk, Batch(update=RunUpdate(status=Status.RUNNING)))
     spent = time.process_time() - started

@@ -16,7 +16,7 @@ has_model() {
     .venv/bin/python -c '
 import sys
 from quire.errors import NoModel
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 try:
     Runtime.open().choose_model(None)
 except NoModel:

@@ -13,7 +13,7 @@ import pytest
 import quire
 from quire.api.launches import _settling
 from quire.errors import BadInputs, CannotStart, RunState, Unreadable
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 PLAYBOOK = """# Tea
 

@@ -9,11 +9,12 @@ The shape of an explanation page: what, why, and the wrong beside the right.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
-from quire.source import Source, Span
+if TYPE_CHECKING:
+    from quire.source import Source, Span
 
 
 class Severity(StrEnum):

@@ -7,9 +7,10 @@ value does not plainly fit: it decides, and says what is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from quire.values import Value
+if TYPE_CHECKING:
+    from quire.values import Value
 
 _SAYS_NOTHING = frozenset({"description", "title", "default", "examples"})
 _KINDS: Mapping[str, type | tuple[type, ...]] = {

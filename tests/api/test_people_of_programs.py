@@ -13,7 +13,7 @@ import pytest
 import quire
 from quire.engine.records import Question
 from quire.errors import CannotStart
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 ASKS = '# Ask\n\n## STEP 1: Ask\n\n@elicit({kind}, "Go on?")\n'
 SIDE_BY_SIDE = """pipeline: ask

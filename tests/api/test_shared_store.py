@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import quire
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 from quire.stores import shared
 from quire.stores.sqlite.database import Database
 from quire.trust.seal import PUBLIC_SEAL

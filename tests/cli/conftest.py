@@ -13,7 +13,8 @@ from click.testing import CliRunner, Result
 from quire.errors import QuireError
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.values import Value
 
 Invoke = Callable[..., Result]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from quire.cli import main
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 ASKING = """# Ask
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import MakeRun
 
 from quire.cli import main
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 from quire.workspace.owner import account_name
 
 JOURNALS = Path(__file__).parent.parent / "fixtures" / "journals"

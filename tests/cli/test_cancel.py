@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from quire.cli.cancel import command
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

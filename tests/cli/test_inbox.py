@@ -10,7 +10,7 @@ import pytest
 from click.testing import Result
 
 from quire.cli.inbox import command
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

@@ -14,7 +14,8 @@ from quire.cli.new import command, playbook
 from quire.engine.records import Status
 from quire.library.document import load, read
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 
 Invoke = Callable[..., Result]

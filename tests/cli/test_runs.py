@@ -19,7 +19,8 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Batch, Event, RunUpdate, Status, Usage
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]

@@ -15,7 +15,7 @@ from tests.warm import run_quire
 from quire.cli.runs import command
 from quire.display.run_list import run_table
 from quire.engine.records import RunRow, Status
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 
 Invoke = Callable[..., Result]
 MakeRun = Callable[..., str]
@@ -147,7 +147,7 @@ def test_the_smallest_model_is_called_a_toy(
     from quire.cli.session import Manner, drive
     from quire.library.document import load
     from quire.models.scripted import ScriptedModel
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
     Path("page.md").write_text("# T\n\n## STEP 1: A\n\nGo.\n")
     monkeypatch.setenv("QUIRE_DEMO", demo)

@@ -14,7 +14,7 @@ from tests.cluster.town import ASKING, Town, marks_pipeline, until
 from tests.security.test_pure_work import FOLDS, ITEMS
 
 from quire.engine.records import Status
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 
 
 async def workflow_result(town: Town, run: str) -> str:

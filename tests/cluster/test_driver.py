@@ -17,7 +17,8 @@ from quire.engine.records import Status
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import CannotStart, StoreError, ToolFailed
 from quire.library.document import Document, read
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.stores import open_store
 from quire.values import Value

@@ -8,7 +8,7 @@ from tests.cluster.test_cluster_runs import started, workflow_result
 from tests.cluster.town import Town, marks_pipeline, until
 
 from quire.engine.records import Status
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 
 STOPS_WHEN_IT_HAS_A_RUN = """
 import os, signal

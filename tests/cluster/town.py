@@ -18,7 +18,8 @@ from tests.warm import WarmProcess, run_quire, start_quire
 from quire.cluster.client import Cluster
 from quire.engine.records import EffectRecord, RunRow, Status
 from quire.library.document import load
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.values import Value
 from quire.workspace.configuration import load_settings

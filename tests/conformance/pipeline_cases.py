@@ -25,7 +25,8 @@ from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadDocument, QuireError, StepFailed, ToolFailed
 from quire.formats.pipeline.syntax import AgentBody, walk
 from quire.library.document import load
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.shell import Shell

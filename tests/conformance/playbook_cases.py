@@ -21,7 +21,8 @@ from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unread
 from quire.formats.playbook.as_json import as_vector
 from quire.library.document import load
 from quire.plan.nodes import Plan
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.stores import open_store
 from quire.values import Value

@@ -20,7 +20,8 @@ from quire.engine.records import EffectRecord, Status
 from quire.engine.requests import ModelRequest, ToolRequest
 from quire.errors import ToolFailed
 from quire.library.document import Document, read
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 from quire.stores import open_store
 from quire.values import Value

@@ -7,7 +7,8 @@ from tests.engine.house import House
 
 from quire.engine.driver.drive import Ended
 from quire.engine.driver.walker import Terms
-from quire.engine.interpreter.pipeline import Profile, Setting, interpret_pipeline
+from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.records import Status
 from quire.engine.requests import ToolRequest, Walk
 from quire.errors import StepFailed

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from quire.engine.interpreter.call_document import call_document
-from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.ways import below
 from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk, request_hash
 from quire.errors import StepFailed

@@ -35,7 +35,8 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Simple
 from quire.source import read_source
 from quire.values import Value

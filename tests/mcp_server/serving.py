@@ -15,7 +15,7 @@ from mcp.client.session import ClientRequestContext
 from quire.engine.ports import Model, ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.mcp_server.server import Host, Offer
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 MODES = ("legacy", "auto")
 NAME = "tester"

@@ -18,7 +18,7 @@ from quire.engine.records import Status
 from quire.formats.pipeline.definition import GRAMMAR
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 
 Serve = Callable[..., Serving]
 INLINE = "pipeline: x\nsteps:\n  - tool: {name: TOOL, args: {path: quire.toml}}\n"

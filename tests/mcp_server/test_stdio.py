@@ -20,7 +20,8 @@ from tests.security.test_pure_work import FOLDS, ITEMS
 
 from quire.engine.records import Status
 from quire.library.document import load
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 
 INSPECTOR = "@modelcontextprotocol/inspector"
 PRINTS = "import quire\n\n\n@quire.tool\ndef loud() -> str:\n    print('this is not the protocol')\n    return 'said'\n"

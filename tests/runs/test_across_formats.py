@@ -15,8 +15,9 @@ from quire.engine.records import Event, NewRun, Status
 from quire.errors import Refused
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
 from quire.runs.resume import Given
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
 from quire.trust.own_keys import keep, own_key

@@ -12,7 +12,8 @@ from quire.engine.records import EffectRecord, Status
 from quire.engine.requests import HumanRequest, request_hash
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 
 
 @pytest.fixture(autouse=True)

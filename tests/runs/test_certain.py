@@ -11,8 +11,9 @@ from quire.engine.records import Status
 from quire.errors import BadConfiguration, BadInputs, CannotStart, Denied, LimitReached
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
 from quire.runs.resume import Given
+from quire.runs.runtime import Runtime
 from quire.values import Value
 
 BAD = {

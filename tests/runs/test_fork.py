@@ -11,10 +11,11 @@ from quire.engine.records import Status
 from quire.errors import BadInputs, CannotStart, QuireError, Refused, RunState
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
 from quire.runs.export import export_lines, write_export
 from quire.runs.fork import Changes, fork
 from quire.runs.imports import import_run, read_export
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.values import Value
 from quire.workspace.configuration import load_settings

@@ -14,9 +14,9 @@ from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import EffectRecord, Status
 from quire.engine.requests import ModelRequest, ToolUse
 from quire.errors import ModelFailed, RunState
-from quire.runs import Runtime
 from quire.runs.diff import diff
 from quire.runs.fork import Changes, fork
+from quire.runs.runtime import Runtime
 from quire.runs.view import RunView
 from quire.runs.why import traced
 from quire.stores import open_store

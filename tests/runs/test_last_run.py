@@ -10,7 +10,8 @@ import pytest
 from quire.errors import Refused
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 
 PIPELINE = "pipeline: p\nsteps:\n- agent: {prompt: Pay.}\n- call: {pipeline: %s}\n"
 DIRECTIVE = """# d

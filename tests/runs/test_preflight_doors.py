@@ -13,10 +13,11 @@ from quire.errors import BadInputs, Denied, LimitReached, QuireError
 from quire.library.document import load
 from quire.mcp_server.results import result_of
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
 from quire.runs.fork import Changes
 from quire.runs.launch import Envelope
+from quire.runs.options import RunOptions
 from quire.runs.repair import repair
+from quire.runs.runtime import Runtime
 from quire.values import Value
 
 CAPPED = "pipeline: p\nsteps:\n- agent: {prompt: A.}\n- agent: {prompt: B.}\n- agent: {prompt: C.}\n"

@@ -11,7 +11,8 @@ from quire.engine.ports import ModelCall
 from quire.errors import BadInputs, CannotStart
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm

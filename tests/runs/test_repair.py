@@ -13,9 +13,9 @@ from quire.engine.driver.drive import Ended
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import BadDocument, CannotStart, Refused, RunState
 from quire.models.scripted import ScriptedModel
-from quire.runs import Runtime
 from quire.runs.fork import Changes
 from quire.runs.repair import Repaired, repair
+from quire.runs.runtime import Runtime
 from quire.values import Value
 
 PIPELINE = """

@@ -12,7 +12,8 @@ import quire
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
 from quire.library.document import load
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 
 DOCUMENT = """# Page
 

@@ -10,7 +10,9 @@ import pytest
 from quire.engine.records import Status
 from quire.library.document import read
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime, RunView
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
+from quire.runs.view import RunView
 from quire.source import Source
 from quire.values import Value
 

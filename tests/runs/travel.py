@@ -11,7 +11,8 @@ from quire.engine.driver.drive import Ended
 from quire.engine.records import EffectRecord
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.trust.keys import SigningKey
 from quire.trust.own_keys import keep, own_key

@@ -18,7 +18,8 @@ from quire.engine.driver.drive import Ended
 from quire.engine.records import EffectRecord, Event, Status
 from quire.library.document import load
 from quire.models.scripted import Entry, ScriptedModel
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import normalise
 from quire.stores import open_store
 from quire.trust.keys import SigningKey

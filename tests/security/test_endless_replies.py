@@ -25,7 +25,8 @@ from quire.models.choose import ModelSettings
 from quire.models.http_limits import Limits
 from quire.models.open import open_model
 from quire.models.retry import Retrying
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 
 pytest.importorskip("pydantic_ai")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from quire.errors import QuireError
-from quire.runs import Runtime
 from quire.runs.export import digest_of
 from quire.runs.imports import BadExport, import_run, read_export
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace

@@ -11,7 +11,8 @@ from tests.security.stage import FILES, Call, Stage, completed, directive
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Status, Usage
 from quire.engine.requests import ToolUse
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.values import Value
 

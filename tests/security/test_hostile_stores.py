@@ -17,7 +17,7 @@ import pytest
 from tests.warm import start_quire
 
 from quire.errors import QuireError
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 EVIL = "\x1b]0;pwned\x07\x1b[31m\x9b5m\u202e\u2066\x85"
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

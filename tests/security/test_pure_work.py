@@ -16,15 +16,17 @@ from tests.processes import started
 from tests.warm import run_quire
 
 from quire.engine.driver.replay import replay
-from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PureWork
 from quire.engine.records import Status
 from quire.errors import LimitReached
 from quire.expr import compile, parse
 from quire.library.document import read
-from quire.runs import RunOptions, Runtime
 from quire.runs.export import export_lines, write_export
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.source import Source
 
 LIMIT = 2_000_000

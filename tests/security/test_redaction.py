@@ -20,7 +20,7 @@ from quire.errors import ModelFailed
 from quire.models.failures import Service, failure_of
 from quire.models.redaction import Redacted
 from quire.models.scripted import Entry, ScriptedModel
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 from quire.tools.mcp_session import SHOWN, Tail
 from quire.tools.redact import find_secrets
 from quire.trust.secrets import Redactor, looks_secret, secrets_of

@@ -7,7 +7,7 @@ from tests.security.stage import FILES, Call, Stage, completed, directive, fork,
 from tests.tools.test_builtin_shell import needs_sandbox
 
 from quire.errors import QuireError, Refused, Untrusted
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 
 KNOWN = "<acknowledge risk='elevated'>x</acknowledge>"
 EVERYTHING = f"<execute><tool>*</tool><directive>*</directive></execute><fetch>*</fetch><sign>*</sign>{KNOWN}"

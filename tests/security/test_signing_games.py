@@ -27,7 +27,7 @@ from tests.trust.known_keys import known_key
 from quire.engine.records import Status
 from quire.errors import QuireError, Refused
 from quire.library.document import load
-from quire.runs import RunOptions
+from quire.runs.options import RunOptions
 from quire.trust.signatures import sign_text
 from quire.trust.trusted_keys import revoke
 

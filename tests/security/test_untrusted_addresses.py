@@ -8,7 +8,8 @@ import pytest
 
 from quire.errors import Untrusted
 from quire.library.document import load
-from quire.runs import RunOptions, Runtime
+from quire.runs.options import RunOptions
+from quire.runs.runtime import Runtime
 from quire.workspace.configuration import load_settings
 from quire.workspace.consent import confirm
 from quire.workspace.locate import find_workspace

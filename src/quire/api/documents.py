@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire import formats
-from quire.diagnostics import Diagnostic
 from quire.errors import BadDocument, CannotStart
 from quire.library.document import Document, load, read
 from quire.library.lookup import document_of
 from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
 
 _STEP = re.compile(r"^## STEP", re.MULTILINE)
 _YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")

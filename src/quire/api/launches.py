@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from quire.api.runs import model_name, require_people
-from quire.engine.ports import Model, People
 from quire.errors import QuireError
-from quire.runs import RunOptions, Runtime
-from quire.runs.options import name_list
-from quire.values import Value
+from quire.runs.options import RunOptions, name_list
+from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
+    from quire.engine.ports import Model, People
     from quire.runs.launch import Envelope, Launching
+    from quire.values import Value
 
 
 class OkData(TypedDict):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.engine.driver.drive import Ended
-from quire.engine.records import Status
-from quire.runs import Runtime
-from quire.values import Value
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Ended
+    from quire.engine.records import Status
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
 
 
 class Result(Struct, frozen=True):

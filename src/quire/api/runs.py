@@ -6,18 +6,21 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Generator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.api.documents import find
 from quire.api.results import Result, result_of
-from quire.engine.events import Listener
-from quire.engine.ports import Model, People
-from quire.engine.records import Event
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.library.document import Document
-from quire.runs import RunOptions, Runtime
-from quire.runs.options import name_list
-from quire.source import Source
-from quire.values import Value
+from quire.runs.options import RunOptions, name_list
+from quire.runs.runtime import Runtime
+
+if TYPE_CHECKING:
+    from quire.engine.events import Listener
+    from quire.engine.ports import Model, People
+    from quire.engine.records import Event
+    from quire.library.document import Document
+    from quire.source import Source
+    from quire.values import Value
 
 
 def run(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from quire.display.text import one_line, place
-from quire.engine.interpreter.thread.limits import DEFAULTS
-from quire.engine.progress import Progress
-from quire.engine.records import RunRow
-from quire.engine.thread_progress import HookView
 from quire.plan.vocabulary import CONTROL
 from quire.plan.ways import first_label, shell_way
 from quire.trust.capabilities import canonical
+
+if TYPE_CHECKING:
+    from quire.engine.progress import Progress
+    from quire.engine.records import RunRow
+    from quire.engine.thread_progress import HookView
 
 _STOPS = ("fail", "abort")
 _OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
@@ -53,6 +55,8 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
 
 def limit_of(kind: str) -> str:
     """The limit of a thread that a kind of failure is about; empty for any other failure."""
+    from quire.engine.interpreter.thread.limits import DEFAULTS
+
     name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
     return name if name != kind and name in DEFAULTS else ""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quire.cli.can import ACTIONS, TYPES
 from quire.display.text import one_line
@@ -12,7 +13,9 @@ from quire.tools.builtin.specs import NAMES, SPECS
 from quire.trust.capabilities import ALIASES, canonical, glob
 from quire.wording import nearest
 from quire.workspace.mcp_config import RESERVED
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
 
 _OTHERS = ("rye/fetch", "rye/execute", "rye/sign", "rye/agent/threads/orchestrator")
 KNOWN = frozenset({*SPECS, *NAMES, *ALIASES, *LAUNCHING, *_OTHERS})

@@ -7,16 +7,17 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import stdin_bytes
-from quire.cli.options import NO_BUDGET, filled
+from quire.cli.options import NO_BUDGET, driving_options, filled
 from quire.cli.output import target_again
 from quire.cli.scripts import with_script
-from quire.cli.session import Manner, drive, driving_options, given_now
+from quire.cli.session import Manner, drive, given_now
 from quire.cli.trust_prompt import with_trust
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
-from quire.runs import Pins, Runtime
 from quire.runs.adapters import option_by_number
+from quire.runs.pins import Pins
+from quire.runs.runtime import Runtime
 from quire.workspace.owner import account_name
 
 

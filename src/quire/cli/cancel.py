@@ -9,10 +9,10 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.options import filled
 from quire.cli.stdio import look, put_json
-from quire.runs import Pins
+from quire.runs.pins import Pins
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 
 @click.command("cancel")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,11 +17,15 @@ from quire.display.visible import visible
 from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
-from quire.library.document import Document
-from quire.models.choose import Choice
-from quire.runs import Pins, RunOptions, Runtime
 from quire.runs.permission_origins import permissions_of
-from quire.values import Value
+from quire.runs.pins import Pins
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.models.choose import Choice
+    from quire.runs.options import RunOptions
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
 
 UNSEEN_SECONDS = 5.0
 

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
+    import click
+
     from quire.engine.records import RunRow
-    from quire.runs import Runtime
+    from quire.library.items import ItemType
+    from quire.runs.runtime import Runtime
     from quire.workspace.settings import Settings
 
 Items = list[CompletionItem[str]]
@@ -69,7 +71,6 @@ def complete_document(context: click.Context, parameter: click.Parameter, incomp
 
 
 def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
-    from quire.library.items import ItemType
     from quire.library.pipelines import load_registry
     from quire.library.spaces import Spaces
 

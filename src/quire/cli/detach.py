@@ -10,7 +10,7 @@ from quire.display.text import one_line
 from quire.python_process import start_module
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 
 def start_alone(run: str, *options: str) -> None:

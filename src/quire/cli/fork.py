@@ -10,15 +10,15 @@ from msgspec.structs import replace
 from quire.cli.completion import complete_run
 from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import given_limits, split_pairs
-from quire.cli.options import NO_BUDGET, budget_of, filled
+from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
 from quire.cli.output import target
 from quire.cli.repair import document_option, repair_and_drive
 from quire.cli.scripts import pinned_spec
-from quire.cli.session import Manner, drive, driving_options
+from quire.cli.session import Manner, drive
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.display.text import one_line, place
 from quire.errors import RunState
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 from quire.values import value_of
 
 if TYPE_CHECKING:

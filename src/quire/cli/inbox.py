@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Set
 from typing import TYPE_CHECKING
 
 import click
 
-from quire.cli.stdio import look, put_json, put_lines
+from quire.cli.stdio import look_at_runs, put_json, put_lines
 
 if TYPE_CHECKING:
     from quire.engine.records import Letter
-    from quire.runs import Runtime
+    from quire.runs.stored import StoredRuns
     from quire.values import Value
 
 LETTERS = 20
@@ -26,22 +27,22 @@ def command(as_json: bool) -> None:
 
     A letter says [pipeline] and comes when a run has ended that nobody waited for. FREE: reads the store only.
     """
-    look(lambda runtime: _show(runtime, as_json))
+    look_at_runs(lambda runs: _show(runs, as_json))
 
 
-async def _show(runtime: Runtime, as_json: bool) -> None:
+async def _show(runs: StoredRuns, as_json: bool) -> None:
     from quire.display.run_json import question_data
     from quire.display.run_page import question_lines
     from quire.display.tables import age
     from quire.display.text import one_line
 
-    questions = await runtime.store.questions()
-    letters = (await runtime.store.letters())[-LETTERS:]
-    titles = await _titles(runtime, {question.run for question in questions})
+    questions = await runs.store.questions()
+    letters = (await runs.store.letters())[-LETTERS:]
+    titles = await _titles(runs, {question.run for question in questions})
     if as_json:
         put_json([*(question_data(question, titles[question.run]) for question in questions), *map(_data, letters)])
         return
-    now = runtime.clock.now()
+    now = time.time()
     lines = []
     for question in questions:
         lines.append(f"{click.style(question.run, bold=True)}  {one_line(titles[question.run])}")
@@ -57,14 +58,14 @@ async def _show(runtime: Runtime, as_json: bool) -> None:
         click.echo("nothing waits for an answer", err=True)
 
 
-async def _titles(runtime: Runtime, runs: Set[str]) -> dict[str, str]:
+async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
     """Nearly all of them wait, and are read at once; a run that still moves while a branch of it asks is rare."""
     from quire.engine.records import Status
 
-    waiting = await runtime.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
+    waiting = await stored.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
     titles = {row.id: row.title for row in waiting}
     for run in runs - titles.keys():
-        row = await runtime.store.get(run)
+        row = await stored.store.get(run)
         titles[run] = row.title if row else ""
     return titles
 

@@ -16,13 +16,13 @@ from quire.display.keyboard import STDIN
 from quire.display.text import one_line, visible
 from quire.engine.inputs import checked_input, complete_inputs, describe, missing_inputs
 from quire.errors import BadInputs, CannotStart
-from quire.plan.nodes import Input, Plan
 from quire.source import read_bytes, read_to_end
 from quire.values import InvalidValue, Value, decode, value_of
 from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.cli.line_editor import Field
+    from quire.plan.nodes import Input, Plan
 
 
 def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:

@@ -10,13 +10,15 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Coroutine, Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from quire.cli import INTERRUPTED
-from quire.engine.driver.drive import Drive
 from quire.tools import process_groups
+
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive
 
 PAUSING = "pausing after this step … (Ctrl-C again stops at once)"
 

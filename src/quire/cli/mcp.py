@@ -20,7 +20,7 @@ from quire.errors import CannotStart
 
 if TYPE_CHECKING:
     from quire.mcp_server.server import Offer
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 TOKEN = "QUIRE_MCP_TOKEN"  # noqa: S105  # the name of a variable
 SHORTEST_TOKEN = 16
@@ -64,7 +64,8 @@ def command(
     from quire.cli.scripts import pinned_spec
     from quire.library.document import load
     from quire.mcp_server.server import Offer
-    from quire.runs import RunOptions, Runtime
+    from quire.runs.options import RunOptions
+    from quire.runs.runtime import Runtime
     from quire.workspace.consent import require_trusted
 
     for document in documents:

@@ -8,6 +8,7 @@ Taken for what it is, `''` would be the current folder, a default or nothing at 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeVar
 
 import click
@@ -57,3 +58,22 @@ def filled(context: click.Context, parameter: click.Parameter, value: T) -> T:
                 raise click.UsageError(f"{parameter.opts[0]} is empty", context)
             raise click.UsageError(f"the argument {parameter.make_metavar(context).strip('[]….')} is empty", context)
     return value
+
+
+Verb = TypeVar("Verb", bound=Callable[..., object])
+
+
+def driving_options(verb: Verb) -> Verb:
+    """Add the options that all verbs have which drive a run."""
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
+        click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
+        click.option("--out", metavar="FILE", callback=filled, help="Write the output to a file, or into a FOLDER/."),
+        click.option(
+            "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
+        ),
+        click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
+        click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
+    ):
+        verb = option(verb)
+    return verb

@@ -10,11 +10,11 @@ import click
 from quire.cli.detach import leave_to_itself, say_warnings
 from quire.cli.session import Manner, drive
 from quire.display.text import one_line, place
-from quire.runs import Runtime
 
 if TYPE_CHECKING:
     from quire.runs.fork import Changes
     from quire.runs.repair import Repaired
+    from quire.runs.runtime import Runtime
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
 SAME = ""

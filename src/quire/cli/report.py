@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -20,13 +21,14 @@ from quire.cli.terminal import answer_text, question_text
 from quire.display.tables import short
 from quire.display.text import one_line, output_text, place, visible
 from quire.display.turns import denied_capability, element_for, error_text
-from quire.engine.driver.drive import Ended
-from quire.engine.interpreter.thread.interpret import PATH
-from quire.engine.progress import Progress, StepView
 from quire.engine.records import Question, RunRow, Status
-from quire.engine.requests import Failure
 from quire.plan.ways import JOINT, last_label
 from quire.values import Value, as_texts
+
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Ended
+    from quire.engine.progress import Progress, StepView
+    from quire.engine.requests import Failure
 
 EXIT_FAILED, EXIT_WAITING = 3, 4
 EXIT_LIMIT, EXIT_REFUSED = 5, 6
@@ -92,7 +94,9 @@ class End(Struct, frozen=True):
     @property
     def thread(self) -> Mapping[str, Value]:
         """How the thread of a directive ended, whether well or not; empty while it has not."""
-        outermost = self.progress.threads.get(PATH) if self.is_directive else None
+        from quire.plan.thread import THREAD_PATH
+
+        outermost = self.progress.threads.get(THREAD_PATH) if self.is_directive else None
         over = self.status in (Status.COMPLETED, Status.FAILED)
         return outermost.ended or {} if outermost and over else {}
 

@@ -9,14 +9,14 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.detach import leave_to_itself
 from quire.cli.inputs import split_pairs
-from quire.cli.options import NO_BUDGET, budget_of, filled
+from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
 from quire.cli.output import target, target_again
 from quire.cli.repair import document_option, repair_and_drive
-from quire.cli.session import Manner, drive, driving_options, given_now
+from quire.cli.session import Manner, drive, given_now
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
-from quire.runs import Runtime
+from quire.runs.runtime import Runtime
 from quire.values import Value, value_of
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall
 from quire.engine.requests import ModelRequest
 from quire.models.scripted import NO_REPLY, ScriptedModel
-from quire.runs import Runtime, RunView
+from quire.runs.runtime import Runtime
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
 
 PREFIX = "script:"
 # An event keeps the message of a failure and not its kind; its record may be superseded and gone.

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping
-from typing import TextIO, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TextIO
 
 import click
 from msgspec import Struct, field
@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from quire.cli.inputs import given_limits, split_pairs
 from quire.cli.interrupts import Interrupts
-from quire.cli.options import NO_BUDGET, Budget, budget_of, filled
-from quire.cli.output import Target
+from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.report import (
     EXIT_FAILED,
     End,
@@ -35,18 +34,19 @@ from quire.cli.terminal import Terminal
 from quire.cli.trust_prompt import somebody_is_here
 from quire.display.text import one_line, visible
 from quire.display.views import JsonLines, PlainView, Talk, View
-from quire.engine.driver.drive import Drive, Ended
-from quire.engine.interpreter.thread.limits import resolve_limits
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
 from quire.models.downloads import SMALLEST, TOY
-from quire.runs import Runtime, RunView
-from quire.runs.permission_origins import permissions_of
 from quire.runs.resume import Given
-from quire.values import Value
 
-Verb = TypeVar("Verb", bound=Callable[..., object])
+if TYPE_CHECKING:
+    from quire.cli.output import Target
+    from quire.engine.driver.drive import Drive, Ended
+    from quire.runs.runtime import Runtime
+    from quire.runs.view import RunView
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 class Manner(Struct, frozen=True):
@@ -64,22 +64,6 @@ class Manner(Struct, frozen=True):
 
     def writing_to(self, to: Target | None) -> Manner:
         return replace(self, to=to)
-
-
-def driving_options(verb: Verb) -> Verb:
-    """The options that all three verbs have."""
-    for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Only the output, and what went wrong."),
-        click.option("--json", "as_json", is_flag=True, help="Events as JSON lines; the last line is the result."),
-        click.option("--out", metavar="FILE", callback=filled, help="Write the output to a file, or into a FOLDER/."),
-        click.option(
-            "--limit", "limits", metavar="NAME=VALUE", multiple=True, help="A limit of a directive: turns=12."
-        ),
-        click.option("--budget", type=Budget(min=0), metavar="USD|none", help="Never spend more than this."),
-        click.option("--script", metavar="FILE", callback=filled, help="Replies from a file, instead of a model."),
-    ):
-        verb = option(verb)
-    return verb
 
 
 def given_now(
@@ -174,8 +158,17 @@ async def drive(
     # The run has ended as it has, whether the store can be read again or not.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-    end = End(row, progress, questions, ended, interrupts.count > 0, permissions_of(known, runtime.settings))
+    end = End(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
     return conclude(end, view, manner)
+
+
+def _permissions(known: RunView, settings: Settings) -> str:
+    """Return `FILE:LINE` of the first permission of a directive; empty for other formats."""
+    if known.thread is None:
+        return ""
+    from quire.runs.permission_origins import permissions_of
+
+    return permissions_of(known, settings)
 
 
 def _so_far(known: RunView, manner: Manner) -> Progress:
@@ -199,6 +192,8 @@ def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Valu
     """Those that the outermost thread of the run is driven under."""
     if known.thread is None:
         return {}
+    from quire.engine.interpreter.thread.limits import resolve_limits
+
     given = {**known.pins.limits, **overrides}
     return resolve_limits(known.thread.composed.limits_declared, given, None, known.thread.composed.rules).as_value()
 

@@ -13,6 +13,7 @@ from quire.values import as_texts
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.preview import LoadText, Preview
+    from quire.engine.requests import Load
     from quire.library.document import Document
     from quire.runs.view import RunView
     from quire.values import Value
@@ -40,7 +41,7 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
     from dataclasses import replace
 
-    from quire.engine.interpreter.pipeline import Profile, Setting
+    from quire.engine.interpreter.environment import Profile, Setting
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import inferred_inputs
     from quire.library.lookup import tree_of
@@ -103,7 +104,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     """An agent step may ask many times: for each item of a list, again after a failure. The first time is shown."""
     from dataclasses import replace
 
-    from quire.engine.interpreter.pipeline import Setting
+    from quire.engine.interpreter.environment import Setting
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.engine.interpreter.preview import Preview, find_step
     from quire.engine.progress import place_in_plan
@@ -143,7 +144,6 @@ def print_prompt(preview: Preview, as_json: bool) -> None:
 
 def texts_of(settings: Settings, folder: Path | None) -> LoadText:
     """Reads library and file prompts at once: neither ever waits, so no event loop (and no socket) is needed."""
-    from quire.engine.requests import Load
     from quire.library.prompts import PromptLoader
 
     loader = PromptLoader(settings, folder)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
 
 from quire.display.text import one_line
 from quire.errors import CannotStart, QuireError, Refused
-from quire.library.lookup import Found
 from quire.source import Source, read_source
 from quire.trust.sign_file import Signable, warnings
 from quire.trust.signature_line import digest_of
 from quire.trust.signatures import Outcome
-from quire.trust.trusted_keys import TrustedKeys
+
+if TYPE_CHECKING:
+    from quire.library.lookup import Found
+    from quire.trust.trusted_keys import TrustedKeys
 
 MOST_SHOWN = 200
 

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
+    from quire.runs.stored import StoredRuns
     from quire.values import Value
 
 
@@ -29,7 +30,7 @@ def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
     """Does something with the runtime of the workspace around the current folder, then closes it."""
     import asyncio
 
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
     async def opened() -> T:
         runtime = Runtime.open()
@@ -39,6 +40,37 @@ def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
             await runtime.close()
 
     return asyncio.run(opened())
+
+
+def look_at_runs(work: Callable[[StoredRuns], Coroutine[object, object, T]]) -> T:
+    """Do something with the stored runs of the workspace, then close them.
+
+    Reading a file never waits: then no event loop is needed, whose import takes longer than most reads."""
+    from quire.runs.stored import StoredRuns
+    from quire.stores import is_server
+
+    runs = StoredRuns.around()
+
+    async def opened() -> T:
+        try:
+            return await work(runs)
+        finally:
+            await runs.close()
+
+    if is_server(runs.settings.store_url or ""):
+        import asyncio
+
+        return asyncio.run(opened())
+    return _without_loop(opened())
+
+
+def _without_loop(work: Coroutine[object, object, T]) -> T:
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise AssertionError("reading a file waited for something")
 
 
 def put_lines(lines: Iterable[str]) -> None:

@@ -11,19 +11,21 @@ import asyncio
 import os
 import re
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from quire.cli import line_editor
 from quire.display.keyboard import STDIN, drop_typed
 from quire.display.text import one_line, place, prompt_lines, wrapped
-from quire.display.views import View
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.progress import Progress
-from quire.engine.records import Question
 from quire.runs.adapters import option_by_number
 from quire.workspace.owner import account_name
+
+if TYPE_CHECKING:
+    from quire.display.views import View
+    from quire.engine.progress import Progress
+    from quire.engine.records import Question
 
 CONTEXT_LINES = 24
 """How much of the step before is shown above a question: it is often what the question is about."""

@@ -14,7 +14,7 @@ from quire.cli.options import Amount, filled
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
     from quire.workspace.settings import ClusterSettings, TemporalAccess
 
 SLOTS = 20
@@ -60,7 +60,7 @@ def command(
     """
     if find_spec("temporalio") is None:
         raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
     from quire.stores import open_store
     from quire.trust.seal import user_seal
     from quire.workspace.configuration import load_settings
@@ -128,7 +128,7 @@ def _path(text: str | None) -> Path | None:
 async def _reopened(runtime: Runtime, run: str) -> Runtime:
     """A script goes on where it was."""
     from quire.cli.scripts import PREFIX, with_script
-    from quire.runs import Pins
+    from quire.runs.pins import Pins
 
     pins = Pins.of((await runtime.row(run)).pins)
     return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quire.errors import CannotStart
-from quire.workspace.settings import TemporalAccess
 
 if TYPE_CHECKING:
     from temporalio.service import TLSConfig
+
+    from quire.workspace.settings import TemporalAccess
 
 _MESSAGE = re.compile(r'message: "([^"]{1,500})"')
 _PRESENTED = re.compile(r'(?:DnsName|IpAddress)\((?:\\"|")?([^()"\\]{1,200})(?:\\"|")?\)')

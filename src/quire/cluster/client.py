@@ -11,10 +11,11 @@ from quire.cluster.access import read_credentials, reason, refusal
 from quire.cluster.orders import HEARTBEAT_SECONDS, LOOK, WORKFLOW, Order
 from quire.errors import CannotStart
 from quire.workspace.consent import require_trusted
-from quire.workspace.settings import ClusterSettings, Settings
 
 if TYPE_CHECKING:
     from temporalio.client import Client
+
+    from quire.workspace.settings import ClusterSettings, Settings
 
 CONNECT_SECONDS = 5.0
 RPC = timedelta(seconds=5)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from quire.cluster.client import Cluster
 from quire.cluster.driver import at_breakpoint
 from quire.engine.driver.drive import Drive, Ended
-from quire.engine.events import Listener
-from quire.engine.ports import People, Store
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.runs import Runtime
 from quire.runs.adapters import name_of
-from quire.runs.resume import Given
-from quire.runs.runtime import NOTHING_GIVEN
-from quire.values import Value
-from quire.workspace.settings import Settings
+from quire.runs.runtime import NOTHING_GIVEN, Runtime
+
+if TYPE_CHECKING:
+    from quire.cluster.client import Cluster
+    from quire.engine.events import Listener
+    from quire.engine.ports import People, Store
+    from quire.runs.resume import Given
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 POLL_SECONDS = 0.3
 _GOES_ON = (Status.PENDING, Status.RUNNING, Status.INTERRUPTED)

@@ -18,8 +18,9 @@ from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdat
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.ways import is_named, typed_way
-from quire.runs import Pins, Runtime
 from quire.runs.letters import letter_text
+from quire.runs.pins import Pins
+from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore
 
 TRIES = 3

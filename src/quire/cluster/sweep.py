@@ -7,12 +7,14 @@ in the history of its workflow, and a run may have to wait because all workers a
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from quire.engine.ports import Store
 from quire.engine.records import RunRow, Status
 from quire.errors import QuireError
 from quire.stores.contract import SharedStore
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
 
 MOST = 500
 EVERY_SECONDS = 30.0

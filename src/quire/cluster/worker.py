@@ -17,9 +17,8 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from temporalio.client import Client
 from temporalio.runtime import LoggingConfig, TelemetryConfig, TelemetryFilter
 from temporalio.runtime import Runtime as TemporalRuntime
 from temporalio.service import RPCError
@@ -34,8 +33,12 @@ from quire.cluster.driver import Driver, Reopen
 from quire.cluster.sweep import EVERY_SECONDS, Sweep
 from quire.cluster.workflow import RunWorkflow
 from quire.errors import CannotStart, QuireError, StoreError
-from quire.runs import Runtime
-from quire.workspace.settings import ClusterSettings
+
+if TYPE_CHECKING:
+    from temporalio.client import Client
+
+    from quire.runs.runtime import Runtime
+    from quire.workspace.settings import ClusterSettings
 
 T = TypeVar("T")
 

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
 from quire.display.flowchart_layout import LINE_HEIGHT, PAD, TITLE, Chart, Placed, Route, layout
 from quire.plan.flowchart import LABEL_LIMIT, Close, Line, Node, Open, graph, shortened
-from quire.plan.nodes import Plan
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
 
 _PLAIN = frozenset(" .,!?()/+=-")
 _SHAPES = {

@@ -15,16 +15,20 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from rich.cells import chop_cells
-from rich.console import Console
 from rich.text import Text
 
 from quire.display.keyboard import may_paint, quiet_keys
 from quire.display.live_frame import Moment, frame, summary
 from quire.display.views import end_fan, warning_line
-from quire.engine.progress import Progress
-from quire.engine.records import Event
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from quire.engine.progress import Progress
+    from quire.engine.records import Event
 
 SECONDS_BETWEEN_PICTURES = 0.1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from rich.cells import cell_len, chop_cells
@@ -16,9 +17,11 @@ from rich.text import Text
 from quire.display.text import fan_words, numbers, one_line, visible
 from quire.display.turns import answered, called, hook_words, is_of_turn, placed_hooks, turn_title, used_of
 from quire.display.visible import in_encoding
-from quire.engine.progress import FanView, Progress, StepView
 from quire.engine.thread_progress import HookView, thread_of
 from quire.trust.capabilities import RETURN
+
+if TYPE_CHECKING:
+    from quire.engine.progress import FanView, Progress, StepView
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4

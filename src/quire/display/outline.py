@@ -6,18 +6,21 @@ Bounds and envelope of a document, for people and for machines.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
 from quire.plan.bounds import COUNTED, Bounds, Range
-from quire.plan.envelope import Envelope
 from quire.plan.flowchart import condition
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.thread import Thread
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.envelope import Envelope
+    from quire.values import Value
 
 _ASKS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
 

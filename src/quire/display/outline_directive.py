@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
 from quire.engine.interpreter.thread.limits import DEFAULTS
-from quire.library.survey import Capability, File, Layer, Placed, Survey
-from quire.plan.thread import HookAction, Parameter
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.library.survey import Capability, File, Layer, Placed, Survey
+    from quire.plan.thread import HookAction, Parameter
 
 _POSITIONS = {"system": "system message", "before": "before the directive", "after": "after the directive"}
 _OPERATORS = {

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from quire.engine.requests import Message, ModelRequest
+from typing import TYPE_CHECKING
+
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Message, ModelRequest
 
 
 def prompt_text(request: ModelRequest) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from quire.engine.progress import StepView
-from quire.engine.records import EffectRecord, Question, RunRow
-from quire.engine.thread_progress import CallView
 from quire.plan.ways import last_label
-from quire.runs.view import RunView
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.progress import StepView
+    from quire.engine.records import EffectRecord, Question, RunRow
+    from quire.engine.thread_progress import CallView
+    from quire.runs.view import RunView
+    from quire.values import Value
 
 
 def row_data(row: RunRow) -> dict[str, Value]:

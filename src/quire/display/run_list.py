@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
+from typing import TYPE_CHECKING
 
 from quire.display.run_page import position_of, said, shown_status, status_in
 from quire.display.tables import age, short, table, tokens
 from quire.display.text import money
 from quire.display.visible import width
-from quire.engine.records import RunRow
 from quire.values import as_texts
+
+if TYPE_CHECKING:
+    from quire.engine.records import RunRow
 
 TITLE, INPUTS = 48, 60
 _LAYOUTS = tuple(product((True, False), (TITLE, 32, 20, 12), (INPUTS, 40, 24, 12, 0)))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from quire.display.tables import Style, age, paragraph, short, status_colour, table, tokens
 from quire.display.text import duration, fan_words, money, one_line, place, prompt_lines, visible
 from quire.display.turns import call_lines, effect_words, hook_words, turn_title, used_of
-from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Event, Question, RunRow, Status
 from quire.plan.ways import JOINT
-from quire.runs.view import RunView
 from quire.values import Value, as_texts
+
+if TYPE_CHECKING:
+    from quire.engine.progress import StepView
+    from quire.runs.view import RunView
 
 OUTPUT_LINES = 12
 EFFECT_LINES = 30

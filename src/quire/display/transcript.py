@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quire.display.text import duration, one_line, output_text
-from quire.engine.thread_progress import HookView
-from quire.runs.transcript import Called, Transcript, Turn
-from quire.runs.view import RunView
 from quire.values import InvalidValue, Value, decode
+
+if TYPE_CHECKING:
+    from quire.engine.thread_progress import HookView
+    from quire.runs.transcript import Called, Transcript, Turn
+    from quire.runs.view import RunView
 
 _DEEPEST = 6
 

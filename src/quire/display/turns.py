@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quire.display.tables import short
 from quire.display.text import duration, one_line
-from quire.engine.progress import Progress, StepView
-from quire.engine.records import Event
 from quire.engine.thread_progress import (
     START,
     CallView,
@@ -21,6 +20,10 @@ from quire.engine.thread_progress import (
 )
 from quire.trust.capabilities import from_flat_name
 from quire.values import InvalidValue, Value, decode, encode
+
+if TYPE_CHECKING:
+    from quire.engine.progress import Progress, StepView
+    from quire.engine.records import Event
 
 ARGUMENT = 40
 RESULT = 100

@@ -12,15 +12,17 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 from quire.display.text import duration, fan_words, one_line, place
 from quire.display.turns import answered, called, hook_words, turn_title
 from quire.display.visible import escaped
-from quire.engine.progress import Progress, StepView
-from quire.engine.records import Event
 from quire.engine.thread_progress import CallView, call_number, thread_of, turn_of
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.progress import Progress, StepView
+    from quire.engine.records import Event
 
 
 class View(Protocol):

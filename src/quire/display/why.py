@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +14,11 @@ from quire.display.text import duration, money, one_line, output_text, place, vi
 from quire.display.text import tokens as counted
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.diff import Change, RunDiff, StepDiff, answered_by
-from quire.runs.view import RunView
-from quire.runs.why import Performed, Why
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
+    from quire.runs.why import Performed, Why
+    from quire.values import Value
 
 SHOWN_LINES = 12
 _MARKS = {"same": "=", "changed": "~", "only in A": "<", "only in B": ">"}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from quire.engine.ports import Clock
 from quire.engine.records import EffectRecord, Event, Lease
-from quire.engine.requests import Emit
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Clock
+    from quire.engine.requests import Emit
+    from quire.values import Value
 
 REPEATABLE = frozenset({"step_failed"})
 """Kept again when it happens again: a resumed step may fail once more."""

@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quire.errors import BadInputs
-from quire.plan.nodes import Input, Plan
-from quire.plan.thread import Parameter
 from quire.values import InvalidValue, Value, clean, decode, encode
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Input, Plan
+    from quire.plan.thread import Parameter
 
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _LINE_END = re.compile(r"\r\n|\r|\n")

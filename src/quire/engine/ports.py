@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from quire.engine.records import (
-    Answer,
-    Batch,
-    EffectRecord,
-    Event,
-    Lease,
-    Letter,
-    NewRun,
-    Question,
-    RunRow,
-    Status,
-    Usage,
-    Written,
-)
-from quire.engine.requests import Load, Message, Offered, ToolRequest, ToolUse
-from quire.values import Value
+if TYPE_CHECKING:
+    from quire.engine.records import (
+        Answer,
+        Batch,
+        EffectRecord,
+        Event,
+        Lease,
+        Letter,
+        NewRun,
+        Question,
+        RunRow,
+        Status,
+        Usage,
+        Written,
+    )
+    from quire.engine.requests import Load, Message, Offered, ToolRequest, ToolUse
+    from quire.values import Value
 
 LONGEST_REPLY = 4096
 """Tokens that one reply may have where nobody asks for fewer, and that are reserved for it."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
 from quire.engine.capture import displayed_so_far
-from quire.engine.records import EffectRecord, Event, Status
 from quire.engine.thread_progress import (
     CallView,
     HookView,
@@ -25,6 +24,9 @@ from quire.engine.thread_progress import (
 from quire.plan.nodes import Call, Invoke, Plan, Step
 from quire.plan.ways import JOINT
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord, Event, Status
 
 MOST_CALLS = 6
 """Calls of the agents of one step that are held: those of a fan may be thousands."""

@@ -12,14 +12,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from quire.engine.requests import Failure
 from quire.plan.ways import last_label, typed_way
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Failure
+    from quire.values import Value
 
 
 class Status(StrEnum):

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from quire.engine.earlier_results import SystemText
-from quire.engine.pure_work import PureWork
 from quire.errors import Refused, StepFailed
 from quire.plan.ways import last_label
 from quire.values import Value, canonical_of_checked, clean
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.pure_work import PureWork
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
 """An interpreter under way: yields requests, is sent their answers, returns its result."""

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
-from quire.engine.records import EffectRecord
 from quire.engine.requests import ToolUse
 from quire.trust.capabilities import RETURN
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
+    from quire.values import Value
 
 START, END = "start", "end"
 """The labels of what happens in a thread before its first turn and after its last."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from quire.expr import operators, paths
 from quire.expr.errors import EvalError, ExprSyntaxError
@@ -33,7 +33,9 @@ from quire.expr.syntax import (
     walk,
 )
 from quire.source import Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 _NOTHING: Mapping[str, Value] = MappingProxyType({})
 

@@ -12,12 +12,14 @@ compared, so both walks count what they see, place by place, and stop at a limit
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import ATOMS, FLAT, is_list, is_map, kind
-from quire.source import Span
 from quire.values import MAX_DEPTH, Value
+
+if TYPE_CHECKING:
+    from quire.source import Span
 
 MAX_LENGTH = 100_000
 """Characters of an expression."""

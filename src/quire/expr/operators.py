@@ -11,13 +11,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import NUMBERS, ORDERED, is_list, kind
 from quire.expr.limits import MAX_BITS, MAX_DIGITS, MAX_TEXT, Code, Run, charge_texts, concatenate, equal
-from quire.expr.syntax import ArithmeticOperator, CompareOperator, EachName
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.expr.syntax import ArithmeticOperator, CompareOperator, EachName
 
 SMALL = 1 << 1_024
 """Integers below are handled in the time of a step."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from quire.expr.errors import EvalError
 from quire.expr.kinds import is_list, is_map, kind
-from quire.expr.limits import Code, Run
 from quire.expr.syntax import RESERVED, Path
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.expr.limits import Code, Run
+    from quire.values import Value
 
 _MISSED = (KeyError, TypeError)
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.diagnostics import Code
 from quire.expr.errors import REPEATED_KEY, UNKNOWN_ESCAPE
 from quire.expr.parse import tokens, unknown_escapes
 from quire.expr.syntax import Expression, MapOf, walk
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Code
+    from quire.source import Span
 
 
 class Slip(Struct, frozen=True):

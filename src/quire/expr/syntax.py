@@ -7,11 +7,12 @@ What an expression reads from outside, known before it is evaluated: inputs are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from msgspec import Struct
 
-from quire.source import Span
+if TYPE_CHECKING:
+    from quire.source import Span
 
 RESERVED = frozenset({"ctx", "pipe", "item", "acc"})
 """First segments that are only ever bindings; any other may be the name of a store."""

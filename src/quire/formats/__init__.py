@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from msgspec import Struct
 
-from quire.diagnostics import Code, Diagnostic
 from quire.errors import CannotStart, Unreadable
 from quire.formats import invisible
 from quire.source import Source
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Code, Diagnostic
     from quire.formats.playbook.parse_result import Reading
 
 __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Edit, Fix
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.source import Span
 
 _SHORTEST, _LONGEST = 3, 60
 _NEAR = 0.75

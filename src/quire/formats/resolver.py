@@ -13,13 +13,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from quire.schema import FieldType
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.schema import FieldType
+    from quire.values import Value
 
 _SHOWN = 8
 

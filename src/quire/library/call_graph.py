@@ -22,12 +22,12 @@ from quire.library.spaces import Spaces
 from quire.schema import Field, FieldType, Kind, Object, Ref, Simple
 from quire.source import Source, read_source
 from quire.values import Value, encode
-from quire.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from quire.library.pipelines import Registered
     from quire.plan.nodes import Plan
     from quire.plan.thread import Parameter
+    from quire.workspace.settings import Settings
 
 
 MOST_FOLLOWED = 50_000

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
-from quire.engine.interpreter.thread.compose import Bundle
 from quire.errors import BadDocument
 from quire.library.called_names import called
 from quire.library.document import read
-from quire.library.items import ItemType
-from quire.library.pipelines import Registry, read_pipelines
-from quire.library.playbooks import Playbooks
-from quire.library.spaces import Spaces
-from quire.plan.nodes import Plan
 from quire.source import Source, read_source
-from quire.tools.builtin.specs import SPECS
-from quire.tools.registry import unknown
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.library.items import ItemType
+    from quire.library.pipelines import Registry
+    from quire.library.playbooks import Playbooks
+    from quire.library.spaces import Spaces
+    from quire.plan.nodes import Plan
+    from quire.values import Value
 
 
 class Callee(Struct, frozen=True):
@@ -96,6 +96,9 @@ class Callees:
 
 def no_such(name: str, spaces: Spaces) -> str:
     """The sentence about a name that no tool of Quire's own has, and no document."""
+    from quire.tools.builtin.specs import SPECS
+    from quire.tools.registry import unknown
+
     entries = [entry for kind in _KINDS for entry in spaces.entries(kind) if entry.space != "system"]
     names = [name for entry in entries for name in (entry.id, entry.name)]
     return unknown("built-in tool and no document", name, dict.fromkeys([*SPECS, *names]))
@@ -127,12 +130,16 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
 
 def unpinned(declared: str, key: str, source: Source) -> Plan:
     """The plan of a registered pipeline from its pinned text."""
+    from quire.library.pipelines import read_pipelines
+
     found, _ = read_pipelines(key, source)
     return next(one.plan for one in found if one.declared == declared)
 
 
 def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
     """A callee from what was pinned of it."""
+    from quire.engine.interpreter.thread.compose import Bundle
+
     entry = cast("Mapping[str, str]", stored)
     if entry.get("format") == "directive":
         bundle = Bundle.of(text)

@@ -15,7 +15,6 @@ from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.codes.errors import CLAIMED_TWICE
 from quire.formats.pipeline.codes.warnings import ARGUMENTS
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.parse_result import Reading
 from quire.formats.pipeline.syntax import Literal, Pipeline, ToolBody, walk
 from quire.formats.resolver import Called
 from quire.library.call_graph import CalledDocuments, CallGraph, PipelineReach, PlaybookReach
@@ -23,14 +22,15 @@ from quire.library.collect import has_file_beside
 from quire.library.pipelines import Registered, in_folder, load_registry
 from quire.plan.nodes import Arguments, Plan, UseTool
 from quire.source import Source, real_path
-from quire.values import Value
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace, find_workspace
 from quire.workspace.mcp_config import BUILT_IN
-from quire.workspace.settings import Settings
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.parse_result import Reading
     from quire.library.python_tools import PythonTools
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 class WorkspaceResolver:

@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic
 from quire.errors import QuireError, Refused
 from quire.formats.directive.check_references import Kind, Parent
-from quire.formats.resolver import Circle, Wanted
 from quire.source import Source
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.resolver import Circle, Wanted
     from quire.library.call_graph import CallGraph
     from quire.library.items import Item
     from quire.library.pipelines import Registered

@@ -4,10 +4,13 @@ look at the disk."""
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from quire.errors import QuireError
 from quire.library.items import Item, checked_id
-from quire.library.spaces import Spaces
+
+if TYPE_CHECKING:
+    from quire.library.spaces import Spaces
 
 
 class DirectiveIndex:

@@ -7,33 +7,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.hooks import injects, loses_a_gate, read_hooks_yaml
-from quire.engine.interpreter.thread.interpret import PATH
 from quire.engine.interpreter.thread.setup import Setup, check_risk, set_up
 from quire.errors import CannotStart, Refused
-from quire.library.document import Document
 from quire.library.hook_targets import hook_targets
-from quire.library.items import Item, ItemType
 from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems, read_body, read_thread
-from quire.models.choose import Choice
 from quire.models.tiers import thread_model
-from quire.plan.nodes import Plan
-from quire.plan.thread import Hook, Thread
+from quire.plan.thread import THREAD_PATH, Hook, Thread
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants
 from quire.trust.risk import project_risk, require_granted
 from quire.trust.signatures import Outcome, verify_text
 from quire.trust.trusted_keys import TrustedKeys
-from quire.values import Value
 from quire.workspace.consent import HOOKS, is_trusted, require_trusted
 from quire.workspace.grants import reaching
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.library.items import Item, ItemType
+    from quire.models.choose import Choice
+    from quire.plan.nodes import Plan
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 class Gathering:
@@ -236,7 +238,7 @@ class Directives:
         granted: Grants,
         gathering: Gathering,
     ) -> Started:
-        setup = set_up(bundle, given, PATH, overrides=limits)
+        setup = set_up(bundle, given, THREAD_PATH, overrides=limits)
         project, composed = project_risk(self._settings.workspace.folder), setup.composed
         asked = [one.capability for one in composed.capabilities]
         risks = check_risk(asked, composed.acknowledged, project, setup.declared)
@@ -252,7 +254,7 @@ class Directives:
         bundle = self.gathering(one_model=True).gather("", self.item(document))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
-        return bundle, set_up(bundle, given, PATH)
+        return bundle, set_up(bundle, given, THREAD_PATH)
 
     def item(self, document: Document) -> Item:
         """The item that a file is. Raises `CannotStart` for one in no space: nobody could refer to it, or sign it."""

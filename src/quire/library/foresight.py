@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.engine.interpreter.pipeline.agent import narrowed
 from quire.errors import BadConfiguration, CannotStart
@@ -16,13 +17,15 @@ from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
 from quire.plan.bounds import Allowance, Bounds, bounds
 from quire.plan.envelope import Envelope, called, envelope
-from quire.plan.nodes import Agent, Plan
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
 from quire.workspace.settings import AgentSettings, Settings
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Agent, Plan
 
 
 def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:

@@ -8,13 +8,16 @@ directive itself count as unsigned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from quire.engine.interpreter.thread.hooks import injects, names_statically
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
-from quire.plan.thread import Hook, HookAction
 from quire.plan.vocabulary import GATE
+
+if TYPE_CHECKING:
+    from quire.plan.thread import Hook, HookAction
 
 Find = Callable[[ItemType, str], "Item | None"]
 ACTIONS: tuple[tuple[ItemType, tuple[str, ...]], ...] = (

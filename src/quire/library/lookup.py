@@ -19,10 +19,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
-from quire.library.collect import collect
 from quire.library.document import Document, load, read
 from quire.source import Source
-from quire.trust.sign_file import ITEM_FOLDERS, Signable, signable
 from quire.wording import nearest
 from quire.workspace.locate import find_workspace
 
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
     from quire.library.items import Entry
     from quire.library.pipelines import Registry
     from quire.library.spaces import Spaces
+    from quire.trust.sign_file import Signable
 
 
 _PART = r"[A-Za-z0-9_][A-Za-z0-9_-]*+"
@@ -152,6 +151,8 @@ class Found(Struct, frozen=True):
 
 def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
     """The files, each once and in the order of the arguments, and a line for every argument that gave none."""
+    from quire.library.collect import collect
+
     found: dict[Path, Found] = {}
     problems: list[str] = []
     for argument in arguments:
@@ -178,6 +179,8 @@ def _missing(path: Path) -> str:
 
 
 def _in_folder(folder: Path) -> list[Found]:
+    from quire.library.collect import collect
+
     files = list(_items(folder))
     if not _in_ai(folder):
         files += [one.path for one in collect([str(folder)])[0]]
@@ -185,6 +188,8 @@ def _in_folder(folder: Path) -> list[Found]:
 
 
 def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> tuple[list[Found], list[str]]:
+    from quire.trust.sign_file import signable
+
     found, problems = [], []
     for path in paths:
         try:
@@ -196,6 +201,8 @@ def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> 
 
 def _items(folder: Path) -> Iterator[Path]:
     """Directives and knowledge below a folder. Folders behind links, and hidden ones but for `.ai`, are not entered."""
+    from quire.trust.sign_file import ITEM_FOLDERS
+
     for here, folders, files in os.walk(folder, followlinks=False):
         at = Path(here)
         if at.name == ".ai":

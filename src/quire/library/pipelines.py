@@ -14,14 +14,13 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import QuireError
-from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.syntax import Pipeline
 from quire.library.document import Document
 from quire.source import Source, read_source, real_path
-from quire.workspace.settings import Settings
 
 if TYPE_CHECKING:
+    from quire.formats.pipeline.syntax import Pipeline
     from quire.plan.nodes import Plan
+    from quire.workspace.settings import Settings
 
 PIPELINES_FOLDER = "pipelines"
 ENDINGS = (".yaml", ".yml")
@@ -72,6 +71,8 @@ def load_registry(settings: Settings) -> Registry:
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
     """The pipelines of one text, and what keeps them from loading."""
+    from quire.formats.pipeline.parse import parse
+
     reading = parse(source, registered=True)
     if reading.file is None:
         lines = [

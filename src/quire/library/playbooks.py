@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quire.errors import CannotStart
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
 
 PLAYBOOKS_FOLDER = "playbooks"
 SUFFIX = ".playbook.md"

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.requests import Load
 from quire.errors import StepFailed, Unreadable
 from quire.source import read_source
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Load
+    from quire.workspace.settings import Settings
 
 _ID = re.compile(r"[A-Za-z0-9-]+")
 

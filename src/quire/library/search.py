@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.errors import CannotStart, QuireError
 from quire.library.items import ITEM_TYPES, Entry, Item, ItemType, SpaceName
-from quire.library.spaces import Spaces
+
+if TYPE_CHECKING:
+    from quire.library.spaces import Spaces
 
 MAX_WORDS = 20
 MAX_READ = 50_000_000

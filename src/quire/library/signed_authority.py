@@ -17,19 +17,22 @@ import os
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.engine.interpreter.thread.compose import Resolver, read_chain
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart, QuireError
-from quire.library.items import Item
 from quire.library.verify import Library, VerifiedItems, read_thread
-from quire.plan.thread import Thread
 from quire.trust.capabilities import Grants
 from quire.trust.private_files import make_folder
 from quire.trust.risk import ProjectRisk, Tier, tier_of
 from quire.trust.signature_line import digest_of
+
+if TYPE_CHECKING:
+    from quire.library.items import Item
+    from quire.plan.thread import Thread
 
 NUMBERS = ("turns", "tokens", "spend", "spawns", "depth", "duration_seconds")
 DEFAULT_LIMITS = resolve_limits({}, {}, None)

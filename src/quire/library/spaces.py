@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -19,7 +20,9 @@ from quire.library import built_in
 from quire.library.items import FOLDERS, Entry, Item, ItemType, SpaceName, checked_id
 from quire.library.playbooks import load_playbooks
 from quire.source import MAX_DOCUMENT_BYTES, normalise
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
 
 MAX_ENTRIES = 10_000
 MAX_DEPTH = 20

@@ -7,6 +7,7 @@ with its verdict. Required inputs that nobody gave have their name in brackets.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,22 +17,24 @@ from quire.engine.interpreter.thread.hooks import injects
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
 from quire.library.directives import Directives, Gathering
-from quire.library.document import Document
-from quire.library.items import Item, ItemType
 from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems
 from quire.models.choose import DEFAULTS, Choice
 from quire.models.downloads import preferred_model
 from quire.models.tiers import thread_model
-from quire.plan.thread import Hook, Thread
 from quire.plan.vocabulary import POSITIONS
 from quire.source import Source
 from quire.trust.risk import Tier, project_risk, tier_of
 from quire.trust.signatures import Outcome
 from quire.trust.trusted_keys import TrustedKeys
-from quire.values import Value
 from quire.workspace.consent import HOOKS
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
+    from quire.library.items import Item, ItemType
+    from quire.plan.thread import Hook, Thread
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 _LATER = "?"
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from quire.engine.interpreter.call_document import Opened
-from quire.engine.interpreter.environment import Setting
-from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.ports import Loader, Store
-from quire.engine.requests import Load
 from quire.errors import QuireError, Refused, StepFailed
 from quire.library.callees import Callees, opened, pinned
-from quire.plan.nodes import Plan
 from quire.values import Value, decode, encode
 
 if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.engine.ports import Loader, Store
+    from quire.engine.requests import Load
     from quire.library.directives import Gathering
+    from quire.plan.nodes import Plan
 
 
 class ItemLoader(Struct, frozen=True):

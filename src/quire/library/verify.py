@@ -17,30 +17,37 @@ This is the `Resolver` that `quire.engine.interpreter.thread.compose` asks.
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import BadDocument, Refused
 from quire.library import built_in
-from quire.library.items import Item, ItemType, SpaceName
 from quire.library.spaces import Spaces
-from quire.plan.thread import Thread
 from quire.source import Source
-from quire.trust.sign_file import Signable, signable
-from quire.trust.signature_line import Syntax
-from quire.trust.signatures import Kind, Outcome, Verdict, is_signed
-from quire.trust.trusted_keys import TrustedKeys
-from quire.workspace.consent import is_trusted
-from quire.workspace.settings import Settings, TrustMode
+from quire.trust.signature_line import claims_signature
+
+if TYPE_CHECKING:
+    from quire.library.items import Item, ItemType, SpaceName
+    from quire.plan.thread import Thread
+    from quire.trust.sign_file import Signable
+    from quire.trust.signature_line import Syntax
+    from quire.trust.signatures import Verdict
+    from quire.trust.trusted_keys import TrustedKeys
+    from quire.workspace.settings import Settings, TrustMode
 
 
 def require_signed(settings: Settings, source: Source, format: str) -> None:
     """Raises `Refused` for a document whose signature does not hold; for one without any only where `[trust]
     documents` asks for it. In warn mode, once the user has confirmed that mode, nothing is refused."""
-    kind: Kind = "pipeline" if format == "pipeline" else "playbook"
-    if format == "directive" or not (settings.trust.documents or is_signed(source.text, kind)):
+    syntax: Syntax = "yaml" if format == "pipeline" else "markdown"
+    if format == "directive" or not (settings.trust.documents or claims_signature(source.text, syntax)):
         return
+    from quire.trust.sign_file import signable
+    from quire.trust.trusted_keys import TrustedKeys
+    from quire.workspace.consent import is_trusted
+
     path = Path(source.name)
     if path.is_file():
         message = signable(path, settings.workspace.folder).verify(source.text, TrustedKeys.load(settings)).message
@@ -71,6 +78,8 @@ class VerifiedItems(Struct):
     @classmethod
     def of(cls, settings: Settings) -> VerifiedItems:
         """Raises `CannotStart` for a damaged key file."""
+        from quire.trust.trusted_keys import TrustedKeys
+
         return cls(Spaces(settings), TrustedKeys.load(settings), settings.trust.mode, settings.trust.documents)
 
     def find(self, item_type: ItemType, item_id: str, source: SpaceName | None = None) -> Verified | None:
@@ -90,6 +99,8 @@ class VerifiedItems(Struct):
 
     def verdict(self, item: Item) -> Verdict:
         """What the signature of an item says; refuses nothing."""
+        from quire.trust.signatures import Outcome, Verdict, is_signed
+
         if item.space == "system":
             if built_in.is_genuine(item.path, item.text):
                 return Verdict(Outcome.OK)
@@ -107,6 +118,8 @@ class VerifiedItems(Struct):
 
 def as_signable(item: Item, workspace: Path) -> Signable:
     """The item as signatures know it. Not by its path where it has an id: it need not lie below an `.ai` folder."""
+    from quire.trust.sign_file import Signable, signable
+
     if item.type not in ("directive", "knowledge"):
         return signable(item.path, workspace)
     syntax: Syntax = "yaml" if item.path.suffix == ".yaml" else "markdown"

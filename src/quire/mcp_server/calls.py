@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import mcp_types as types
 
@@ -19,17 +19,20 @@ from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, RunBusy
 from quire.formats.pipeline.inline import LAUNCHING
-from quire.mcp_server.catalogue import Offered
-from quire.mcp_server.clients import Caller
 from quire.mcp_server.elicitation import Asked, Elicited, input_required, read_answers
 from quire.mcp_server.launched_runs import Late
 from quire.mcp_server.notifications import reporting
 from quire.mcp_server.results import result_of, waiting
-from quire.runs import RunOptions, Runtime
 from quire.runs.launch import ASYNC, INLINE, Envelope, KnownTools, Launcher, Launching, envelope_of
+from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, encode
 from quire.workspace.grants import default_grants
+
+if TYPE_CHECKING:
+    from quire.mcp_server.catalogue import Offered
+    from quire.mcp_server.clients import Caller
+    from quire.runs.options import RunOptions
 
 Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
 Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], Awaitable[Envelope]]

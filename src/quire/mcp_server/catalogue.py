@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,11 +24,13 @@ from quire.library.document import Document, read
 from quire.library.pipelines import PIPELINES_FOLDER as PIPELINES
 from quire.library.pipelines import Registered, Registry, load_registry, read_pipelines
 from quire.library.playbooks import SUFFIX, load_playbooks
-from quire.plan.nodes import Input, Plan
 from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
-from quire.values import Value
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Input, Plan
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 LONGEST_NAME = 64
 """Clients hand tool names on to models, and those take no more than this of letters, digits, `_` and `-`."""

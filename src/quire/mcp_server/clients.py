@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
-from mcp.server.session import ServerSession
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.values import clean
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 

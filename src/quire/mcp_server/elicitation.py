@@ -10,16 +10,20 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import mcp_types as types
-from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from msgspec import Struct, field
 from pydantic import ValidationError
 
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
-from quire.engine.records import Question
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+
+    from quire.engine.records import Question
+    from quire.values import Value
 
 ANSWER = "answer"
 

@@ -14,15 +14,18 @@ import logging
 import socket
 from collections.abc import Callable
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from quire.errors import CannotStart
 from quire.mcp_server.server import MAX_SESSIONS, Host
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 PATH = "/mcp"
 SECONDS_TO_END = 10

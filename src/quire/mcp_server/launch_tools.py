@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import mcp_types as types
 
 from quire.formats.pipeline.definition import GRAMMAR
 from quire.mcp_server.results import ENVELOPE
 from quire.runs.launch import ASYNC, INLINE, unknown_argument
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 RESULT = "pipeline_result"
 RESUME = "pipeline_resume"

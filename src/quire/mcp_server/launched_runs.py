@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -17,9 +18,11 @@ from quire.mcp_server.clients import RECIPIENT
 from quire.mcp_server.launch_tools import MOST_LETTERS
 from quire.mcp_server.results import waiting
 from quire.plan.ways import last_label
-from quire.runs import Runtime
 from quire.runs.launch import Envelope, envelope_of
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
 
 SCHEME = "quire://runs/"
 MOST_RUNS = 50

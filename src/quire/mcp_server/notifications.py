@@ -6,14 +6,17 @@ import asyncio
 import contextlib
 import warnings
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-import mcp_types as types
-from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPDeprecationWarning
 
-from quire.engine.events import Listener
-from quire.engine.records import Event
-from quire.values import Value
+if TYPE_CHECKING:
+    import mcp_types as types
+    from mcp.server.session import ServerSession
+
+    from quire.engine.events import Listener
+    from quire.engine.records import Event
+    from quire.values import Value
 
 LOGGER = "quire"
 _STEPS = {"step_started": "pipeline_step_started", "step_completed": "pipeline_step_completed"}

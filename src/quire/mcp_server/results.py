@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import mcp_types as types
 
-from quire.engine.records import Question
 from quire.runs.launch import Envelope
 from quire.values import Value, copy
+
+if TYPE_CHECKING:
+    from quire.engine.records import Question
 
 ENVELOPE: dict[str, Value] = {
     "type": "object",

@@ -11,14 +11,12 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 from mcp.server import Server
 from mcp.server.lowlevel.server import NotificationOptions
-from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.session import ServerSession
 from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
@@ -33,8 +31,14 @@ from quire.mcp_server.clients import Caller, Context, connection_of
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
 from quire.mcp_server.launched_runs import SCHEME, Late
 from quire.mcp_server.results import ENVELOPE, result_of
-from quire.runs import RunOptions, Runtime
 from quire.runs.launch import Envelope
+from quire.runs.options import RunOptions
+
+if TYPE_CHECKING:
+    from mcp.server.models import InitializationOptions
+    from mcp.server.session import ServerSession
+
+    from quire.runs.runtime import Runtime
 
 T = TypeVar("T")
 

@@ -8,15 +8,19 @@ Imports the SDK and pydantic-ai: only `open_model` imports this.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-import httpx2
 from openai import AsyncOpenAI
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from quire.engine.ports import Model
 from quire.models.providers import HostedModel, Price
 from quire.models.retry import Retrying
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from quire.engine.ports import Model
 
 _HEADERS = frozenset(
     ("host", "accept", "accept-encoding", "connection", "user-agent", "content-type", "content-length", "authorization")

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.requests import Offered
 from quire.schema_limits import TooCostly, measured
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Offered
 
 ITEMS, FIELDS, DEPTH = 20, 20, 3
 LONGEST, MOST_ITEMS, MOST_FIELDS = 20_000, 500, 200

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from pydantic_ai.messages import (
@@ -25,9 +26,11 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from quire.engine.ports import ModelCall
 from quire.engine.requests import Message, ToolUse
 from quire.values import InvalidValue, Value, clean, copy, decode
+
+if TYPE_CHECKING:
+    from quire.engine.ports import ModelCall
 
 _LONGEST_NAME = 64
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")

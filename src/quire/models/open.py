@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urldefrag, urlsplit
 
-from quire.engine.ports import Model
 from quire.errors import CannotStart
 from quire.models.choose import ModelSettings, ProviderSettings, ollama_url, price_key
 from quire.models.downloads import pulled_model, pulled_models
@@ -30,6 +29,8 @@ from quire.models.downloads import pulled_model, pulled_models
 if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model as ProviderModel
+
+    from quire.engine.ports import Model
 
 _NO_LIBRARY = 'a hosted model needs the extra "llm": pip install "quire[llm]"'
 _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google")

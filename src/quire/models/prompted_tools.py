@@ -12,10 +12,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from quire.engine.ports import ModelCall
 from quire.engine.requests import Message, Offered, ToolUse
 from quire.values import InvalidValue, Value, clean, decode, encode
+
+if TYPE_CHECKING:
+    from quire.engine.ports import ModelCall
 
 Turn = dict[str, str]
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
 from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed
-from quire.trust.secrets import Redactor
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.trust.secrets import Redactor
+    from quire.values import Value
 
 
 class Redacted:

@@ -6,14 +6,16 @@ Which capability a name stands for is not the Plan's to know: a `Vocabulary` tel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from quire.plan.bounds import ToolsOf
 from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, UseTool
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
+
+if TYPE_CHECKING:
+    from quire.plan.bounds import ToolsOf
 
 
 class Vocabulary(Protocol):

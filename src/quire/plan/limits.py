@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from quire.plan.bounds import bounds
 from quire.plan.nodes import Call, ForEach, Literal, Parallel, Plan, Select, UseTool
-from quire.plan.reach import Reached
 from quire.plan.uses import OWN
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.reach import Reached
+    from quire.values import Value
 
 MAX_ITEMS = 10_000
 """Items of a `for_each` that does not say how many there may be."""

@@ -17,6 +17,9 @@ if typing.TYPE_CHECKING:
     from quire.values import Value
 
 
+THREAD_PATH = "thread"
+"""The path of the outermost thread of a run."""
+
 THREAD_RULES = 2
 """The rules that threads follow. 1 are those of 0.1.0: there an empty `<permissions>` block inherited, hooks at
 `directive_return` let through what they could not judge, and texts were filled in differently. A bundle keeps the

@@ -10,19 +10,21 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer, unattended_answer
 from quire.engine.ports import Model, ModelCall, ModelReply, People, Present
-from quire.engine.records import Question
 from quire.errors import ModelFailed, StepFailed
 from quire.models.choose import Choice, choose_model
 from quire.models.open import open_model
 from quire.plan.ways import shell_way, typed_way
 from quire.values import clean
-from quire.workspace.consent import require_trusted
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.engine.records import Question
+    from quire.workspace.settings import Settings
 
 
 class WallClock:
@@ -173,6 +175,8 @@ class Models(Struct, frozen=True):
 
     def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
         """Which one a run started now would ask, and why. `wanted` says which one a document would like."""
+        from quire.workspace.consent import require_trusted
+
         if self.given is not None:
             return Choice(self.given.name, "given")
         if asked is None and wanted is not None:
@@ -206,12 +210,16 @@ class Models(Struct, frozen=True):
 
     def _check_provider(self, spec: str) -> None:
         """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
+        from quire.workspace.consent import require_trusted
+
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
         if name in self.settings.models.providers:
             require_trusted(self.settings)
 
     def _check_excess(self, spec: str) -> None:
         """A model that stands in for the user's own, or a file of weights: a workspace may only ask for it."""
+        from quire.workspace.consent import require_trusted
+
         if any(one.kind == "model" and one.value == spec for one in self.settings.excess):
             require_trusted(self.settings)
 

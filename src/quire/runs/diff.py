@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quire.engine.requests import Boundary, HumanRequest, Load, ModelRequest, ToolRequest
 from quire.runs.provenance import origins
-from quire.runs.view import RunView
 from quire.runs.why import Performed, Why, why
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
 
 State = Literal["same", "changed", "only in A", "only in B"]
 

@@ -7,32 +7,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpreter.thread.interpret import PATH
 from quire.engine.records import EffectRecord, Event, NewRun, RunRow, RunUpdate, Status
 from quire.engine.requests import BREAK
 from quire.errors import BadInputs, CannotStart, RunState
-from quire.plan.nodes import Plan
+from quire.plan.thread import THREAD_PATH
 from quire.plan.uses import asks_a_model
 from quire.runs.options import checked_budget
-from quire.runs.pins import Pins
 from quire.runs.preflight_limits import check_prices
 from quire.runs.resume import checked_overrides, passed, unknown
-from quire.runs.runtime import Runtime
 from quire.runs.start import check_labels, new_run_id
-from quire.runs.view import RunView
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
 from quire.values import Value, copy
 from quire.wording import nearest
 from quire.workspace.grants import default_grants, reaching
 
-_TURN = re.compile(rf"{PATH}/turn\[(\d+)\](?=/|$)")
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.runs.pins import Pins
+    from quire.runs.runtime import Runtime
+    from quire.runs.view import RunView
+
+_TURN = re.compile(rf"{THREAD_PATH}/turn\[(\d+)\](?=/|$)")
 _NAMED_TURN = re.compile(r"(?:turn )?([0-9]{1,6})")
 _ENDINGS = ("step_completed", "step_failed", "step_skipped", "thread_ended")
 
@@ -51,16 +53,16 @@ class Place(Struct, frozen=True):
 
     def keeps(self, path: str) -> bool:
         """Whether an effect was asked for before the run came here."""
-        if path.startswith(f"{PATH}/"):
+        if path.startswith(f"{THREAD_PATH}/"):
             turn = _TURN.match(path)
-            return int(turn[1]) < self._turn if turn else not path.startswith(f"{PATH}/end")
+            return int(turn[1]) < self._turn if turn else not path.startswith(f"{THREAD_PATH}/end")
         owner = self._owner(path)
         if owner is None or self.order[owner] >= self.order[self.path]:
             return False
         return not (self._around(owner) and path == f"{owner}{BREAK}")
 
     def keeps_event(self, event: Event) -> bool:
-        if event.path == PATH and self._turn:
+        if event.path == THREAD_PATH and self._turn:
             return event.type not in _ENDINGS
         return self.keeps(event.path) and not (self._around(event.path) and event.type in _ENDINGS)
 
@@ -105,8 +107,8 @@ def _turn(named: str) -> Place:
     number = int(found[1]) if found else 0
     if not number:
         raise CannotStart(f"{named!r} is not a turn of a directive: write 'turn 3', or just 3")
-    before = (f"{PATH}/turn[{number - 1}]", f"turn {number - 1}") if number > 1 else None
-    return Place(f"{PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
+    before = (f"{THREAD_PATH}/turn[{number - 1}]", f"turn {number - 1}") if number > 1 else None
+    return Place(f"{THREAD_PATH}/turn[{number}]", f"turn {number}", before, {}, first=number == 1)
 
 
 def _refuse(plan: Plan, named: str, steps: Mapping[str, str]) -> None:

@@ -13,14 +13,12 @@ from quire.tools.gate import Gate
 from quire.tools.redact import PUBLIC, Redactor, find_secrets
 from quire.tools.registry import Connection, Registry
 from quire.tools.tool_names import ACTIONS
-from quire.trust.capabilities import Grants
-from quire.workspace.consent import require_trusted
 from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
-from quire.workspace.server_code import loaded_files
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.trust.capabilities import Grants
     from quire.workspace.settings import Settings
 
 
@@ -40,6 +38,8 @@ def open_gate(
     from quire.library.item_tools.connection import ItemsConnection
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.python import PythonConnection
+    from quire.workspace.consent import require_trusted
+    from quire.workspace.server_code import loaded_files
 
     code = require_trusted(settings)
     environ = os.environ if environ is None else environ

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +27,9 @@ from quire.runs.runtime import Runtime
 from quire.stores import open_store
 from quire.stores.contract import History, restore
 from quire.values import InvalidValue, Value, decode, encode, fingerprint
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
 
 # What a line holds is checked where it is used; until then it is any JSON.
 Entry: TypeAlias = dict[str, Any]

@@ -15,14 +15,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.driver.drive import Drive, Ended
-from quire.engine.events import Listener
-from quire.engine.ports import People
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, Refused, ToolFailed
 from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
@@ -32,15 +30,19 @@ from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
 from quire.formats.pipeline.syntax import ToolBody, walk
 from quire.library.document import Document
-from quire.library.pipelines import Registered
 from quire.runs.gate import open_gate
 from quire.runs.options import RunOptions
-from quire.runs.runtime import Runtime
 from quire.tools.registry import ToolSpec
-from quire.trust.capabilities import Grants
-from quire.values import Value
 from quire.wording import nearest
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.engine.events import Listener
+    from quire.engine.ports import People
+    from quire.library.pipelines import Registered
+    from quire.runs.runtime import Runtime
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 ASYNC, INLINE = "_async", "_inline"
 SUBJECTS = ("name", "definition")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from quire.engine.driver.drive import Ended
-from quire.engine.records import RunRow
 from quire.values import encode
+
+if TYPE_CHECKING:
+    from quire.engine.driver.drive import Ended
+    from quire.engine.records import RunRow
 
 
 def letter_text(row: RunRow, ended: Ended) -> str:

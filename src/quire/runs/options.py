@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Set
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.errors import CannotStart
-from quire.trust.capabilities import Grants
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
 
 
 class RunOptions(Struct, frozen=True):

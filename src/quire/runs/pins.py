@@ -18,12 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from quire.engine.interpreter.call_document import opener
-from quire.engine.interpreter.pipeline import Profile, Setting, interpret_pipeline
-from quire.engine.interpreter.playbook.interpret import interpret
-from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.pure_work import PureWork
-from quire.engine.records import RunRow
-from quire.engine.requests import Walk
+from quire.engine.interpreter.environment import Profile, Setting
 from quire.errors import RunState
 from quire.library.callees import opened, read_directive, unpinned
 from quire.library.document import Document, read
@@ -32,10 +27,14 @@ from quire.plan.nodes import KNOWN_VERSIONS, SEMANTICS_VERSION, Plan
 from quire.source import Source
 from quire.trust.capabilities import Grants
 from quire.values import Value
-from quire.workspace.settings import AgentSettings
 
 if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
+    from quire.engine.pure_work import PureWork
+    from quire.engine.records import RunRow
+    from quire.engine.requests import Walk
+    from quire.workspace.settings import AgentSettings
 
 
 Shape: TypeAlias = Callable[[Value], bool]
@@ -213,11 +212,15 @@ class Pinned(Struct, frozen=True):
         pins, setting = self.pins, replace(self.setting, work=work)
         match self.plan.format:
             case "pipeline":
+                from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
+
                 return interpret_pipeline(self.plan, pins.inputs, setting)
             case "directive":
                 from quire.engine.interpreter.thread.interpret import interpret_directive
 
                 return interpret_directive(self._thread(setting))
+        from quire.engine.interpreter.playbook.interpret import interpret
+
         inputs = cast("Mapping[str, str]", pins.inputs)
         return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
 
@@ -226,14 +229,14 @@ class Pinned(Struct, frozen=True):
         return self._thread(self.setting) if self.plan.format == "directive" else None
 
     def _thread(self, setting: Setting) -> Setup:
-        from quire.engine.interpreter.thread.interpret import PATH
         from quire.engine.interpreter.thread.setup import Above, set_up
+        from quire.plan.thread import THREAD_PATH
 
         pins = self.pins
         return set_up(
             setting.bundles[""],
             pins.inputs,
-            PATH,
+            THREAD_PATH,
             overrides=pins.limits,
             above=Above(Grants.of(pins.grants), open_document=opener(setting)),
         )
@@ -257,6 +260,8 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
             if bundle is not None:
                 bundles[name] = bundle
         if pins.bundle:
+            from quire.engine.interpreter.thread.compose import Bundle
+
             bundles[""] = Bundle.of(await text(pins.bundle))
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
         # A run may come from a file or a store that others wrote: its texts need not be those of its pins.

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.interpreter.pipeline.agent import narrowed
-from quire.engine.interpreter.thread.compose import Bundle
 from quire.errors import BadInputs, Denied, ToolFailed
 from quire.library.called_names import is_built_in
 from quire.library.callees import Callee, no_such
 from quire.library.prompts import leads_out
-from quire.library.spaces import Spaces
 from quire.plan.limits import nesting_problems
 from quire.plan.nodes import Agent, Call, Input, Invoke, Plan, Think, UseTool
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Parameter, Thread
 from quire.plan.uses import OWN, OWN_TOOLS
-from quire.runs.adapters import Models
 from quire.runs.preflight_limits import check_cap
 from quire.runs.static_failures import certain_failures, server_prompts
 from quire.tools.builtin.specs import NAMES, SPECS
@@ -33,10 +29,14 @@ from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
 from quire.tools.redact import Redactor
 from quire.tools.registry import Registry
 from quire.trust.capabilities import SHELL, Grants, canonical
-from quire.values import Value
 from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
+    from quire.runs.adapters import Models
+    from quire.values import Value
 
 Find: TypeAlias = Callable[[str, str], "Callee | None"]
 """Looks for a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
@@ -141,6 +141,8 @@ def _is_built_in(at: Reached) -> bool:
 async def _look_at_tool(
     settings: Settings, at: Reached, documents: Mapping[str, Plan], gate: Gate, found: Findings
 ) -> None:
+    from quire.library.spaces import Spaces
+
     match at.step.work:
         case UseTool(connection=place, tool=tool, problem="") as work if tool not in documents:
             if place == BUILT_IN and not is_built_in(tool):
@@ -197,6 +199,8 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
     """Those that are offered to it: what its profile has and its step leaves."""
+    from quire.engine.interpreter.pipeline.agent import narrowed
+
     profile = settings.agents.get(agent.identity or "default", AgentSettings())
     return profile.tools if agent.tools is None else narrowed(agent.tools, profile.tools)
 

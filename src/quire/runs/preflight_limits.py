@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from quire.engine.ports import ModelCall, Priced
 from quire.errors import CannotStart, LimitReached
 from quire.models.choose import price_key
 from quire.plan.limits import cap_problem
-from quire.plan.nodes import Plan
-from quire.runs.adapters import Models
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.runs.adapters import Models
 
 
 def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:

@@ -4,6 +4,7 @@ a warning. Only what a thread meets before its first turn is certain."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from msgspec import Struct, field
@@ -11,17 +12,19 @@ from msgspec import Struct, field
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, read_chain
 from quire.engine.interpreter.thread.limits import Cost, Limits, exceeded, resolve_limits
 from quire.errors import CannotStart, Denied, QuireError, ToolFailed
-from quire.plan.reach import Reached
-from quire.plan.thread import Thread
-from quire.runs.adapters import Models
-from quire.runs.preflight import Find, Findings, Start
 from quire.runs.preflight_limits import has_price
 from quire.source import Source
-from quire.tools.gate import Gate
 from quire.tools.registry import is_disabled
 from quire.trust.capabilities import SHELL, Grants, capability, fixed_head
 from quire.workspace.grants import denied_tools, reach_of, reaching
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.plan.reach import Reached
+    from quire.plan.thread import Thread
+    from quire.runs.adapters import Models
+    from quire.runs.preflight import Find, Findings, Start
+    from quire.tools.gate import Gate
+    from quire.workspace.settings import Settings
 
 _TOOL = "rye.execute.tool."
 _SERVER = f"{_TOOL}mcp."

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from quire.engine.progress import Progress
-from quire.engine.records import EffectRecord, Event
 from quire.engine.requests import BREAK
 from quire.plan.nodes import (
     Agent,
@@ -34,10 +33,11 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.templates import template
-from quire.values import Value
 
 if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord, Event
     from quire.runs.view import RunView
+    from quire.values import Value
 
 PIPE = "pipe"
 _LOOPS = frozenset({"item", "acc", "errors"})

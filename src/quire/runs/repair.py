@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,20 +20,22 @@ from quire.errors import BadInputs, CannotStart, RunState
 from quire.library.callees import unpinned
 from quire.library.document import Document, read
 from quire.models.choose import Choice
-from quire.plan.nodes import Plan
 from quire.plan.thread import Thread
 from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
 from quire.runs.options import RunOptions
 from quire.runs.pins import Pins
 from quire.runs.resume import PATH as TERMS
 from quire.runs.resume import agreed, checked_overrides
-from quire.runs.runtime import Runtime
 from quire.runs.start import check_labels, new_run_id, prepare
 from quire.source import read_source
 from quire.stores.contract import History, restore
 from quire.trust.capabilities import Grants
-from quire.values import Value
 from quire.workspace.grants import default_grants
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
 
 
 class Repaired(Struct, frozen=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -22,12 +22,14 @@ from quire.engine.inputs import input_value
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status, has_shape
 from quire.engine.requests import BREAK, Boundary, request_hash
 from quire.errors import BadInputs, RunState
-from quire.library.document import Document
 from quire.plan.ways import JOINT
 from quire.runs.options import checked_budget
 from quire.runs.pins import SHAPES, Pins
 from quire.values import InvalidValue, Value, copy
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.library.document import Document
 
 
 async def opening(

@@ -15,60 +15,51 @@ from quire.engine.driver.drive import Drive, Ended
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import replay
 from quire.engine.driver.walker import Terms
-from quire.engine.events import Listener
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
 from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, RunRow, Status
-from quire.errors import BadInputs, BrokenSeal, LimitReached, NoSuchRun, RunState
+from quire.errors import BadInputs, BrokenSeal, LimitReached, RunState
 from quire.library.callees import Callees
-from quire.library.document import Document
-from quire.library.pipelines import Registry as Pipelines
 from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
 from quire.library.prompts import PromptLoader
 from quire.library.texts import ItemLoader
-from quire.library.verify import require_signed
-from quire.models.choose import Choice
 from quire.models.redaction import Redacted
-from quire.plan.nodes import Plan
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, GivenAnswers, Models, Nobody, Unattended, WallClock, one_name
 from quire.runs.gate import open_gate, redactor_of
 from quire.runs.letters import letter_text
-from quire.runs.options import RunOptions
 from quire.runs.pins import Pinned, Pins, Texts, read_pinned
 from quire.runs.resume import Given, agreed, opening, record_of, with_given
 from quire.runs.start import asked_models, check_labels, new_run_id, prepare
+from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
-from quire.stores import DEFAULT_PATH, open_store
-from quire.stores.shared import share_store
 from quire.tools.builtin.specs import NAMES
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants, canonical
-from quire.trust.seal import seal_source, user_seal
-from quire.values import Value, clean
-from quire.wording import nearest
-from quire.workspace.configuration import load_settings
-from quire.workspace.consent import require_trusted
 from quire.workspace.grants import default_grants, reach_of
-from quire.workspace.locate import current_folder, find_workspace
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
+    from quire.engine.events import Listener
     from quire.library.directives import Directives
+    from quire.library.document import Document
+    from quire.library.pipelines import Registry as Pipelines
+    from quire.models.choose import Choice
+    from quire.plan.nodes import Plan
+    from quire.runs.options import RunOptions
     from quire.runs.preflight import Start
+    from quire.values import Value
 
 NOTHING_GIVEN = Given()
-_LOOKED_AT = 200
-"""Runs among which the last one of the user's own is looked for."""
 
 
-class Runtime:
+class Runtime(StoredRuns):
     """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
 
     With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
@@ -91,9 +82,7 @@ class Runtime:
         notice: Callable[[str], None] = lambda line: None,
         release: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        self.settings = settings
-        self.store = store
-        self._release = release or store.close
+        super().__init__(settings, store, release)
         self.clock = clock or WallClock()
         self.identity = identity
         self.repairs = repairs
@@ -114,26 +103,15 @@ class Runtime:
         tools: Tools | None = None,
         shared: bool = False,
     ) -> Runtime:
-        """The runtime of the workspace around `start` (the current folder). Opens nothing yet.
+        """Return the runtime of the workspace around `start` (the current folder). Nothing is opened yet.
 
         With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store."""
         environ = os.environ if environ is None else environ
-        workspace = find_workspace(start or current_folder(), environ)
-        settings = load_settings(workspace, environ)
-        if settings.store_url and "store" in settings.requested:
-            require_trusted(settings)
-        where = settings.store_url or workspace.folder / DEFAULT_PATH
-        durability, seal = settings.runs.durability, user_seal(settings.user, environ)
-        if not shared:
-            return cls(
-                settings, open_store(where, durability=durability, seal=seal), environ=environ, model=model, tools=tools
-            )
-        sharing = share_store(where, durability=durability, seal=seal, seal_source=seal_source(settings.user, environ))
-        return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
-
-    async def close(self) -> None:
-        """Closes the store, unless other runtimes share it."""
-        await self._release()
+        settings = settings_of(start, environ)
+        if shared:
+            sharing = shared_store_of(settings, environ)
+            return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
+        return cls(settings, store_of(settings, environ), environ=environ, model=model, tools=tools)
 
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
         """Which model a run started now would use, and why. A directive may say which it wants."""
@@ -254,14 +232,6 @@ class Runtime:
             raise BrokenSeal(lease.run, "it was changed while it was being taken")
         return row
 
-    async def is_sealed(self, run: str) -> bool:
-        """Whether a stored run is as this user wrote it."""
-        try:
-            await self.store.check_seal(run)
-        except BrokenSeal:
-            return False
-        return True
-
     async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
         """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
         who gives it.
@@ -288,28 +258,6 @@ class Runtime:
             raise BadInputs([f"step {question.way}: {wrong}"]) from None
         await self.store.answer(run, question.path, question.hash, kept, one_name(by))
         return question
-
-    async def find(self, prefix: str) -> str:
-        """The one run whose id begins so; `last` is the newest that no other run has launched."""
-        prefix = clean(prefix)
-        if prefix == "last":
-            newest = await self.store.list(limit=_LOOKED_AT)
-            if not newest:
-                raise NoSuchRun("there are no runs yet")
-            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
-        found = await self.store.find(prefix)
-        if not found:
-            close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
-            raise NoSuchRun(f"there is no run {prefix}" + (f": did you mean {close}?" if close else ""))
-        if len(found) > 1 and prefix not in found:
-            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
-        return prefix if prefix in found else found[0]
-
-    async def row(self, run: str) -> RunRow:
-        row = await self.store.get(run)
-        if row is None:
-            raise NoSuchRun(f"there is no run {run}")
-        return row
 
     async def view(self, run: str) -> RunView:
         """All that can be said about a run, from its journal alone."""
@@ -398,6 +346,8 @@ class Runtime:
         """What documents of the workspace can call, by name.
 
         `allow` is what the user allows a run besides the usual; None is for those who only look."""
+        from quire.library.verify import require_signed
+
         granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
             self.registry,
@@ -435,6 +385,8 @@ class Runtime:
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:
         """Whether more than built-in tools may be called, or nothing: what knows the others takes long to load."""
+        from quire.workspace.consent import require_trusted
+
         calls = tool_calls(plans)
         if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
             return True

@@ -16,29 +16,27 @@ from typing import TYPE_CHECKING
 
 from quire.engine.inputs import complete_inputs
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.ports import Scripted
 from quire.errors import BadInputs
 from quire.library.callees import pinned
-from quire.library.document import Document
-from quire.library.verify import require_signed
-from quire.models.choose import Choice
 from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
 from quire.plan.uses import OWN, asks_a_model, has_agents
 from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number
-from quire.runs.options import RunOptions
 from quire.runs.pins import Pins, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.preflight_limits import check_prices
 from quire.source import Source
 from quire.values import InvalidValue, Value, encode
 from quire.wording import nearest
-from quire.workspace.consent import require_trusted
 from quire.workspace.grants import default_grants
 
 if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.directives import Started
+    from quire.library.document import Document
+    from quire.models.choose import Choice
+    from quire.runs.options import RunOptions
     from quire.runs.runtime import Runtime
 
 
@@ -223,6 +221,9 @@ async def prepare(
     runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None
 ) -> tuple[Pins, dict[str, str]]:
     """The pins of the new run, and the texts that they name by their hash. Raises `CannotStart` and `Refused`."""
+    from quire.library.verify import require_signed
+    from quire.workspace.consent import require_trusted
+
     plan, settings = document.runnable(), runtime.settings
     _require_json(inputs)
     if any(one.kind == "limit" for one in settings.excess):

@@ -7,14 +7,17 @@ words, and what the model would have been told next comes from replay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.engine.requests import Message, ModelRequest, ToolUse
 from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
-from quire.runs.view import RunView
 from quire.trust.capabilities import RETURN
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.runs.view import RunView
+    from quire.values import Value
 
 
 class Called(Struct, frozen=True):

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from quire.engine.driver.replay import Replay
-from quire.engine.progress import StepView
 from quire.engine.records import EffectRecord, Question, RunRow, Status
-from quire.library.document import Document
-from quire.plan.nodes import Plan
 from quire.plan.ways import last_label
-from quire.runs.pins import Pins
-from quire.values import Value
 
 if TYPE_CHECKING:
+    from quire.engine.driver.replay import Replay
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.interpreter.thread.setup import Setup
+    from quire.engine.progress import StepView
+    from quire.library.document import Document
+    from quire.plan.nodes import Plan
+    from quire.runs.pins import Pins
+    from quire.values import Value
 
 
 class RunView(Struct, frozen=True):

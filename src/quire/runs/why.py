@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.engine.progress import StepView, place_in_plan
-from quire.engine.records import EffectRecord
 from quire.engine.requests import Boundary, Effect
 from quire.errors import CannotStart, RunState
 from quire.plan.ways import JOINT, last_label, typed_way
 from quire.runs.provenance import Origin, Tracing, origins
-from quire.runs.runtime import Runtime
-from quire.runs.view import RunView
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
+    from quire.runs.runtime import Runtime
+    from quire.runs.view import RunView
 
 
 class Performed(Struct, frozen=True):

@@ -13,7 +13,7 @@ from quire.trust.seal import PUBLIC_SEAL, Seal
 if TYPE_CHECKING:
     from quire.engine.ports import Store
 
-__all__ = ["DEFAULT_PATH", "open_store"]
+__all__ = ["DEFAULT_PATH", "is_server", "open_store"]
 
 DEFAULT_PATH = Path(".quire", "quire.db")
 """Relative to the workspace."""
@@ -34,9 +34,9 @@ def open_store(
     never fails for what is on the disk or the network; the first method that needs it does.
     """
     if isinstance(where, str):
-        scheme, separator, rest = where.partition("://")
-        if separator and scheme in ("postgresql", "postgres"):
+        if is_server(where):
             return _open_postgres(where, durability, now, seal)
+        scheme, separator, rest = where.partition("://")
         if separator and scheme != "sqlite":
             raise StoreError(
                 f"a store at {scheme}:// is not known to this Quire: use a path, sqlite:///PATH or "
@@ -49,6 +49,11 @@ def open_store(
     from quire.stores.sqlite.store import SqliteStore
 
     return SqliteStore(where, durability=durability, now=now, busy_timeout=busy_timeout, seal=seal)
+
+
+def is_server(where: Path | str) -> bool:
+    """Tell whether a store is behind a network: its methods wait. Those of a file that only read never do."""
+    return isinstance(where, str) and where.partition("://")[0] in ("postgresql", "postgres") and "://" in where
 
 
 def _open_postgres(url: str, durability: Literal["power", "process"], now: Callable[[], float], seal: Seal) -> Store:

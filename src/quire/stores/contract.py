@@ -12,15 +12,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from quire.engine.ports import Store
 from quire.engine.records import WAITING, Batch, EffectRecord, Event, NewRun, Question, RunUpdate, Status
 from quire.errors import BrokenSeal, Fenced, NoSuchRun, RunBusy, RunState, StoreError
 from quire.stores.seals import OLD, OLD_RUN, seal_question
-from quire.trust.seal import Seal
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
+    from quire.trust.seal import Seal
 
 ANSWERABLE = (Status.RUNNING, *WAITING)
 CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)

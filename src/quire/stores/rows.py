@@ -10,7 +10,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,8 +20,10 @@ from quire.engine.requests import Failure
 from quire.errors import BrokenSeal
 from quire.stores import columns
 from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_answer, seal_letter, seal_question, seal_row, seal_state
-from quire.trust.seal import Seal
 from quire.values import InvalidValue, clean, decode, encode
+
+if TYPE_CHECKING:
+    from quire.trust.seal import Seal
 
 INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12

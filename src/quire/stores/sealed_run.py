@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,7 +12,9 @@ from quire.errors import BrokenSeal
 from quire.stores import rows
 from quire.stores.rows import Cells, Row, Tail
 from quire.stores.seals import NO_ANCHOR, StoredRun, check_run, seal_pins, seal_row, seal_state
-from quire.trust.seal import Seal
+
+if TYPE_CHECKING:
+    from quire.trust.seal import Seal
 
 # The places in a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
 _PLACE, _POSITION, _INPUT, _OUTPUT, _COST, _PATH, _STATE = 0, 2, 3, 4, 5, 6, 8

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from quire.stores import open_store
-from quire.trust.seal import Seal
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
     from quire.stores.sqlite.database import Durability
+    from quire.trust.seal import Seal
 
 
 class _Opened:

@@ -7,13 +7,15 @@ References to other places are never looked up.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from quire.plain_schema import plainly_fits
 from quire.schema_limits import Measured, TooCostly, measured, parts_of
 from quire.tools.builtin.specs import NAMES
-from quire.tools.registry import ToolSpec
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.tools.registry import ToolSpec
 
 MOST_PROBLEMS = 20
 LONGEST_PROBLEM = 500

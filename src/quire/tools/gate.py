@@ -13,22 +13,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire import values
-from quire.engine.ports import EffectClass
 from quire.engine.requests import Offered, ToolRequest
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
-from quire.tools.planned_calls import PlannedCall
-from quire.tools.redact import Redactor
 from quire.tools.registry import Answer, Connection, Describing, Registry, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
-from quire.values import Value
 from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.ports import EffectClass
+    from quire.tools.planned_calls import PlannedCall
+    from quire.tools.redact import Redactor
+    from quire.values import Value
 
 MAX_RESULT_BYTES = 1_000_000
 LONGEST_NAME = 64

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from quire import values
-from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.tools.arguments import Check, Unusable, checking
 from quire.tools.blocking import OutOfTime, within
@@ -20,8 +19,6 @@ from quire.tools.mcp_results import answer_of, text_of
 from quire.tools.mcp_session import CannotOpen, Session, Stopped, reason
 from quire.tools.registry import Answer, ToolSpec
 from quire.trust.capabilities import mcp_tool
-from quire.values import Value
-from quire.workspace.mcp_config import McpServer
 from quire.workspace.server_code import ServerCode, server_code
 
 if TYPE_CHECKING:
@@ -30,7 +27,10 @@ if TYPE_CHECKING:
     from mcp import types
     from mcp.types import RequestParamsMeta
 
+    from quire.engine.ports import EffectClass
     from quire.tools.mcp_inspection import Inspection
+    from quire.values import Value
+    from quire.workspace.mcp_config import McpServer
 
 EFFECT_ID_META: Final = "quire/effect-id"
 MAX_TOOLS: Final = 50_000

@@ -19,8 +19,6 @@ from quire.models.http_limits import Limits, limit_responses
 from quire.tools import confirmed_imports, process_groups
 from quire.tools.mcp_inspection import Incoming, Inspection, Outgoing
 from quire.tools.server_process import MAX_MESSAGE_BYTES, Pipes, open_pipes
-from quire.workspace.mcp_config import McpServer
-from quire.workspace.server_code import ServerCode
 
 if TYPE_CHECKING:
     import asyncio
@@ -29,6 +27,9 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.stdio import StdioServerParameters
     from mcp.types import CallToolResult
+
+    from quire.workspace.mcp_config import McpServer
+    from quire.workspace.server_code import ServerCode
 
 
 SHOWN = 4_096

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct, field
 
@@ -11,10 +11,12 @@ from quire.errors import ToolFailed
 from quire.plain_schema import plainly_fits
 from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
 from quire.tools.builtin.specs import SPECS
-from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import canonical
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.tools.registry import ToolSpec
+    from quire.values import Value
 
 
 class PlannedCall(Struct, frozen=True):

@@ -19,19 +19,19 @@ from typing import TYPE_CHECKING, TypeVar, overload
 
 from msgspec import Struct
 
-from quire.engine.ports import EffectClass
 from quire.errors import ToolFailed
 from quire.tools.blocking import OutOfTime, in_thread, within
 from quire.tools.confirmed_imports import ConfirmedImports
 from quire.tools.registry import ToolSpec
 from quire.tools.signatures import EFFECT_ID, Unsupported, as_value, converted, input_schema
 from quire.trust.capabilities import python_tool
-from quire.values import Value
 from quire.workspace.consent import require_trusted
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from quire.engine.ports import EffectClass
+    from quire.values import Value
     from quire.workspace.settings import Settings
 
 F = TypeVar("F", bound=Callable[..., object])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from quire.trust.secrets import Redactor, looks_secret, secrets_of
-from quire.workspace.mcp_config import McpServer
+
+if TYPE_CHECKING:
+    from quire.workspace.mcp_config import McpServer
 
 __all__ = ["PUBLIC", "Redactor", "find_secrets", "looks_secret"]
 

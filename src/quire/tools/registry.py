@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from msgspec import Struct
 
 from quire.errors import ToolFailed
-from quire.values import Value
 from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
+    from quire.values import Value
 
 
 class ToolSpec(Struct, frozen=True):

@@ -16,13 +16,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.errors import ToolFailed
 from quire.tools.blocking import in_thread
 from quire.tools.sandbox_limits import ControlGroup, filter_program
-from quire.workspace.settings import SandboxSettings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import SandboxSettings
 
 MB = 1024 * 1024
 _PAUSE = 0.03

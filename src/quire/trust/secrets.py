@@ -10,9 +10,11 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
-from quire.values import Value
+if TYPE_CHECKING:
+    from quire.values import Value
 
 MIN_LENGTH = 8
 SHORTEST = 4

@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,10 +22,12 @@ from quire.diagnostics import Severity
 from quire.errors import CannotStart, Refused, Unreadable
 from quire.formats import MARKDOWN, YAML
 from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, read_source, replace_file
-from quire.trust.keys import SigningKey
 from quire.trust.signature_line import Syntax, digest_of
 from quire.trust.signatures import Kind, Verdict, sign_text, verify_text
 from quire.trust.trusted_keys import TrustedKey, TrustedKeys
+
+if TYPE_CHECKING:
+    from quire.trust.keys import SigningKey
 
 ITEM_FOLDERS: dict[str, Kind] = {"directives": "directive", "knowledge": "knowledge"}
 SYSTEM = Path(__file__).resolve().parents[1]

@@ -94,6 +94,16 @@ def looks_signed(text: str, syntax: Syntax) -> bool:
     return _LIKE[syntax].match(text, 0, _WITHIN if end < 0 else end) is not None
 
 
+def claims_signature(text: str, syntax: Syntax) -> bool:
+    """Tell whether the first line claims to be a signature, good or not: such a text is verified."""
+    return looks_signed(with_lf(text[:1024]), syntax)
+
+
+def with_lf(text: str) -> str:
+    """Return the text with every line ended by a line feed."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def without_signatures(text: str, syntax: Syntax) -> str:
     """Takes away the signature lines that a text begins with, also below blank lines, which stay."""
     kept, at = [], 0

@@ -13,24 +13,28 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from quire.source import Source
-from quire.trust.keys import SigningKey
 from quire.trust.signature_line import (
     SignatureLine,
     Syntax,
+    claims_signature,
     digest_of,
     line_end,
     looks_signed,
     read_line,
     spelled,
+    with_lf,
     without_signatures,
 )
-from quire.trust.trusted_keys import TrustedKeys
+
+if TYPE_CHECKING:
+    from quire.trust.keys import SigningKey
+    from quire.trust.trusted_keys import TrustedKeys
 
 Kind = Literal["directive", "knowledge", "playbook", "pipeline"]
 _LOOKED_AT = 20
@@ -87,7 +91,7 @@ def sign_text(
     syntax = syntax or _usual_syntax(kind)
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     body = without_signatures(body, syntax)
-    digest, label = digest_of(_with_lf(body)), _label(kind, item_id)
+    digest, label = digest_of(with_lf(body)), _label(kind, item_id)
     signature = spelled(key.sign(_message(digest, label)))
     time = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     line = SignatureLine(time, digest, signature, key.key_id, label).write(syntax)
@@ -103,7 +107,7 @@ def verify_text(
     `syntax` decides between the two forms of knowledge; without it either will do. `path` is what messages call the
     file.
     """
-    text = _with_lf(text)
+    text = with_lf(text)
     syntax = syntax or ("yaml" if kind == "knowledge" and text.startswith("#") else _usual_syntax(kind))
     outcome, key_id, detail = _judge(text, kind, item_id, trusted, syntax)
     if outcome is Outcome.OK:
@@ -143,12 +147,12 @@ def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Sy
 def is_signed(text: str, kind: Kind) -> bool:
     """Whether the first line claims to be a signature, good or not: what has one is verified."""
     forms: tuple[Syntax, ...] = ("markdown", "yaml") if kind == "knowledge" else (_usual_syntax(kind),)
-    return any(looks_signed(_with_lf(text[:1024]), form) for form in forms)
+    return any(claims_signature(text, form) for form in forms)
 
 
 def key_of(text: str, syntax: Syntax) -> str | None:
     """The id of the key that the first line of a text names; nothing is verified."""
-    line = read_line(_with_lf(text), syntax)
+    line = read_line(with_lf(text), syntax)
     return line.key_id if isinstance(line, SignatureLine) else None
 
 
@@ -167,10 +171,6 @@ def _usual_path(kind: Kind, item_id: str, syntax: Syntax) -> str:
         return item_id
     folder = "directives" if kind == "directive" else "knowledge"
     return f".ai/{folder}/{item_id}{'.yaml' if syntax == 'yaml' else '.md'}"
-
-
-def _with_lf(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _label(kind: Kind, item_id: str) -> str:

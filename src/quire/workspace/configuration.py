@@ -7,7 +7,6 @@ together, each with its file, its key and what was probably meant.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -120,7 +119,10 @@ def _settings_file(workspace: Workspace) -> Path:
 
 def _read_toml(file: Path, problems: list[str]) -> tuple[Path, dict[str, object]]:
     try:
-        data: dict[str, object] = tomllib.loads(read_bytes(file).decode("utf-8"))
+        content = read_bytes(file)
+        import tomllib  # most folders have no such file
+
+        data: dict[str, object] = tomllib.loads(content.decode("utf-8"))
     except FileNotFoundError:
         return file, {}
     except OSError as error:

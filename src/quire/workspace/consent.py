@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -26,9 +27,11 @@ from quire.source import read_bytes, real_path
 from quire.values import Value, fingerprint
 from quire.workspace.code import is_hash
 from quire.workspace.masking import masked, masked_command, masked_value
-from quire.workspace.mcp_config import McpServer
 from quire.workspace.server_code import LoadedCode, read_code
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.mcp_config import McpServer
+    from quire.workspace.settings import Settings
 
 _VERSION = 1
 

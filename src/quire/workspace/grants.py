@@ -16,14 +16,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from msgspec import Struct
 
 from quire.errors import BadConfiguration
 from quire.trust.capabilities import SHELL, Grants, canonical, capability, escape, grant_for, mcp_tool
-from quire.workspace.consent import is_trusted
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.settings import Settings
 
 FILE_TOOLS = tuple(f"rye/file-system/{name}" for name in ("read", "write", "edit", "edit_lines", "ls", "glob", "grep"))
 FETCH = "rye/web/fetch"
@@ -77,7 +79,7 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
     for name in (*settings.granted, *allow):
         patterns += _grants(settings, name)
     patterns += [_VARIABLE + name for name in settings.shell_env]
-    if is_trusted(settings):
+    if (settings.servers or settings.tools.modules or settings.tools.allow) and _is_trusted(settings):
         for server in settings.servers:
             patterns.append(f"rye.execute.tool.mcp.{escape(server)}.*")
             patterns.append(f"rye.fetch.prompt.mcp.{escape(server)}.*")
@@ -86,6 +88,12 @@ def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
         for name in settings.tools.allow:
             patterns += (one for one in _grants(settings, name) if not one.startswith(_OF_THE_USER))
     return Grants.of(patterns)
+
+
+def _is_trusted(settings: Settings) -> bool:
+    from quire.workspace.consent import is_trusted  # reads what the workspace asks for
+
+    return is_trusted(settings)
 
 
 def denied_tools(settings: Settings) -> Grants:

@@ -13,13 +13,16 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.workspace.code import Code, read_hashed
-from quire.workspace.mcp_config import McpServer
 from quire.workspace.requested_settings import model_file
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.workspace.mcp_config import McpServer
+    from quire.workspace.settings import Settings
 
 SAFE = {"PYTHONSAFEPATH": "1"}
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 
 from quire.engine.pure_work import PURE_WORK
-from quire.models.choose import ModelSettings
-from quire.workspace.locate import Workspace
-from quire.workspace.mcp_config import McpServer
+
+if TYPE_CHECKING:
+    from quire.models.choose import ModelSettings
+    from quire.workspace.locate import Workspace
+    from quire.workspace.mcp_config import McpServer
 
 OnUncertain = Literal["rerun", "ask", "fail"]
 Durability = Literal["power", "process"]

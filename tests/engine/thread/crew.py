@@ -12,12 +12,13 @@ from tests.engine.house import Clock, House, RecordingTools
 from quire.engine.driver.drive import Drive, Ended
 from quire.engine.driver.walker import Terms
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import ModelCall, ModelReply, Ports
 from quire.engine.records import Usage
 from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
 from quire.errors import Denied, ModelFailed
+from quire.plan.thread import THREAD_PATH
 from quire.trust.capabilities import Grants, flat_name
 from quire.values import Value
 
@@ -148,7 +149,7 @@ class Crew(House):
         return Bundle(leaf, self.directives, self.knowledge)
 
     def walk(self, given: Mapping[str, Value], limits: Mapping[str, Value]) -> Walk:
-        return interpret_directive(set_up(self.bundle("main"), given, PATH, overrides=limits))
+        return interpret_directive(set_up(self.bundle("main"), given, THREAD_PATH, overrides=limits))
 
     def ports(self) -> Ports:
         return Ports(self.store, self.table, self.tools, self.loader, self.people, self.clock)

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from tests.engine.thread.crew import Crew, Reply, Table, calls, directive, give, ls
 
 from quire.engine.interpreter.thread.compose import Bundle
-from quire.engine.interpreter.thread.interpret import PATH, interpret_directive
+from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.requests import ToolRequest
 from quire.errors import ToolFailed
+from quire.plan.thread import THREAD_PATH
 from quire.values import Value
 
 CONTROL = "rye/agent/threads/internal/control"
@@ -81,7 +82,7 @@ async def test_elsewhere_an_unknown_decision_is_a_warning(crew: Crew, event: str
 async def test_a_recorded_thread_of_0_1_0_still_lets_them_through(crew: Crew) -> None:
     crew_of(crew, JUDGE, verdict="reject")
     bundle = replace(crew.bundle("main"), rules=1)
-    ended = await crew.drive(interpret_directive(set_up(bundle, {}, PATH)))
+    ended = await crew.drive(interpret_directive(set_up(bundle, {}, THREAD_PATH)))
     assert ended.failure is None and crew.warnings() == []
 
 
@@ -97,8 +98,8 @@ async def test_an_empty_block_grants_nothing(crew: Crew) -> None:
         leaf = directive("main", permissions="", meta=block).replace("<directive ", '<directive extends="base" ', 1)
         crew.directives |= {"main": leaf, "base": directive("base")}
         bundle = crew.bundle("main")
-        assert set_up(bundle, {}, PATH).grants == ()
-        assert set_up(replace(bundle, rules=1), {}, PATH).grants != ()
+        assert set_up(bundle, {}, THREAD_PATH).grants == ()
+        assert set_up(replace(bundle, rules=1), {}, THREAD_PATH).grants != ()
     crew.table = Table({"main": [calls(ls()), "done"]})
     await crew.go()
     assert "permission denied" in crew.results()[0]
@@ -118,7 +119,7 @@ async def test_hooks_are_told_of_errors_in_plain_text(crew: Crew, rules: int, to
 
     crew.tools.act = act
     bundle = replace(crew.bundle("main"), rules=rules)
-    await crew.drive(interpret_directive(set_up(bundle, {}, PATH)))
+    await crew.drive(interpret_directive(set_up(bundle, {}, THREAD_PATH)))
     assert [given["content"] for tool, given, _ in crew.tools.calls if tool.endswith("write")] == [told]
 
 
@@ -147,5 +148,5 @@ def test_two_numbers_for_one_limit_keep_a_directive_from_starting(crew: Crew) ->
     """G13: also one that is only found in the middle of a run, which nobody has checked."""
     crew.directives["main"] = directive("main", meta='<limits turns="6" max_turns="7" />')
     with pytest.raises(Exception, match="max_turns and turns are the same limit, and have the values 7 and 6"):
-        set_up(crew.bundle("main"), {}, PATH)
-    assert set_up(replace(crew.bundle("main"), rules=1), {}, PATH).limits.turns == 6
+        set_up(crew.bundle("main"), {}, THREAD_PATH)
+    assert set_up(replace(crew.bundle("main"), rules=1), {}, THREAD_PATH).limits.turns == 6

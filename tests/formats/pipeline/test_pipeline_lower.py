@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.engine.interpreter.pipeline import Setting, interpret_pipeline
+from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.requests import ModelRequest
 from quire.expr import EvalError
 from quire.formats.pipeline.lower import lower

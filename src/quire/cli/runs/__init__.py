@@ -8,6 +8,7 @@ A verb's module is imported only when that verb is invoked, as at the front door
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,14 +18,15 @@ from click.shell_completion import CompletionItem
 
 from quire.cli.completion import complete_run
 from quire.cli.options import filled
-from quire.cli.stdio import look, put, put_json, put_lines
+from quire.cli.stdio import look, look_at_runs, put, put_json, put_lines
 from quire.engine.records import Status
 from quire.errors import BrokenSeal, JournalMismatch, NoSuchRun, RunState
 from quire.wording import nearest
 
 if TYPE_CHECKING:
     from quire.engine.records import Event, RunRow
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
+    from quire.runs.stored import StoredRuns
     from quire.runs.view import RunView
 
 
@@ -136,7 +138,7 @@ def listing(
     if run is None:
         if asked:
             raise click.UsageError(f"{asked[0]} needs a RUN (an id, or last)")
-        look(lambda runtime: _list(runtime, Status(status) if status else None, limit or 50, page or 1, as_json))
+        look_at_runs(lambda runs: _list(runs, Status(status) if status else None, limit or 50, page or 1, as_json))
         return
     if status or limit or page:
         raise click.UsageError("--status, --limit and --page are for the list, without a RUN")
@@ -149,18 +151,18 @@ def listing(
 command = RunsGroup("runs", listing)
 
 
-async def _list(runtime: Runtime, status: Status | None, limit: int, page: int, as_json: bool) -> None:
+async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, as_json: bool) -> None:
     from quire.display.run_json import row_data
     from quire.display.run_list import run_table
 
-    rows = (await runtime.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
+    rows = (await runs.store.list(status=status, limit=limit * page))[limit * (page - 1) :]
     if as_json:
         put_json([row_data(row) for row in rows])
     elif rows:
-        asking = {question.run for question in await runtime.store.questions()}
-        put_lines(run_table(rows, runtime.clock.now(), asking, _columns()))
+        asking = {question.run for question in await runs.store.questions()}
+        put_lines(run_table(rows, time.time(), asking, _columns()))
         if len(rows) == limit or page > 1:
-            await _count(runtime, status, limit, page, len(rows))
+            await _count(runs, status, limit, page, len(rows))
     elif page > 1:
         click.echo(f"there is no page {page}: the list has ended before", err=True)
     else:
@@ -175,9 +177,9 @@ def _columns() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-async def _count(runtime: Runtime, status: Status | None, limit: int, page: int, shown: int) -> None:
+async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
     """Says how many runs there are where the list does not show all of them."""
-    total = len(await runtime.store.list(status=status, limit=_COUNTED))
+    total = len(await runs.store.list(status=status, limit=_COUNTED))
     if total <= shown:
         return
     of = f"more than {total:,}" if total == _COUNTED else f"{total:,}"

@@ -14,7 +14,7 @@ from quire.cli.stdio import look
 from quire.errors import CannotStart
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 
 @click.command("export")

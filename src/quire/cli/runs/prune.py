@@ -11,7 +11,7 @@ from quire.cli.stdio import look, put_json, put_lines
 from quire.engine.records import Status
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
     from quire.stores.contract import Pruned
 
 _AGE = re.compile(r"(\d{1,6})\s*([smhdw])")

@@ -13,7 +13,7 @@ from quire.errors import BrokenSeal, Refused
 
 if TYPE_CHECKING:
     from quire.engine.records import RunRow
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 _MOST = 1_000_000
 _WARNING = "A store that came with a clone or an archive, or that others can write to, is not yours to seal."
@@ -78,7 +78,7 @@ async def _sealed(runtime: Runtime, rows: Sequence[RunRow]) -> list[str]:
 
 def _show(rows: Sequence[RunRow]) -> None:
     from quire.display.text import one_line
-    from quire.runs import Pins
+    from quire.runs.pins import Pins
 
     for row in rows:
         pins = Pins.of(row.pins)

@@ -10,7 +10,7 @@ import click
 from quire.cli.stdio import look, put_json
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
     from quire.values import Value
 
 FINDINGS = 1

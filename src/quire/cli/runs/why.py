@@ -11,7 +11,7 @@ from quire.cli.options import filled
 from quire.cli.stdio import look, put_json, put_lines
 
 if TYPE_CHECKING:
-    from quire.runs import Runtime
+    from quire.runs.runtime import Runtime
 
 
 @click.command("why")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic
-from quire.source import Source
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Source
 
 FORMATS = ("full", "concise", "json", "github", "sarif")
 FormatName = Literal["full", "concise", "json", "github", "sarif"]

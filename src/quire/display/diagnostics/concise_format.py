@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from quire.display.diagnostics import Findings
 from quire.display.visible import visible
+
+if TYPE_CHECKING:
+    from quire.display.diagnostics import Findings
 
 
 def render(files: Sequence[Findings], colour: bool = False) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.display.diagnostics import Findings
 from quire.display.visible import visible, width
 from quire.source import NOWHERE, Source
+
+if TYPE_CHECKING:
+    from quire.display.diagnostics import Findings
 
 _COLOURS = {
     Severity.ERROR: "\x1b[1;31m",

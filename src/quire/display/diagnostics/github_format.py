@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Severity
-from quire.display.diagnostics import Findings
 from quire.display.visible import visible
+
+if TYPE_CHECKING:
+    from quire.display.diagnostics import Findings
 
 _LEVELS = {
     Severity.ERROR: "error",

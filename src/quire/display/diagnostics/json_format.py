@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic, Edit, edits_of
-from quire.display.diagnostics import Findings
 from quire.display.visible import escaped
-from quire.source import Source
 from quire.values import clean
+
+if TYPE_CHECKING:
+    from quire.display.diagnostics import Findings
+    from quire.source import Source
 
 
 def render(files: Sequence[Findings], colour: bool = False) -> str:

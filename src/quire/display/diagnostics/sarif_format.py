@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from quire import __version__
 from quire.diagnostics import Code, Diagnostic, Severity
-from quire.display.diagnostics import Findings
 from quire.display.visible import escaped
-from quire.source import Source
 from quire.values import Value, clean
+
+if TYPE_CHECKING:
+    from quire.display.diagnostics import Findings
+    from quire.source import Source
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {

@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from quire.engine.requests import Outcome, Walk
+if TYPE_CHECKING:
+    from quire.engine.requests import Outcome, Walk
 
 
 class Branch:

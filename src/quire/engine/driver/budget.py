@@ -6,10 +6,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
-from quire.engine.driver.journal import Ledger
 from quire.engine.driver.perform import TINY
 from quire.errors import LimitReached
+
+if TYPE_CHECKING:
+    from quire.engine.driver.journal import Ledger
 
 
 class Budget:

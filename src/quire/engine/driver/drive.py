@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import CancelRequested, Journal, Ledger
 from quire.engine.driver.walker import Terms, Walker
-from quire.engine.events import Listener
-from quire.engine.ports import Ports
 from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.events import Listener
+    from quire.engine.ports import Ports
+    from quire.values import Value
 
 CANCEL_POLL_SECONDS = 1.0
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from quire.engine.events import Feed, Listener
-from quire.engine.ports import Clock, Store
 from quire.engine.pure_work import PureWork
 from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, Written, has_shape
 from quire.engine.requests import (
@@ -26,6 +26,9 @@ from quire.engine.requests import (
     request_hash,
 )
 from quire.errors import JournalMismatch, StoreLocked
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Clock, Store
 
 REFUSED = "too_many_calls"
 """The kind of the failure of a model call that the run was not allowed to make."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from typing import TYPE_CHECKING
 
 from quire.engine.driver.journal import REFUSED
-from quire.engine.events import Feed
 from quire.engine.interpreter.playbook.steps import MOST_UNFIT, WrongAnswer, checked_answer
 from quire.engine.ports import (
     MAX_PROMPT_CHARACTERS,
@@ -36,6 +36,9 @@ from quire.engine.requests import (
 )
 from quire.errors import ModelFailed, Refused, RunState, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode
+
+if TYPE_CHECKING:
+    from quire.engine.events import Feed
 
 TINY = 1e-9
 """Dollars that adding up fractions may lose."""

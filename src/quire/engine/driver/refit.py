@@ -7,6 +7,7 @@ whatever comes after it is done again; branches beside it keep their own.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,9 +15,11 @@ from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.driver.replay import Begin, replay, to_perform_again
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PURE_WORK
-from quire.engine.records import EffectRecord
-from quire.engine.requests import Effect, Fan, Recorded
 from quire.errors import JournalMismatch
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
+    from quire.engine.requests import Effect, Fan, Recorded
 
 
 class Refit(Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -18,7 +18,9 @@ from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, PureWork, replay_ex
 from quire.engine.records import EffectRecord, Event
 from quire.engine.requests import Boundary, Effect, Emit, Fan, Metering, Outcome, Spawn, Walk, WorkCheck
 from quire.errors import JournalMismatch, LimitReached, StepFailed
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 class Replay(Struct):

@@ -10,16 +10,18 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from quire.engine.driver.branches import Branch, Fanning
 from quire.engine.driver.journal import Journal, abort_path
-from quire.engine.driver.perform import Performer
-from quire.engine.driver.waiting import Resting
-from quire.engine.records import EffectRecord
 from quire.engine.requests import Failure, Fan, Halt, Join, Outcome, Spawn, Walk
 from quire.errors import JournalMismatch, StepFailed
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.driver.perform import Performer
+    from quire.engine.driver.waiting import Resting
+    from quire.engine.records import EffectRecord
+    from quire.values import Value
 
 
 class Spawned:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
-from quire.engine.driver.branches import Branch
-from quire.engine.driver.journal import Ledger
-from quire.engine.records import Answer, Question
+if TYPE_CHECKING:
+    from quire.engine.driver.branches import Branch
+    from quire.engine.driver.journal import Ledger
+    from quire.engine.records import Answer, Question
 
 T = TypeVar("T")
 

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from quire.engine.driver.branches import Branch
 from quire.engine.driver.budget import Budget
 from quire.engine.driver.journal import CancelRequested, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
 from quire.engine.driver.waiting import Resting
-from quire.engine.ports import Ports
 from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
-from quire.engine.records import Answer, EffectRecord, Question
 from quire.engine.requests import (
     Boundary,
     Effect,
@@ -38,7 +35,12 @@ from quire.engine.requests import (
     WorkCheck,
 )
 from quire.errors import LimitReached, StepFailed
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.driver.branches import Branch
+    from quire.engine.ports import Ports
+    from quire.engine.records import Answer, EffectRecord, Question
+    from quire.values import Value
 
 CANCEL_GRACE_SECONDS = 10.0
 STOP_SECONDS = 1.0

@@ -14,17 +14,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quire.engine.inputs import complete_inputs
-from quire.engine.interpreter.environment import Setting
 from quire.engine.interpreter.nesting import check_nesting
-from quire.engine.interpreter.pipeline.steps import Frame, run_steps
-from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.requests import Load, Walk
 from quire.errors import CannotStart, Refused, StepFailed
-from quire.plan.nodes import Plan
-from quire.values import Value
 
 if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
     from quire.engine.interpreter.thread.setup import Above
+    from quire.plan.nodes import Plan
+    from quire.values import Value
 
 
 class Opened(Struct, frozen=True):
@@ -67,6 +65,7 @@ def _pipeline(
     plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting, stores: dict[str, Value] | None
 ) -> Walk:
     import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
+    from quire.engine.interpreter.pipeline.steps import Frame, run_steps
 
     frame = Frame(setting, plan, dict(given))
     output = yield from run_steps(plan.body, prefix, frame)
@@ -76,6 +75,8 @@ def _pipeline(
 
 
 def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+    from quire.engine.interpreter.playbook.interpret import interpret
+
     try:
         inputs = complete_inputs(plan, given, one_line=False)
     except CannotStart as error:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from quire.engine.interpreter.thread.budget import Purse
-from quire.engine.interpreter.thread.limits import Limits
 from quire.engine.requests import Bounds, Fan, Meter, Metering, ModelRequest, Request, Spawn, ToolRequest, Walk
 from quire.errors import StepFailed
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.budget import Purse
+    from quire.engine.interpreter.thread.limits import Limits
+    from quire.values import Value
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:

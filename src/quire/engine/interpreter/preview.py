@@ -7,7 +7,7 @@ is shown is what would be sent, but for those places.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.playbook.steps import unattended_answer
-from quire.engine.records import EffectRecord
 from quire.engine.requests import (
     Effect,
     Emit,
@@ -31,7 +30,10 @@ from quire.engine.requests import (
 )
 from quire.errors import CannotStart, StepFailed
 from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.records import EffectRecord
+    from quire.values import Value
 
 # Nothing has the empty name, so it reads as empty text and this never holds.
 _NEVER = Comparison("", "!=", "")

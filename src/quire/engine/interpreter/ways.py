@@ -7,14 +7,16 @@ hash has a part of them that a way changes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from quire.engine.requests import Boundary, Emit, Fan, Metering, Request, Spawn, ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.plan.ways import JOINT
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 def below(label: str, walk: Walk) -> Walk:

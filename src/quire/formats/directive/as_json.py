@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.directive import syntax
 from quire.formats.directive.knowledge import read_knowledge
 from quire.formats.directive.lower import condition
 from quire.formats.directive.parse import parse
-from quire.formats.directive.parse_result import Reading
 from quire.plan.vocabulary import CONTEXT, number_or_text
-from quire.source import Source
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.formats.directive import syntax
+    from quire.formats.directive.parse_result import Reading
+    from quire.source import Source
+    from quire.values import Value
 
 
 def fields(reading: Reading) -> dict[str, Value]:

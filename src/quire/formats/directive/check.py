@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.directive.check_references import Surroundings, check_signing, check_surroundings
@@ -14,13 +15,15 @@ from quire.formats.directive.codes import errors, lints, warnings
 from quire.formats.directive.findings import Suggestions, shown
 from quire.formats.directive.limits import conflicting_limits, cost_values, leaves_no_room, limit_problem
 from quire.formats.directive.lint import practice
-from quire.formats.directive.parse_result import Reading
-from quire.formats.directive.syntax import Directive, Parameter
 from quire.formats.directive.validate import missing_fields
 from quire.formats.near_names import name_fix, word_fix
 from quire.plan.templates import InputReference, references
 from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.formats.directive.parse_result import Reading
+    from quire.formats.directive.syntax import Directive, Parameter
 
 _SPLIT = re.compile(r"[^\w-]++")
 

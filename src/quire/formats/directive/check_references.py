@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import PurePath
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -20,7 +20,9 @@ from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
 from quire.formats.resolver import Reach, Wanted
 from quire.plan.vocabulary import GATE, adds_context
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.source import Span
 
 Kind: TypeAlias = Literal["directive", "knowledge"]
 When: TypeAlias = Literal["start", "return", "event"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from quire.diagnostics import Diagnostic
+from typing import TYPE_CHECKING
+
 from quire.formats.directive.check import check_reading
-from quire.formats.directive.check_references import Surroundings
 from quire.formats.directive.codes import codes
 from quire.formats.directive.parse import parse
-from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.directive.check_references import Surroundings
+    from quire.source import Source
 
 __all__ = ["check", "codes"]
 

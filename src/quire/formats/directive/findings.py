@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Code, Diagnostic, Edit, Fix
 from quire.formats.directive.codes import warnings
-from quire.formats.directive.xml import Element
 from quire.formats.near_names import word_fix
 from quire.source import Source, Span
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.formats.directive.xml import Element
 
 _LONGEST = 60
 _SUGGESTIONS = 50

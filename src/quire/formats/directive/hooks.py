@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import textwrap
+from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import warnings
 from quire.formats.directive.findings import Found, shown
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
-from quire.formats.directive.xml import Element
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import (
     CONTROL,
@@ -30,8 +30,11 @@ from quire.plan.vocabulary import (
     number,
 )
 from quire.safe_regex import can_match
-from quire.source import Source
 from quire.values import InvalidValue, Value, decode
+
+if TYPE_CHECKING:
+    from quire.formats.directive.xml import Element
+    from quire.source import Source
 
 _COMBINED = ("any", "all", "not")
 _TESTS = ("condition", *_COMBINED)

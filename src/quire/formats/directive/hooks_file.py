@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic
 from quire.formats import yaml
 from quire.plan.templates import as_text
 from quire.plan.thread import Hook, HookAction
 from quire.plan.vocabulary import GATE, OPERATORS, POSITIONS, PRIMARIES, SENT_EVENTS
 from quire.safe_regex import compiled
-from quire.source import Source
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Source
+    from quire.values import Value
 
 
 class HooksFile:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.formats.directive.syntax import Action, Directive
 from quire.formats.resolver import Wanted
 from quire.plan.vocabulary import PRIMARIES, adds_context
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Action, Directive
 
 _CALL = re.compile(r"\brye_(execute|fetch|sign)\(([^`\n]{0,600}+)")
 _ELEMENT = re.compile(r"<(execute|fetch|sign)\s([^<>]{0,600}+)>")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quire.formats.directive.findings import shown
-from quire.formats.directive.syntax import Attributes, Cost, Directive, Text
 from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES, number
+
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Attributes, Cost, Directive, Text
 
 
 def limit_problem(name: str, text: str) -> str | None:

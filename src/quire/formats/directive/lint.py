@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Diagnostic
 from quire.formats.directive.codes import lints, notes
 from quire.formats.directive.findings import shown
 from quire.formats.directive.item_references import calls_of, calls_of_hooks
-from quire.formats.directive.syntax import Directive, Grant
 from quire.formats.markdown import Fence, find_fence
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Directive, Grant
 
 _COMPARISONS = 20_000
 _GRANTS = 200

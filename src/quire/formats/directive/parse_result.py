@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.directive.codes import errors
-from quire.formats.directive.syntax import Directive
-from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.formats.directive.syntax import Directive
+    from quire.source import Source
 
 _READABLE = (errors.PERMISSION_TAG, errors.RISK)
 

@@ -6,12 +6,16 @@ after `rye.execute.`, and a star right in `<permissions>` is everything there is
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quire.formats.directive.codes import errors, warnings
 from quire.formats.directive.findings import Found, shown
 from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
-from quire.formats.directive.xml import Element
 from quire.plan.vocabulary import ITEM_TYPES, PRIMARIES, TIERS
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.formats.directive.xml import Element
+    from quire.source import Span
 
 _TAGS = ("acknowledge", *PRIMARIES)
 

@@ -6,12 +6,14 @@ Nobody changes a node once it is made; they are not frozen because that costs se
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from quire.source import NOWHERE, Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,7 +15,9 @@ from quire.formats.directive.limits import conflicting_limits, cost_values, limi
 from quire.formats.directive.parse import parse
 from quire.formats.directive.syntax import Directive, Parameter, text_of
 from quire.plan.vocabulary import LIMIT_ALIASES, LIMITS
-from quire.source import Source, Span
+
+if TYPE_CHECKING:
+    from quire.source import Source, Span
 
 SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)

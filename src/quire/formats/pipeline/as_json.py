@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.pipeline.parse_result import Reading
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -24,8 +23,11 @@ from quire.formats.pipeline.syntax import (
     TransformBody,
 )
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
-from quire.source import Source
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.parse_result import Reading
+    from quire.source import Source
 
 Tree = dict[str, Value]
 

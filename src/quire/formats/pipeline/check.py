@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic
 from quire.formats.pipeline.check_calls import CallChecker, call_cycles
 from quire.formats.pipeline.check_limits import check_limits
 from quire.formats.pipeline.check_references import (
@@ -22,11 +22,14 @@ from quire.formats.pipeline.check_references import (
 )
 from quire.formats.pipeline.check_types import check_types
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.parse_result import Reading
 from quire.formats.pipeline.resolver import Document, Find, Resolver, Settled, finder
 from quire.formats.pipeline.syntax import Pipeline, targets, walk
-from quire.formats.resolver import Reach
-from quire.schema import FieldType
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.formats.pipeline.parse_result import Reading
+    from quire.formats.resolver import Reach
+    from quire.schema import FieldType
 
 __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 

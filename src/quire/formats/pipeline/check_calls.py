@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.expr.syntax import Constant
 from quire.formats.pipeline.codes import errors, lints, warnings
-from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
-from quire.formats.pipeline.resolver import Document, Find
 from quire.formats.pipeline.syntax import Pipeline, Target, holes, targets, walk
 from quire.formats.resolver import Called, Reach, Wanted
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.fields import Fields
+    from quire.formats.pipeline.resolver import Document, Find
 
 _MAX_CYCLES = 20
 _SHOWN = 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from quire.formats.pipeline.codes import warnings
-from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
@@ -22,8 +22,11 @@ from quire.formats.pipeline.syntax import (
     walk,
 )
 from quire.plan.limits import cap_problem, depth_problem, too_many_items
-from quire.plan.nodes import Plan
 from quire.plan.reach import reach
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.fields import Fields
+    from quire.plan.nodes import Plan
 
 MOST_PIPELINES = 100
 MOST_STEPS = 5_000

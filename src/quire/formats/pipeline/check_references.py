@@ -14,18 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from quire.diagnostics import Edit
 from quire.expr import RESERVED
 from quire.expr.slips import slips
 from quire.formats.near_names import name_fix, word_fix
 from quire.formats.pipeline.codes import lints, warnings
-from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.inline import ALWAYS_THERE
 from quire.formats.pipeline.inputs import Use, inferred_inputs, uses
 from quire.formats.pipeline.prompts import attempts, foreign, references
-from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -45,8 +43,12 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.plain_schema import plainly_fits
 from quire.schema import refs
-from quire.source import Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.fields import Fields
+    from quire.formats.pipeline.resolver import Resolver, Settled
+    from quire.source import Span
+    from quire.values import Value
 
 _ROOTS = ("ctx", "pipe", "item", "acc")
 

@@ -9,12 +9,11 @@ is known, nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.diagnostics import Fix
 from quire.expr import python_text
 from quire.expr.syntax import (
     RESERVED,
@@ -33,7 +32,6 @@ from quire.expr.syntax import (
 )
 from quire.formats.near_names import name_fix
 from quire.formats.pipeline.codes import lints, warnings
-from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.prompts import references
 from quire.formats.pipeline.syntax import (
     AgentBody,
@@ -52,7 +50,11 @@ from quire.formats.pipeline.syntax import (
 )
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple
 from quire.source import Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Fix
+    from quire.formats.pipeline.fields import Fields
+    from quire.values import Value
 
 Types: TypeAlias = "Mapping[str, FieldType | None]"
 """By name; None is a type that nobody knows."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from quire.diagnostics import Severity
-from quire.formats.pipeline.parse_result import Reading
 from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.parse_result import Reading
 
 GRAMMAR = """\
 A definition is YAML: documents between lines of ---, exactly one of them a pipeline, the others schemas.

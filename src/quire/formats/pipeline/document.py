@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from quire.diagnostics import Diagnostic
+from typing import TYPE_CHECKING
+
 from quire.formats.pipeline.check import check_reading
 from quire.formats.pipeline.codes import codes
 from quire.formats.pipeline.parse import parse
-from quire.source import Source
+
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
+    from quire.source import Source
 
 __all__ = ["check", "codes"]
 

@@ -7,11 +7,14 @@ they are registered by somebody else, and one that does not exist fails its step
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.formats.pipeline.syntax import AgentBody, PipelineFile, ShellBody, Step, ToolBody, schema_of, walk
-from quire.schema import Schema
+
+if TYPE_CHECKING:
+    from quire.schema import Schema
 
 LAUNCHING = frozenset({"run_pipeline", "run_pipeline_async", "run_pipeline_inline", "run_pipeline_inline_async"})
 DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})

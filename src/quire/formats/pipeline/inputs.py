@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -21,7 +22,9 @@ from quire.formats.pipeline.syntax import (
     parts,
     targets,
 )
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.source import Span
 
 _NONE: frozenset[str] = frozenset()
 

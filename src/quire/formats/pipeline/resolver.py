@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
 from quire.formats.resolver import Called
-from quire.plan.nodes import Plan
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import Plan
+    from quire.values import Value
 
 
 class Resolver(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -13,7 +14,9 @@ from quire.formats.pipeline.fields import LONGEST, Findings
 from quire.formats.pipeline.names import RULE, is_name
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, literal, named, text_of
 from quire.schema import Enum, Field, FieldType, Kind, ListOf, Object, Ref, Schema, Simple, cycles, refs
-from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.source import Span
 
 _PARTS = {"bool": "", "string": "", "number": "", "enum": "values", "list": "of", "object": "fields", "ref": "schema"}
 """Each type, and the one key that it needs besides."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from quire.formats.near_names import word_fix
 from quire.formats.pipeline.codes import errors as codes
-from quire.formats.pipeline.fields import Fields
 from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
     HOLE,
@@ -29,6 +29,9 @@ from quire.formats.pipeline.syntax import (
 from quire.formats.pipeline.targets import TargetReader
 from quire.formats.yaml import Entry, Mapping, Node, Scalar, Sequence, describe, label_of, named, text_of
 from quire.plan.nodes import OnError
+
+if TYPE_CHECKING:
+    from quire.formats.pipeline.fields import Fields
 
 KEYS: dict[str, tuple[str, ...]] = {
     "transform": ("value", "output"),

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from quire.expr import Expression, parse
 from quire.formats.yaml import Scalar, place
-from quire.plan.nodes import OnError
-from quire.schema import Schema
 from quire.source import NOWHERE, Source, Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import OnError
+    from quire.schema import Schema
+    from quire.values import Value
 
 
 @dataclass(slots=True)

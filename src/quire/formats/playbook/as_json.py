@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quire.diagnostics import Diagnostic, Severity
-from quire.formats.playbook.parse_result import Reading
-from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
-from quire.source import Source
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.parse_result import Reading
+    from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
+    from quire.source import Source
 
 Object = dict[str, Value]
 

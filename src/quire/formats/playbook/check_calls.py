@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import errors, lints
 from quire.formats.playbook.lower import arguments
 from quire.formats.playbook.names import family
-from quire.formats.playbook.syntax import Playbook, ToolCall
 from quire.formats.resolver import Called, Reach, Wanted
 from quire.plan.nodes import Arguments, Hole, Template
 from quire.plan.uses import OWN
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import Playbook, ToolCall
+    from quire.values import Value
 
 PYTHON = "python"
 """The connection of the Python tools of a workspace."""

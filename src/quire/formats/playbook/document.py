@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from quire.diagnostics import Diagnostic
 from quire.formats.playbook.codes import codes
 from quire.formats.playbook.lint import lint, missing_prompt_files
 from quire.formats.playbook.parse import parse
-from quire.source import Source
 
 if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic
     from quire.formats.playbook.check_calls import Resolver
     from quire.formats.playbook.lint import HasFile
     from quire.formats.resolver import Reach
+    from quire.source import Source
 
 __all__ = ["check", "codes"]
 

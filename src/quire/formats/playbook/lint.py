@@ -11,7 +11,6 @@ from quire.formats.near_names import name_fix, word_fix
 from quire.formats.playbook.codes import lints
 from quire.formats.playbook.lint_text import lint_text
 from quire.formats.playbook.names import Facts, asked_names, family, gather
-from quire.formats.playbook.parse_result import Reading
 from quire.formats.playbook.syntax import (
     INPUT_TYPES,
     OUTPUT_TYPES,
@@ -28,6 +27,7 @@ from quire.wording import Suggestions
 
 if TYPE_CHECKING:
     from quire.formats.playbook.check_calls import Resolver
+    from quire.formats.playbook.parse_result import Reading
     from quire.formats.resolver import Reach
 
 _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")

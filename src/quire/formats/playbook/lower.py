@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-from quire.formats.playbook import syntax
 from quire.plan.nodes import (
     Arguments,
     Artifact,
@@ -35,6 +34,9 @@ from quire.plan.nodes import (
 )
 from quire.plan.templates import PLACEHOLDER, reference, template
 from quire.values import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from quire.formats.playbook import syntax
 
 
 def arguments(text: str) -> Arguments:

@@ -6,14 +6,17 @@ What the lints need to know about a playbook as a whole: who sets which name, an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import name_fix
 from quire.formats.playbook.codes import warnings
-from quire.formats.playbook.syntax import Condition, InputDeclaration, Playbook, Step
 from quire.wording import Suggestions
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import Condition, InputDeclaration, Playbook, Step
 
 
 def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
-from quire.diagnostics import Diagnostic, Severity
-from quire.formats.playbook.syntax import Playbook
-from quire.source import Source
+if TYPE_CHECKING:
+    from quire.diagnostics import Diagnostic, Severity
+    from quire.formats.playbook.syntax import Playbook
+    from quire.source import Source
 
 
 class Reading(Struct, frozen=True):

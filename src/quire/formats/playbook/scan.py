@@ -13,12 +13,15 @@ import re
 from collections.abc import Sequence
 from operator import attrgetter
 from re import Match
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from quire.formats import markdown
-from quire.formats.markdown import Fences
 from quire.source import Span
+
+if TYPE_CHECKING:
+    from quire.formats.markdown import Fences
 
 # Alternatives begin with a plain character wherever they can: those that do are passed over without a try.
 _SPECIAL = re.compile(

@@ -7,10 +7,21 @@ where it stands is indented, which reading takes away again.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from quire.formats.playbook.markers import marker_word
 from quire.formats.playbook.scan import CONDITION, MARKER, WORD, scan
-from quire.formats.playbook.syntax import Arm, Elicitation, InputDeclaration, OutputCapture, Playbook, Step, ToolCall
+
+if TYPE_CHECKING:
+    from quire.formats.playbook.syntax import (
+        Arm,
+        Elicitation,
+        InputDeclaration,
+        OutputCapture,
+        Playbook,
+        Step,
+        ToolCall,
+    )
 
 _BARE = re.compile(r"[A-Za-z0-9_.-]+")
 

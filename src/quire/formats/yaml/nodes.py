@@ -10,14 +10,16 @@ Nodes as plain values, and mappings whose keys must be text.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from quire.diagnostics import Diagnostic
 from quire.formats.yaml import codes
-from quire.source import Span
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.source import Span
+    from quire.values import Value
 
 EXPR = "!expr"
 """The one tag of our own."""

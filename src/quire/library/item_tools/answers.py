@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quire.library import built_in
 from quire.library.items import ITEM_TYPES, SPACES, Item, ItemType, SpaceName
-from quire.trust.capabilities import Grants, Primary
-from quire.values import Value
-from quire.workspace.settings import Settings
+
+if TYPE_CHECKING:
+    from quire.trust.capabilities import Grants, Primary
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 def error(message: str, **more: Value) -> dict[str, Value]:

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.ports import EffectClass
 from quire.errors import Denied, QuireError, Refused, ToolFailed
 from quire.library.items import ITEM_TYPES, SPACES, SpaceName
 from quire.library.search import LIMIT, MAX_LIMIT
 from quire.tools.blocking import in_thread
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import Grants, Primary, canonical
-from quire.values import Value
-from quire.workspace.settings import Settings
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
+    from quire.engine.ports import EffectClass
     from quire.library.verify import VerifiedItems
     from quire.tools.builtin.files import Files
+    from quire.values import Value
+    from quire.workspace.settings import Settings
 
 
 _ID: Value = {"type": "string", "description": "category/name, or the name alone where it is unique"}

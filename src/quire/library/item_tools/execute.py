@@ -6,6 +6,7 @@ Tools, pipelines, playbooks and directives in threads of their own are run by th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,11 +15,13 @@ from quire.errors import BadInputs, ToolFailed
 from quire.library.item_tools.answers import error, item_type_of, missing
 from quire.library.items import ITEM_TYPES, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
-from quire.plan.thread import Thread
 from quire.tools.arguments import Arguments, Unusable
-from quire.tools.registry import ToolSpec
-from quire.trust.capabilities import Grants
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.thread import Thread
+    from quire.tools.registry import ToolSpec
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
 
 MODES = ("inline", "fork")
 FOR_THREADS = ("model", "limit_overrides")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -11,11 +12,13 @@ from quire.errors import ToolFailed
 from quire.library.item_tools.answers import error, item_type_of, missing, shown_path, space_of, unknown_type
 from quire.library.items import FOLDERS, ITEM_TYPES, Entry, Item, ItemType, SpaceName
 from quire.library.search import LIMIT, Hit, Scope, score_of, search, summary, words_of
-from quire.library.verify import VerifiedItems
-from quire.tools.builtin.files import Files
-from quire.tools.registry import ToolSpec
-from quire.trust.capabilities import Grants
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.library.verify import VerifiedItems
+    from quire.tools.builtin.files import Files
+    from quire.tools.registry import ToolSpec
+    from quire.trust.capabilities import Grants
 
 WRITE = "rye/file-system/write"
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.interpreter.thread.limits import Limits
 from quire.errors import Denied, QuireError, ToolFailed
 from quire.library.item_tools.answers import (
     error,
@@ -26,14 +26,17 @@ from quire.library.signed_authority import Authority, SignedAuthority, authority
 from quire.library.spaces import plural
 from quire.library.verify import Library, VerifiedItems, as_signable, read_thread
 from quire.source import MAX_DOCUMENT_BYTES, Source
-from quire.tools.builtin.files import Files
 from quire.tools.builtin.regex import Pattern
-from quire.trust.capabilities import Grants
 from quire.trust.own_keys import own_key
 from quire.trust.risk import project_risk
 from quire.trust.sign_file import issues, warnings
 from quire.trust.signatures import sign_text
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.limits import Limits
+    from quire.tools.builtin.files import Files
+    from quire.trust.capabilities import Grants
+    from quire.values import Value
 
 MAX_BATCH = 1000
 

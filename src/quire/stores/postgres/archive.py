@@ -7,7 +7,7 @@ table, leave it at that, and lose it to a cleaner that has not seen the run.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -16,15 +16,17 @@ from quire.errors import StoreError
 from quire.stores import rows
 from quire.stores.contract import History, Pruned, batches, no_such_run
 from quire.stores.postgres import statements
-from quire.stores.postgres.connection import Server
-from quire.stores.postgres.schema import Connection
 from quire.stores.postgres.writer import FIRST_PLACE, append, put_blobs
 from quire.stores.rows import Tail
 from quire.stores.sealed_run import SealedRun
 from quire.stores.seals import StoredRun, seal_answer, seal_question
 from quire.stores.sqlite.archive import pinned_cells, with_totals
-from quire.trust.seal import Seal
 from quire.values import clean
+
+if TYPE_CHECKING:
+    from quire.stores.postgres.connection import Server
+    from quire.stores.postgres.schema import Connection
+    from quire.trust.seal import Seal
 
 _TABLES = "quire_runs, quire_pins, quire_journal, quire_questions, quire_letters, quire_blobs"
 _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(string_to_array(%s, ', ')) AS t"

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
@@ -36,15 +36,17 @@ from quire.engine.records import (
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, rows
-from quire.stores.contract import History, Pruned
 from quire.stores.postgres import archive, statements
 from quire.stores.postgres.archive import one
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
-from quire.stores.postgres.schema import Connection
 from quire.stores.postgres.writer import Held, Writer, append
 from quire.stores.seals import StoredRun, check_pins, seal_answer
 from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import clean
+
+if TYPE_CHECKING:
+    from quire.stores.contract import History, Pruned
+    from quire.stores.postgres.schema import Connection
 
 
 class PostgresStore:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import psycopg
 from msgspec import Struct
@@ -18,10 +18,12 @@ from quire.engine.records import Written
 from quire.errors import StoreError
 from quire.stores.contract import fenced
 from quire.stores.postgres import statements
-from quire.stores.postgres.connection import Server
-from quire.stores.postgres.schema import Connection
 from quire.stores.rows import EMPTY_ROW, Cells, Encoded, Tail
-from quire.trust.seal import Seal
+
+if TYPE_CHECKING:
+    from quire.stores.postgres.connection import Server
+    from quire.stores.postgres.schema import Connection
+    from quire.trust.seal import Seal
 
 GROUP = 200
 FIRST_PLACE = 0

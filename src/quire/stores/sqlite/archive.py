@@ -13,6 +13,7 @@ import secrets
 import sqlite3
 from collections.abc import Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -21,13 +22,15 @@ from quire.errors import StoreError
 from quire.stores import rows
 from quire.stores.contract import History, Pruned, batches
 from quire.stores.rows import Encoded, Tail
-from quire.stores.sealed_run import SealedRun
 from quire.stores.seals import seal_answer, seal_pins, seal_question
 from quire.stores.sqlite import statements
 from quire.stores.sqlite.database import Database, explain
 from quire.stores.sqlite.writer import Held, append
-from quire.trust.seal import Seal
 from quire.values import clean, encode
+
+if TYPE_CHECKING:
+    from quire.stores.sealed_run import SealedRun
+    from quire.trust.seal import Seal
 
 # A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
 _HASH = re.compile(r"[0-9a-f]{64}")

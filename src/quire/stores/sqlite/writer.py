@@ -6,9 +6,9 @@ disk, so the branches of a fan and the runs of a server share one whenever they 
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -18,7 +18,11 @@ from quire.stores.contract import fenced
 from quire.stores.rows import Encoded, Tail, first_place
 from quire.stores.sqlite import statements
 from quire.stores.sqlite.database import Database, explain
-from quire.trust.seal import Seal
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from quire.trust.seal import Seal
 
 
 class Held(Struct, eq=False):
@@ -61,6 +65,8 @@ class Writer:
 
     def _alone(self) -> bool:
         """Whether no other task has written since the loop last came round: then nobody is worth waiting for."""
+        import asyncio  # not for verbs that only read
+
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         if self._writer_of_turn is None:
@@ -73,6 +79,8 @@ class Writer:
 
     async def _take_turns(self, write: Write) -> None:
         """Everybody who is ready gets to queue a write; whoever is back first commits them all."""
+        import asyncio
+
         try:
             await asyncio.sleep(0)
         finally:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from quire.errors import ToolFailed
 from quire.tools.blocking import OutOfTime, in_thread
 from quire.tools.builtin.specs import NAMES, SPECS
-from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import Grants, canonical, capability
-from quire.values import Value
 from quire.workspace.grants import FETCH, reach_of
 from quire.workspace.settings import SandboxSettings
 
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from quire.tools.builtin.protected import Protection
     from quire.tools.builtin.search import Finder
     from quire.tools.builtin.shell import Shell
+    from quire.tools.registry import ToolSpec
+    from quire.values import Value
 
 
 class BuiltInConnection:

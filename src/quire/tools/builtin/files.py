@@ -20,15 +20,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from msgspec import Struct
 
 from quire.errors import ToolFailed
 from quire.tools.builtin.diffs import Replacement, shown_difference
 from quire.tools.builtin.paths import Place, Places, open_file, require_regular
-from quire.tools.builtin.protected import Protection
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.tools.builtin.protected import Protection
+    from quire.values import Value
 
 DIGITS = 6
 MANY = 10_000

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from quire.values import Value
+if TYPE_CHECKING:
+    from quire.values import Value
 
 HTML = ("text/html", "application/xhtml+xml")
 

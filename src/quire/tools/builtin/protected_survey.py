@@ -14,13 +14,16 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.errors import Denied
-from quire.tools.builtin.protected import Protection
 from quire.tools.builtin.protected_names import VENV_MARK, fold
+
+if TYPE_CHECKING:
+    from quire.tools.builtin.protected import Protection
 
 MAX_ENTRIES = 1_000_000
 _SMALL = 65_536

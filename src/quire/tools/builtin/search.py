@@ -6,7 +6,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
@@ -16,7 +16,9 @@ from quire.tools.builtin.paths import Place, Places, open_file, require_regular
 from quire.tools.builtin.protected import KEPT_OUT
 from quire.tools.builtin.protected_names import fold
 from quire.tools.builtin.regex import Pattern, Regex, States, compile_pattern
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 MAX_FOUND = 10_000
 MAX_DEPTH = 100

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from quire.tools.registry import ToolSpec
 from quire.trust.capabilities import canonical
-from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
+    from quire.values import Value
 
 _TEXT: Value = {"type": "string"}
 _PATH: Value = {"type": "string", "description": "relative to the workspace"}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from quire.engine.capture import json_objects
-from quire.engine.interpreter.environment import Profile
 from quire.engine.interpreter.pipeline.simple import ASK, question
-from quire.engine.interpreter.pipeline.steps import Frame
 from quire.engine.requests import (
     MOST_CALLS,
     Emit,
@@ -24,10 +22,14 @@ from quire.engine.requests import (
     too_many_calls,
 )
 from quire.errors import StepFailed
-from quire.plan.nodes import Agent, Step
-from quire.schema import Schema
 from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Profile
+    from quire.engine.interpreter.pipeline.steps import Frame
+    from quire.plan.nodes import Agent, Step
+    from quire.schema import Schema
 
 Steps = Generator[Request, Any, Value]
 TOLD = 1000

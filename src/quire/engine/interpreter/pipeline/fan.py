@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire.engine.interpreter.pipeline.steps import Frame, Steps, run_step
 from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.limits import MAX_ITEMS
-from quire.plan.nodes import ForEach, OnError, Parallel, Step
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.plan.nodes import ForEach, OnError, Parallel, Step
+    from quire.values import Value
 
 
 def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.environment import Setting
 from quire.engine.interpreter.pipeline.agent import run_agent
 from quire.engine.interpreter.pipeline.fan import run_for_each, run_parallel
 from quire.engine.interpreter.pipeline.simple import run_call, run_fold, run_invoke, run_select, run_transform
 from quire.engine.interpreter.pipeline.steps import RUNNERS, Frame, run_steps
-from quire.engine.requests import Walk
 from quire.plan.nodes import Agent, Call, Fold, ForEach, Invoke, Parallel, Plan, Select, Transform
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
+    from quire.engine.requests import Walk
+    from quire.values import Value
 
 RUNNERS.update(
     {

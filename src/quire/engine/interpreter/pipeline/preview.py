@@ -7,11 +7,10 @@ its own name in brackets as a stand-in. The request around it is the one that th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from quire.engine.interpreter.environment import Setting
 from quire.engine.interpreter.pipeline.agent import run_agent
 from quire.engine.interpreter.pipeline.steps import Frame
 from quire.engine.interpreter.preview import Preview
@@ -20,6 +19,9 @@ from quire.errors import CannotStart, StepFailed
 from quire.expr import RESERVED
 from quire.plan.nodes import Agent, Call, Invoke, Parallel, Plan, Reference, Select, Step, Template
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
 
 
 def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Setting) -> Preview:

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.interpreter.environment import Setting
 from quire.engine.pure_work import STEP, WORK
 from quire.engine.requests import Boundary, Emit, Request, WorkCheck
 from quire.errors import StepFailed
 from quire.expr import RESERVED, EvalError
 from quire.expr.limits import MAX_TEXT
 from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
-from quire.schema import Schema
 from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.environment import Setting
+    from quire.schema import Schema
 
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 

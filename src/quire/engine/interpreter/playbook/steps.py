@@ -8,10 +8,9 @@ A step that calls a tool: its arguments are built as values, never as text.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.playbook.scope import Scope
 from quire.engine.interpreter.ways import below
 from quire.engine.requests import (
     CUT_OFF,
@@ -41,6 +40,9 @@ from quire.plan.templates import template
 from quire.plan.uses import OWN, problem_of
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.playbook.scope import Scope
 
 
 def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request, Any, str]:

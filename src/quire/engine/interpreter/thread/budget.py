@@ -6,14 +6,16 @@ What a thread has used and may still use. Whatever is counted here comes from re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.limits import Cost, LimitEvent, Limits, exceeded
 from quire.engine.ports import LONGEST_REPLY
 from quire.engine.requests import Bounds, Meter
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 
 class Purse:

@@ -7,12 +7,11 @@ capabilities, not its limits, not its money, which is set aside for it before it
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
 from quire.engine.interpreter.thread.setup import FORK, Above, Setup, set_up
@@ -22,7 +21,10 @@ from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Sp
 from quire.errors import Denied, QuireError, StepFailed
 from quire.trust.capabilities import Grants
 from quire.trust.risk import assess
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.budget import Purse
+    from quire.values import Value
 
 WAIT_SECONDS = 600.0
 LONGEST_WAIT = 10**9

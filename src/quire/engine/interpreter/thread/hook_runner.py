@@ -8,20 +8,22 @@ at every other event it is a warning.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
 from quire.engine.interpreter.thread.hooks import filled_action, holds, injects
 from quire.engine.interpreter.thread.limits import MOST
-from quire.engine.interpreter.thread.setup import Setup
 from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
 from quire.errors import Denied, StepFailed
 from quire.plan.templates import as_text
-from quire.plan.thread import Hook, HookAction
 from quire.plan.vocabulary import CONTROL, DECISIONS, GATE, Decision
 from quire.trust.capabilities import Grants, Primary, canonical
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.setup import Setup
+    from quire.plan.thread import Hook, HookAction
+    from quire.values import Value
 
 
 class Decided(Struct, frozen=True):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from quire.engine.interpreter.thread.loop import follow
-from quire.engine.interpreter.thread.setup import Setup
-from quire.engine.requests import Walk
+from typing import TYPE_CHECKING
 
-PATH = "thread"
+from quire.engine.interpreter.thread.loop import follow
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.setup import Setup
+    from quire.engine.requests import Walk
 
 
 def interpret_directive(setup: Setup) -> Walk:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,8 +17,10 @@ from quire.engine.inputs import converted, shown
 from quire.errors import BadInputs, LimitReached
 from quire.plan.thread import THREAD_RULES
 from quire.plan.vocabulary import CURRENCY, INTEGER_LIMITS, LARGEST_LIMIT, LIMIT_ALIASES
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.values import Value
 
 DEFAULTS: Mapping[str, Value] = {
     "turns": 25,

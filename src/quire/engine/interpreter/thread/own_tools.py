@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from quire.engine.inputs import converted, kind_of
 from quire.engine.requests import Offered, ToolUse
-from quire.plan.thread import Parameter
 from quire.trust.capabilities import RETURN, canonical
-from quire.values import Value
 from quire.wording import nearest
+
+if TYPE_CHECKING:
+    from quire.plan.thread import Parameter
+    from quire.values import Value
 
 _STATUS = "status"
 _DETAIL = "error_detail"

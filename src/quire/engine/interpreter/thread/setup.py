@@ -19,13 +19,13 @@ from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Comp
 from quire.engine.interpreter.thread.limits import Cost, Limits, resolve_limits
 from quire.engine.requests import Offered
 from quire.errors import Denied, Refused, StepFailed
-from quire.plan.thread import Acknowledgement
 from quire.trust.capabilities import Grants, flat_name
 from quire.trust.risk import NOTHING, ProjectRisk, assess
-from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.call_document import Opened
+    from quire.plan.thread import Acknowledgement
+    from quire.values import Value
 
 
 FORK = "rye/agent/threads/thread_directive"

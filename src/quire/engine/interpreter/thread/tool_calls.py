@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quire.engine.interpreter.call_document import Opened, call_document
 from quire.engine.interpreter.confinement import confined
 from quire.engine.interpreter.pipeline.simple import ASK, question
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
 from quire.engine.interpreter.thread.child_threads import About, Children, in_order
-from quire.engine.interpreter.thread.limits import Cost
 from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, Above, Setup
 from quire.engine.interpreter.thread.tool_results import Told, at_once, failed, guarded
 from quire.engine.interpreter.ways import below
@@ -24,7 +23,10 @@ from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
 from quire.trust.capabilities import SHELL, Grants, Primary, canonical, capability, from_flat_name
-from quire.values import Value
+
+if TYPE_CHECKING:
+    from quire.engine.interpreter.thread.limits import Cost
+    from quire.values import Value
 
 EXECUTE = "rye/execute"
 ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypedDict, cast
+from typing import TYPE_CHECKING, TypedDict, cast
 
-from quire.engine.requests import Steps, Walk
 from quire.errors import Refused, StepFailed
 from quire.values import Value, encode
+
+if TYPE_CHECKING:
+    from quire.engine.requests import Steps, Walk
 
 LONGEST_RESULT = 60_000
 """Characters of a result that the model gets."""

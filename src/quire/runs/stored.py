@@ -1,0 +1,102 @@
+"""The stored runs of a workspace, to be found and looked at. Everything that drives a run is in `runs/runtime`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quire.errors import BrokenSeal, NoSuchRun
+from quire.stores import DEFAULT_PATH, open_store
+from quire.trust.seal import seal_source, user_seal
+from quire.values import clean
+from quire.wording import nearest
+from quire.workspace.configuration import load_settings
+from quire.workspace.locate import current_folder, find_workspace
+
+if TYPE_CHECKING:
+    from quire.engine.ports import Store
+    from quire.engine.records import RunRow
+    from quire.stores.shared import Sharing
+    from quire.workspace.settings import Settings
+
+_LOOKED_AT = 200
+"""Runs among which the last one of the user's own is looked for."""
+
+
+class StoredRuns:
+    """The runs in the store of one workspace. `release` is called at the end instead of closing the store."""
+
+    def __init__(self, settings: Settings, store: Store, release: Callable[[], Awaitable[None]] | None = None) -> None:
+        self.settings = settings
+        self.store = store
+        self._release = release or store.close
+
+    @classmethod
+    def around(cls, start: Path | None = None, environ: Mapping[str, str] | None = None) -> StoredRuns:
+        """Return the stored runs of the workspace around `start` (the current folder). Nothing is opened yet."""
+        environ = os.environ if environ is None else environ
+        settings = settings_of(start, environ)
+        return StoredRuns(settings, store_of(settings, environ))
+
+    async def close(self) -> None:
+        """Close the store, unless others share it."""
+        await self._release()
+
+    async def is_sealed(self, run: str) -> bool:
+        """Tell whether a stored run is as this user wrote it."""
+        try:
+            await self.store.check_seal(run)
+        except BrokenSeal:
+            return False
+        return True
+
+    async def find(self, prefix: str) -> str:
+        """Return the one run whose id begins with `prefix`; `last` is the newest that no other run has launched."""
+        prefix = clean(prefix)
+        if prefix == "last":
+            newest = await self.store.list(limit=_LOOKED_AT)
+            if not newest:
+                raise NoSuchRun("there are no runs yet")
+            return next((row.id for row in newest if not row.pins.get("reply_to")), newest[0].id)
+        found = await self.store.find(prefix)
+        if not found:
+            close = nearest(prefix, [row.id for row in await self.store.list(limit=200)])
+            raise NoSuchRun(f"there is no run {prefix}" + (f": did you mean {close}?" if close else ""))
+        if len(found) > 1 and prefix not in found:
+            raise NoSuchRun(f"{prefix} stands for several runs: {', '.join(found[:5])}")
+        return prefix if prefix in found else found[0]
+
+    async def row(self, run: str) -> RunRow:
+        row = await self.store.get(run)
+        if row is None:
+            raise NoSuchRun(f"there is no run {run}")
+        return row
+
+
+def settings_of(start: Path | None, environ: Mapping[str, str]) -> Settings:
+    """Read the settings of the workspace around `start`. Raises `Untrusted` for a store that was not agreed to."""
+    settings = load_settings(find_workspace(start or current_folder(), environ), environ)
+    if settings.store_url and "store" in settings.requested:
+        from quire.workspace.consent import require_trusted
+
+        require_trusted(settings)
+    return settings
+
+
+def store_of(settings: Settings, environ: Mapping[str, str]) -> Store:
+    seal = user_seal(settings.user, environ)
+    return open_store(_place(settings), durability=settings.runs.durability, seal=seal)
+
+
+def shared_store_of(settings: Settings, environ: Mapping[str, str]) -> Sharing:
+    from quire.stores.shared import share_store
+
+    durability, seal = settings.runs.durability, user_seal(settings.user, environ)
+    source = seal_source(settings.user, environ)
+    return share_store(_place(settings), durability=durability, seal=seal, seal_source=source)
+
+
+def _place(settings: Settings) -> str | Path:
+    return settings.store_url or settings.workspace.folder / DEFAULT_PATH
