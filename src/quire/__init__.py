@@ -10,7 +10,7 @@
         print(event.type)
     envelope = await quire.launch("review", input={"topic": "tea"})
 
-Names are imported when they are first used: `import quire` itself costs next to nothing.
+Names are imported on first use: `import quire` itself costs almost nothing.
 """
 
 from typing import TYPE_CHECKING
