@@ -1,11 +1,9 @@
-"""Letters that a reader of a document does not see and a model does: reported wherever documents are checked.
+"""Report characters that a reader of a document does not see but a model does, in every document that is checked.
 
-Instructions can be hidden in tag characters, in zero width letters and in variation selectors, and bidirectional
-controls show a text in another order than it has. What a script or an emoji needs is left alone: joiners in Persian, in
-the scripts of India and in emoji, marks of direction in lines of Arabic or Hebrew, one variation selector after a
-character that has variants. A byte order mark at the start of a file is gone before this looks.
-
-Letters that are not seen and that a language or an emoji needs all the same: joiners, marks, selectors.
+Instructions can be hidden in tag characters, zero width characters and variation selectors; bidirectional controls show
+a text in another order than it has. Characters that a script or an emoji needs are not reported: joiners in Persian, in
+the scripts of India and in emoji, direction marks in lines of Arabic or Hebrew, one variation selector after a
+character that has variants. A byte order mark at the start of a file has already been removed.
 """
 
 from __future__ import annotations
@@ -28,10 +26,10 @@ INVISIBLE = make(
     "Summarise the notes.",
 )
 MOST = 20
-"""Places of one document that are reported one by one."""
+"""Maximum number of places of one document that are reported individually."""
 
 NAMED = 3
-"""Letters of one place that are named."""
+"""Maximum number of characters of one place that are named."""
 
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 _IGNORED = (
@@ -45,17 +43,17 @@ def codes() -> tuple[Code, ...]:
 
 
 def added(source: Source, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings about a document, in the order of its text, with those about letters that are not seen."""
+    """Return the findings about a document together with those about invisible characters, in the order of the text."""
     hidden = list(invisible(source))
     return tuple(sorted((*found, *hidden), key=lambda one: one.span.start)) if hidden else tuple(found)
 
 
 def invisible(source: Source) -> Iterator[Diagnostic]:
-    """A finding for each place; after many of them one that counts the rest."""
+    """Yield a finding for each place; after `MOST` of them one finding that counts the rest."""
     text = source.text
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
-    # Compiled when it is first needed: most documents are plain.
+    # Compiled only when needed: most documents are plain.
     pattern = re.compile(f"[{_CONTROL}{_IGNORED}]+")
     hidden = [found.span() for found in pattern.finditer(text) if not _is_needed(text, *found.span())]
     for start, end in hidden[:MOST]:
@@ -89,7 +87,7 @@ _JOINED = re.compile(
 """Scripts whose letters are shaped by joiners: Arabic, Syriac, those of India and of South East Asia, Mongolian."""
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaa7f]")
-"""Scripts without spaces between words, in which a zero width space says where a line may end."""
+"""Scripts without spaces between words, in which a zero width space marks where a line may break."""
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 _IDEOGRAPH = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -98,7 +96,7 @@ _PICTURE = re.compile(
     "[\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d"
     "\u3297\u3299\U0001f000-\U0001faff]"
 )
-"""Symbols that are shown as emoji, and what an emoji is made of."""
+"""Symbols that are shown as emoji, and the parts that emoji consist of."""
 
 _KEY = re.compile("[#*0-9]\ufe0f\u20e3")
 _FLAG = re.compile(
@@ -111,8 +109,10 @@ _JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 
 def is_needed(text: str, start: int, end: int) -> bool:
-    """Whether a language or an emoji needs what stands there. One letter is the most that any of them needs, but for
-    the selector and the joiner inside of an emoji, and for three flags."""
+    """Tell whether a language or an emoji needs these characters.
+
+    None of them needs more than one in a row, except for the selector and the joiner inside an emoji, and three flags.
+    """
     letters, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
     if len(letters) == 1:
         return _is_needed_alone(letters, before, after) or (
