@@ -26,7 +26,9 @@ class Resolver(Protocol):
         ...
 
     def tools(self) -> Collection[str] | None:
-        """Return all names by which a tool can be called; None if that cannot be known without asking a server."""
+        """Return all names by which a tool can be called; None if that cannot be known without starting a server or a
+        module.
+        """
         ...
 
     def parameters(self, tool: str) -> Mapping[str, Value] | None:

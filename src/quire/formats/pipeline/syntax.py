@@ -1,7 +1,7 @@
 """The syntax tree of a pipeline file with positions; expressions are parsed but not compiled.
 
-Nodes are never changed once they are made; they are not frozen because frozen ones take several times as long to
-create. `walk` yields every step of a pipeline at any depth; `expressions` yields those of one step.
+Nodes are not frozen, but never changed once they are made. `walk` yields every step of a pipeline at any depth;
+`expressions` yields those of one step.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The nodes of a parsed YAML text: three kinds, each with its position in the source.
 
 Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); quoted scalars and blocks are text. With
-aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are never changed
-once the reader has returned them; they are not frozen because frozen ones take several times as long to create.
+aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen, but
+never changed once the reader has returned them.
 
 `literal` turns nodes into plain values, and `named` reads mappings whose keys must be text.
 """
