@@ -2,8 +2,8 @@
 times.
 
 The language is total. Every evaluation ends, within limits on depth, work and size, in a value or in an `EvalError`
-that points at characters of the expression. There is no mutable variable, no call other than the nine combinators, and
-no input or output.
+that points at characters of the expression. There are no mutable variables, no calls other than the nine combinators,
+and no input or output.
 """
 
 from quire.expr.compile import Compiled, compile

@@ -76,7 +76,7 @@ def get(base: Code, keys: tuple[str, ...], default: Code | None) -> Code:
 
     def safely(run: Run) -> object:
         value: object = base(run)
-        # The default is evaluated first, so a default that fails does so even if it is not needed.
+        # The default is always evaluated: one that fails does so even if it is not needed.
         instead = default(run) if default is not None else None
         for key in keys:
             if not is_map(value) or key not in value:

@@ -1,11 +1,10 @@
 """The syntax tree of a playbook with positions, the placeholders in it, and the words of the format.
 
-Nodes are never changed once the reader has returned them. Some are not frozen, because the reader completes them while
-it goes on. Positions are kept as plain offsets into the text, and become a `Span` only on request, because that is
-faster.
+Nodes are never changed once the reader has returned them. Some are not frozen, because the reader completes them later.
+Positions are kept as plain offsets into the text, and become a `Span` only on request, because that is faster.
 
-The pattern of placeholders is the one of `quire.plan.templates`, which a test ensures. It is repeated here because
-`quire check` builds no plan, and importing the plan would take a tenth of its time.
+The pattern of placeholders is that of `quire.plan.templates`, which a test ensures. It is repeated here because `quire
+check` builds no plan, and importing the plan would take a tenth of its time.
 """
 
 from __future__ import annotations
