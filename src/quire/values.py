@@ -91,8 +91,7 @@ def copy(value: Value) -> Value:
 
 
 def value_of(text: str) -> Value:
-    """Return the value of a text from a command or a command line: the JSON value if the text is JSON, else the text
-    itself.
+    """Return the value of a text from a command or a command line: JSON if the text is JSON, else the text itself.
 
     A number that would be written differently stays text, because it may not be meant as a number: 1.10 is a version,
     and 12e4 the beginning of a hash.

@@ -1,5 +1,4 @@
-"""R1, the expression language of pipelines: parsed once into a tree with spans, compiled to closures, evaluated many
-times.
+"""R1, the expression language of pipelines: parsed into a tree with spans, compiled to closures, evaluated many times.
 
 The language is total. Every evaluation ends, within limits on depth, work and size, in a value or in an `EvalError`
 that points at characters of the expression. There are no mutable variables, no calls other than the nine combinators,

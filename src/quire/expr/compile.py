@@ -62,11 +62,11 @@ class Compiled:
     def evaluate(
         self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING, count: Count | None = None
     ) -> Value:
-        """Return the value of the expression. The first segment of a path is looked up in `bindings`, then, unless it
-        is reserved, in `stores`.
+        """Return the value of the expression.
 
-        Neither is changed; the value may share parts with them. Raises only `EvalError`. `count` is increased by the
-        steps that were taken, also on failure.
+        The first segment of a path is looked up in `bindings`, then, unless it is reserved, in `stores`. Neither is
+        changed; the value may share parts with them. Raises only `EvalError`. `count` is increased by the steps that
+        were taken, also on failure.
         """
         run = Run(bindings, stores)
         measured = MAX_ITEMS if self._builds else 0

@@ -1,5 +1,4 @@
-"""Errors of expressions, each with the span it is about, and the codes under which the holder of the document reports
-them.
+"""Errors of expressions, each with its span, and the codes under which the document's reader reports them.
 
 QuireError
 └── ExpressionError

@@ -40,10 +40,9 @@ def kind(value: object) -> str:
 
 
 def python_text(value: Value) -> str:
-    """Return the value as Python's `str()` writes it: `True`, `None`, `2.0`, `['a', 1]`. Labels of `match` are compared
-    with this text.
+    """Return the value as Python's `str()` writes it: `True`, `None`, `2.0`, `['a', 1]`.
 
-    Raises `InvalidValue` for values that could not be stored either.
+    Labels of `match` are compared with this text. Raises `InvalidValue` for values that could not be stored either.
     """
     if isinstance(value, str):
         return value

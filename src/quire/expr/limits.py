@@ -161,7 +161,7 @@ def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: S
 
 
 def equal(left: object, right: object, run: Run, span: Span) -> bool:
-    """Compare two JSON values deeply with Python's equality: `1 == true`, `1 == 1.0`, and the order of keys does not
+    """Compare two JSON values deeply, as Python does: `1 == true`, `1 == 1.0`, and the order of keys does not
     matter.
     """
     if type(left) in ATOMS or type(right) in ATOMS:

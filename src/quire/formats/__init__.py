@@ -55,7 +55,7 @@ FORMATS = {
 
 
 def sniff(name: str, text: str) -> str | None:
-    """Return the format of a document, from its name or, if the name is not enough, from its text; None if it is not a
+    """Return the format of a document from its name and, if that is not enough, its text; None if it is not a
     document.
     """
     path = PurePath(name)

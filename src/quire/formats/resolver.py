@@ -118,8 +118,7 @@ _Edges: TypeAlias = Mapping[str, Mapping[str, Wanted]]
 
 
 def circles(root: Caller, find: FindTarget) -> list[Circle]:
-    """Return the circles that can be reached from a document, a limited number. `find` says what a name means in a
-    caller.
+    """Return some of the circles that can be reached from a document. `find` says what a name means in a caller.
 
     If some circles are certain, those that a model decides about are left out: they are reported by the next check,
     once the certain ones are fixed. For a pipeline, circles of only pipelines are left out, because its own check finds
@@ -138,8 +137,9 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
 
 
 def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[str, dict[str, Wanted]]]:
-    """Return every document that can be reached from the root, the nearest first, and for each the documents it calls
-    and by which name.
+    """Return every document that can be reached from the root, the nearest first, and the calls between them.
+
+    The calls map each caller to its callees and the names that it calls them by.
     """
     callers = {root.key: root}
     edges: dict[str, dict[str, Wanted]] = {}

@@ -1,6 +1,4 @@
-"""Limits that a plan is certain to break: too many model calls or items, and fan-outs or calls that are nested too
-deep.
-"""
+"""Limits that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep."""
 
 from __future__ import annotations
 
@@ -20,8 +18,9 @@ MAX_LEVELS = 200
 
 
 def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int) -> str:
-    """Return an error message if even the fewest model calls of a pipeline exceed `most`, else an empty text. 0 means
-    no limit.
+    """Return an error message if even the fewest model calls of a pipeline exceed `most`, else an empty text.
+
+    A limit of 0 means no limit.
     """
     if plan.format != "pipeline" or not most:
         return ""

@@ -21,8 +21,9 @@ if typing.TYPE_CHECKING:
     from quire.values import Value
 
 SEMANTICS_VERSION = 2
-"""The version of the execution rules that a new run gets and pins. A run that was started under an older version keeps
-it, so that its journal answers the same requests:
+"""The version of the execution rules that a new run gets and pins.
+
+A run that was started under an older version keeps it, so that its journal answers the same requests:
 
 1. (0.1.0) What `extract` asks for is last in the system text, and a number that it finds is rewritten (1.10 as
    1.1). The note about omitted results counts "1 earlier steps". The path of `@prompt(file:…)` is not rendered. A

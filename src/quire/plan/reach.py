@@ -12,9 +12,7 @@ from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, short_way
 
 MAX_CALLS = 110
-"""How many levels of nested calls are followed: a few more than a run may make, so that the first excess call
-is found.
-"""
+"""How many levels of nested calls are followed: a few more than a run may make, so that the first excess is found."""
 
 
 class Reached(Struct, frozen=True):
@@ -55,9 +53,7 @@ class _Place(Struct, frozen=True):
 
 
 def reach(plan: Plan, documents: Mapping[str, Plan]) -> Iterator[Reached]:
-    """Yield every step once for each way to it, except in callees: their steps are repeated only if the new way is
-    deeper.
-    """
+    """Yield every step once for each way to it. Steps of callees are repeated only if the new way is deeper."""
     return _Walk(documents).sequence(plan.body, _Place(plan))
 
 

@@ -1,5 +1,4 @@
-"""The content of a directive as a node of the Plan: an agent that follows a document, with its permissions, limits and
-hooks.
+"""A directive as a node of the Plan: an agent that follows a document, with its permissions, limits and hooks.
 
 This is a separate module because the engine composes threads from these parts (a directive with its ancestors, its
 hooks with those of the project) before there is a plan to walk.
@@ -104,8 +103,9 @@ class Thread(Struct, frozen=True):
     acknowledged: tuple[Acknowledgement, ...] = ()
     model: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Value] = field(default_factory=dict)
-    """Limits by canonical name (`turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth`, `duration_seconds`),
-    including those of `<cost>`.
+    """Limits by canonical name, including those of `<cost>`.
+
+    The names are `turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth` and `duration_seconds`.
     """
     inputs: tuple[Parameter, ...] = ()
     outputs: tuple[Parameter, ...] = ()

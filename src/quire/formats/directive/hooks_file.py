@@ -1,6 +1,4 @@
-"""Read a project's file of hooks, with positions: `hooks:` and a list, with the same words as `<hook>` in a
-directive.
-"""
+"""Read a project's file of hooks, with positions: `hooks:` and a list, in the words of a directive's `<hook>`."""
 
 from __future__ import annotations
 

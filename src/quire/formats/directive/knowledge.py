@@ -159,8 +159,9 @@ def _is_plain_yaml(text: str) -> bool:
 
 
 def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Diagnostic]]:
-    """Read the metadata. The text before it is replaced by blank lines, so that positions can be mapped back to the
-    file.
+    """Read the metadata.
+
+    The text before it is replaced by blank lines, so that positions can be mapped back to the file.
     """
     from quire.formats.yaml import Mapping as YamlMapping
     from quire.formats.yaml import literal, read_yaml

@@ -32,9 +32,7 @@ def leaves_no_room(name: str, text: str) -> bool:
 
 
 def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
-    """Yield a sentence for each limit that `<limits>` sets twice, to different numbers, and the second of the two
-    values.
-    """
+    """Yield a message for each limit that `<limits>` sets twice, to different numbers, and the second of the values."""
     given = dict(directive.limits or ())
     for alias, name in LIMIT_ALIASES.items():
         one, other = given.get(alias), given.get(name)

@@ -48,8 +48,9 @@ class Wrong(Struct, frozen=True):
 
 
 def explain(code: int, message: str, text: str, at: int) -> Wrong:
-    """Describe an error. `message` is that of the parser, for errors without a description here; `at` is where it
-    stopped.
+    """Describe an error.
+
+    `message` is that of the parser, for errors without a description here; `at` is where it stopped.
     """
     if code == _EMPTY:
         return Wrong("the XML fence holds no element", Span(0, min(1, len(text))), "it holds one <directive> element")
@@ -195,8 +196,9 @@ def read_xml(source: Source, content: Span) -> tuple[Element | None, list[Diagno
 
 
 def _mask(text: str) -> tuple[str, int | None]:
-    """Return the text with everything blanked that the XML parser must not see, at the same length; and the offset of a
-    declaration, if there is one.
+    """Blank everything that the XML parser must not see; the length stays the same.
+
+    Also return the offset of a declaration, if there is one.
     """
     parts: list[str] = []
     done, at = 0, 0

@@ -1,6 +1,4 @@
-"""Check the targets of `call` and `match`: that they exist, that they get their inputs, and that they do not
-lead back.
-"""
+"""Check the targets of `call` and `match`: they must exist, get their inputs, and not lead back to the caller."""
 
 from __future__ import annotations
 
@@ -21,10 +19,10 @@ _SHOWN = 8
 
 
 def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) -> list[tuple[tuple[str, ...], Target]]:
-    """Return the cycles of pipelines that can be reached from here: the names along each, and the target of this
-    pipeline by which it is entered.
+    """Return the cycles of pipelines that can be reached from here.
 
-    `done` are the pipelines that were checked before, by identity.
+    Each has the names along it, and the target of this pipeline by which it is entered. `done` are the pipelines that
+    were checked before, by identity.
     """
     found: list[tuple[tuple[str, ...], Target]] = []
     done = set() if done is None else done

@@ -68,9 +68,7 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:
-    """Return the names that double braces may be meant to refer to: none if a prompt has a reference in single
-    braces.
-    """
+    """Return the names that double braces may be meant for: none if a prompt has a reference in single braces."""
     prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
     if any(True for prompt in prompts for _ in references(prompt)):
         return ()

@@ -1,8 +1,8 @@
-"""The static gate: refuse definitions that an agent wrote at run time and that contain something forbidden, at any
-depth.
+"""The static gate: refuse definitions that an agent wrote at run time if they contain something forbidden.
 
-The gate comes before anything is spawned, so a refused definition has no effect. Targets of `call` are not checked:
-they are registered independently of the agent, and a target that does not exist fails its step.
+Steps are checked at any depth. The gate comes before anything is spawned, so a refused definition has no effect.
+Targets of `call` are not checked: they are registered independently of the agent, and a target that does not exist
+fails its step.
 """
 
 from __future__ import annotations

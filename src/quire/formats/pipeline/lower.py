@@ -1,6 +1,4 @@
-"""Lower the syntax tree of a pipeline to the Plan: one node for each step, with compiled expressions and parsed
-prompts.
-"""
+"""Lower the syntax tree of a pipeline to the Plan: one node per step, expressions compiled, prompts parsed."""
 
 from __future__ import annotations
 

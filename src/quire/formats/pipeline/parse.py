@@ -23,8 +23,9 @@ _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP
 
 
 def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
-    """Parse a text. A registered file may contain several pipelines; a text that is run directly must contain exactly
-    one.
+    """Parse a text.
+
+    A registered file may contain several pipelines; a text that is run directly must contain exactly one.
     """
     yaml = read_yaml(source, limit=limit)
     reader = _DocumentReader(source)

@@ -17,9 +17,7 @@ class Reading(Struct, frozen=True):
     """None exactly if there is an error."""
     diagnostics: tuple[Diagnostic, ...]
     partial: PipelineFile | None = None
-    """The readable parts of a file with errors, with holes for the rest: only to search for more findings, never to
-    run.
-    """
+    """The readable parts of a file with errors, with holes for the rest: only for more findings, never to be run."""
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity is severity)

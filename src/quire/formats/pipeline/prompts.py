@@ -43,8 +43,8 @@ def attempts(text: str) -> Iterator[Span]:
 
 
 def foreign(text: str) -> Iterator[tuple[Span, str]]:
-    """Yield references in the syntax of other formats, each with the path that is meant: `{{ctx.x}}`, `${ctx.x}`,
-    `{input:x}`.
+    """Yield references in the syntax of other formats (`{{ctx.x}}`, `${ctx.x}`, `{input:x}`), each with the
+    path meant.
     """
     for found in _FOREIGN.finditer(text):
         doubled, dollar, named = found.groups()

@@ -26,8 +26,9 @@ class Resolver(Protocol):
         ...
 
     def tools(self) -> Collection[str] | None:
-        """Return all names by which a tool can be called; None if that cannot be known without starting a server or a
-        module.
+        """Return all names by which a tool can be called.
+
+        Return None if they cannot be known without starting a server or a module.
         """
         ...
 

@@ -92,10 +92,10 @@ class StepReader:
         }
 
     def step(self, node: Node, where: str) -> Step:
-        """Read a step. `where` says which step it is, for messages. The YAML reader's limit on depth bounds the
-        recursion.
+        """Read a step; `where` says which step it is, for messages.
 
         A step with a mistake of its own gets a hole as its body; a step that only contains such a step keeps its body.
+        The YAML reader's limit on depth bounds the recursion.
         """
         found, nested = self._fields.found, self._nested
         before = len(found)

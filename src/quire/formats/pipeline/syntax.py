@@ -63,9 +63,7 @@ class Pass(Struct):
 
 
 class Target(Struct):
-    """The static name of a pipeline, or `KEY.NAME` for a pipeline of a file with several, and the values
-    passed to it.
-    """
+    """The static name of a pipeline, or `KEY.NAME` in a file with several, and the values passed to it."""
 
     pipeline: Name
     passes: tuple[Pass, ...] = ()

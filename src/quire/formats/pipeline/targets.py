@@ -1,6 +1,4 @@
-"""Read the targets of `call` and of the cases of `match`: a pipeline by its static name, and the values passed
-to it.
-"""
+"""Read the targets of `call` and of `match` cases: a pipeline by its static name, and the values passed to it."""
 
 from __future__ import annotations
 

@@ -132,8 +132,9 @@ class _Lint:
             yield Diagnostic(lints.UNTYPED_COMPARISON, message, condition.variable_span, "", help)
 
     def _known(self, name: str, values: set[str]) -> tuple[dict[str, str], str]:
-        """Return the values of a name by their lower case, and a list of the first ones; cached, because there may be
-        many conditions.
+        """Return the values of a name by their lower case, and a list of the first ones.
+
+        They are cached, because there may be many conditions.
         """
         if name not in self._listed:
             first = sorted(values)

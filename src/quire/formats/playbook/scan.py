@@ -72,8 +72,9 @@ class Scan(Struct):
     """The special lines and the fences of a text."""
 
     lines: Sequence[Match[str]]
-    """The special lines outside of fences, as matches in `"\\n" + text`: the start of a match is the offset of its line
-    in the text, the end of a match is the offset of the next line.
+    """The special lines outside of fences, as matches in `"\\n" + text`.
+
+    The start of a match is the offset of its line in the text, the end of a match is the offset of the next line.
     """
     kinds: Sequence[int]
     """The kind of each line."""

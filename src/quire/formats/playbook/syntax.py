@@ -197,8 +197,8 @@ class Step:
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """The placeholders of the content and of every directive of this step (not of its sub-steps), with their
-        positions.
+        """The placeholders of the content and the directives of this step, with their positions; not those of
+        sub-steps.
 
         They are searched only on request: few readers of a document need them.
         """

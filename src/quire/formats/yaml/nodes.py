@@ -48,8 +48,9 @@ class Scalar(Struct):
 
 
 class Entry(Struct):
-    """A key and its value. A key can be any untagged scalar: the reader of the mapping decides whether it must
-    be text.
+    """A key and its value.
+
+    A key can be any untagged scalar: the reader of the mapping decides whether it must be text.
     """
 
     key: Scalar

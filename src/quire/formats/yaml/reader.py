@@ -1,5 +1,4 @@
-"""Read YAML strictly: return nodes with their positions, and diagnostics. Never raises because of the content of a
-text.
+"""Read YAML strictly, into nodes with positions and diagnostics. Never raises because of the content of a text.
 
 Strict means that nothing is dropped silently: duplicate keys, aliases without anchor and unknown tags are errors.
 Reading takes linear time and does not recurse.

@@ -115,9 +115,7 @@ def place(source: Source, scalar: Scalar, part: Span) -> Span:
 
 
 def _offsets(text: str, scalar: Scalar) -> list[int] | None:
-    """Return the offset of each character of the scalar's text, and one more for its end; None if that is not
-    possible.
-    """
+    """Return the offset of each character of the scalar's text and of its end; None if that is not possible."""
     body = text[scalar.body.start : scalar.body.end]
     start = scalar.body.start
     if scalar.style is Style.LITERAL:
