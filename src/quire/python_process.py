@@ -21,7 +21,9 @@ _FOLDERS = ("PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLI
 
 
 def start_module(module: str, *arguments: str) -> Popen[bytes]:
-    """Start `python -m MODULE` in the current folder, in a new session, with stdin, stdout and stderr closed off."""
+    """Start `python -m MODULE` in the current folder, in a new session, with all standard streams on the null
+    device.
+    """
     import subprocess
 
     nowhere = subprocess.DEVNULL

@@ -161,9 +161,7 @@ def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: S
 
 
 def equal(left: object, right: object, run: Run, span: Span) -> bool:
-    """Compare two JSON values deeply, as Python does: `1 == true`, `1 == 1.0`, and the order of keys does not
-    matter.
-    """
+    """Compare two JSON values deeply, as Python does: `1 == true`, `1 == 1.0`, and the order of keys is ignored."""
     if type(left) in ATOMS or type(right) in ATOMS:
         return bool(left == right)
     pairs = [(left, right)]

@@ -55,9 +55,7 @@ FORMATS = {
 
 
 def sniff(name: str, text: str) -> str | None:
-    """Return the format of a document from its name and, if that is not enough, its text; None if it is not a
-    document.
-    """
+    """Return the format of a document from its name and, if needed, its text; None if it is not a document."""
     path = PurePath(name)
     suffix = path.suffix.lower()
     if suffix not in (*YAML, *MARKDOWN):

@@ -43,8 +43,9 @@ def attempts(text: str) -> Iterator[Span]:
 
 
 def foreign(text: str) -> Iterator[tuple[Span, str]]:
-    """Yield references in the syntax of other formats (`{{ctx.x}}`, `${ctx.x}`, `{input:x}`), each with the
-    path meant.
+    """Yield references in the syntax of other formats, each with the path that is meant.
+
+    Such references are `{{ctx.x}}`, `${ctx.x}` and `{input:x}`.
     """
     for found in _FOREIGN.finditer(text):
         doubled, dollar, named = found.groups()

@@ -34,9 +34,7 @@ class ToolResolver(Protocol):
     """A resolver that knows the built-in tools, and the Python tools of the workspace."""
 
     def tool_problems(self, connection: str, tool: str, given: Arguments) -> Sequence[str]:
-        """Return the problems of a call of a built-in tool or of the workspace's Python tools; empty for other
-        tools.
-        """
+        """Return the problems of a call of a built-in or Python tool of the workspace; empty for other tools."""
         ...
 
 

@@ -197,8 +197,7 @@ class Step:
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """The placeholders of the content and the directives of this step, with their positions; not those of
-        sub-steps.
+        """The placeholders in the content and the directives of this step, but not of its sub-steps.
 
         They are searched only on request: few readers of a document need them.
         """
