@@ -12,7 +12,7 @@
     async with quire.open() as workspace:
         ended = await workspace.drive(await workspace.find("last"))
 
-Names are imported when they are first used: `import quire` itself costs next to nothing.
+Names are imported on first use: `import quire` itself costs almost nothing.
 """
 
 from typing import TYPE_CHECKING

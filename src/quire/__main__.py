@@ -1,4 +1,4 @@
-"""`python -m quire` is `quire`."""
+"""Run `quire` as `python -m quire`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from quire.python_process import leave_current_folder
 
 if __name__ == "__main__":
-    # Before any library is imported: Python has put the current folder first on the path.
+    # This must come before any library is imported: Python has put the current folder first on the path.
     leave_current_folder()
     from quire.cli import main
 

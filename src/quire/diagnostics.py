@@ -1,9 +1,8 @@
-"""One value for every finding about a document, whatever the format and whoever prints it.
+"""Findings about documents, the same for all formats and printers.
 
-A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is
-one place where it applies. Printers live in `quire.display`.
-
-The shape of an explanation page: what, why, and the wrong beside the right.
+A `Code` is the stable part (listed in the docs, explained by `check --explain`); a `Diagnostic` is one place where it
+applies. `make` builds a code whose explanation has the usual form: what, why, a wrong and a right example. Printers
+live in `quire.display`.
 """
 
 from __future__ import annotations
@@ -18,13 +17,16 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """`error` stops a document from running; `warning` is the format's own; `lint` is advice that `check`
-    adds; `note` says what the reader did with something unusual. `--strict` fails on warnings and lints."""
+    """How serious a finding is. `--strict` fails on warnings and lints."""
 
     ERROR = "error"
+    """Stops a document from running."""
     WARNING = "warning"
+    """A warning of the format itself."""
     LINT = "lint"
+    """Advice that `check` adds."""
     NOTE = "note"
+    """Says how the reader treated something unusual."""
 
 
 class Code(Struct, frozen=True):
@@ -37,7 +39,7 @@ class Code(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """A replacement of `old`, which must stand at `span`, by `new`."""
+    """Replaces `old`, which must be the text at `span`, with `new`."""
 
     span: Span
     old: str
@@ -45,7 +47,7 @@ class Edit(Struct, frozen=True):
 
 
 Fix: TypeAlias = tuple[Edit, ...]
-"""The edits that mend a finding, together. Empty where there is none that is certain."""
+"""The edits that together correct a finding. Empty if there is no certain correction."""
 
 
 class Diagnostic(Struct, frozen=True):
@@ -62,12 +64,13 @@ class Diagnostic(Struct, frozen=True):
 
 
 def edits_of(source: Source, found: Diagnostic) -> Fix:
-    """The fix, unless the text is not as the fix expects it: escaped or in quotes, for instance."""
+    """Return the fix, or nothing if the text differs from what the fix expects: escaped or quoted, for instance."""
     expected = all(source.text[edit.span.start : edit.span.end] == edit.old for edit in found.fix)
     return found.fix if expected else ()
 
 
 def make(severity: Severity, id: str, name: str, what: str, why: str, wrong: str, right: str) -> Code:
+    """Build a code whose explanation has a wrong and a right example."""
     page = f"{what}\n\n{why}\n\nWrong:\n\n{_indented(wrong)}\n\nRight:\n\n{_indented(right)}"
     return Code(id, name, severity, page)
 

@@ -1,21 +1,21 @@
-"""Everything that Quire raises on purpose.
+"""All exceptions that Quire raises on purpose.
 
     QuireError                     exit
     ├── CannotStart                 2    usage, a missing file, no model: nothing has run
-    │   ├── Unreadable                   a file that is no document
+    │   ├── Unreadable                   a file that is not a document
     │   ├── BadDocument                  a document with fatal diagnostics
     │   ├── BadInputs                    every wrong or missing input, listed at once
-    │   ├── NoModel                      no model is configured; says three ways to get one
+    │   ├── NoModel                      no model is configured; lists three ways to get one
     │   ├── BadConfiguration             quire.toml, .mcp.json
     │   └── NoSuchRun
-    ├── StepFailed                  3    one step could not be done; has its path
-    │   ├── ModelFailed                  the provider refused, timed out, or answered nothing
-    │   └── ToolFailed                   the tool said no, raised, or is not there
+    ├── StepFailed                  3    one step could not be performed; has its path
+    │   ├── ModelFailed                  the provider refused, timed out, or returned nothing
+    │   └── ToolFailed                   the tool refused, raised, or does not exist
     ├── LimitReached                5    a budget of money, tokens or time
     ├── Refused                     6    permission, signature, trust
     │   ├── Denied                       a capability is missing
-    │   ├── Untrusted                    the workspace asks for something nobody has confirmed
-    │   └── BrokenSeal                   a stored run is not as this user's Quire wrote it
+    │   ├── Untrusted                    the workspace requests something the user has not confirmed
+    │   └── BrokenSeal                   a stored run differs from what this user's Quire wrote
     ├── StoreError                  2    the database is full, damaged, or of a newer Quire
     │   └── StoreLocked                  another process writes to it: it will be free again
     ├── RunBusy                     2    another process drives the run
@@ -33,7 +33,7 @@ from typing import ClassVar
 
 
 class QuireError(Exception):
-    """The base of all of them. The text is one line, or a line and a list, and is fit for a user."""
+    """Base of all exceptions of Quire. The text is one line, or a line and a list, and can be shown to the user."""
 
     exit_code: ClassVar[int] = 3
 
@@ -45,7 +45,10 @@ class CannotStart(QuireError):
 
 
 class Unreadable(CannotStart):
-    """`kind` is `empty` or `too_large` where the file is there and could be a document but for that."""
+    """A file cannot be read as a document.
+
+    `kind` is `empty` or `too_large` if the file exists and only that keeps it from being a document.
+    """
 
     def __init__(self, path: Path, reason: str, kind: str = "") -> None:
         super().__init__(f"{path} {reason}")
@@ -55,11 +58,11 @@ class Unreadable(CannotStart):
 
 
 class BadDocument(CannotStart):
-    """The document has fatal diagnostics; the printers show them, the text only counts them."""
+    """The document has fatal diagnostics. The printers show them; the text only counts them."""
 
 
 class BadInputs(CannotStart):
-    """All that is wrong with the inputs of a run, one problem a line."""
+    """Lists everything that is wrong with the inputs of a run, one problem per line."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -87,10 +90,10 @@ class RunState(QuireError):
 
 
 class StepFailed(QuireError):
-    """One step could not be done. `kind` is a stable word for machines, the text is for people.
+    """One step could not be performed. `kind` is a stable word for programs, the text is for people.
 
-    `path` is that of the effect to blame, or of the step; `also` are those that failed beside it. `label` is that of
-    the innermost step, once the failure has passed one.
+    `path` is the path of the effect that failed, or of the step; `also` are the paths of others that failed beside it.
+    `label` is the label of the innermost step, set once the failure has passed a step.
     """
 
     exit_code = 3
@@ -105,7 +108,7 @@ class StepFailed(QuireError):
 
 
 class ModelFailed(StepFailed):
-    """`transient` failures (429, 5xx, time-outs) have already been retried inside the effect."""
+    """A model call failed. `transient` failures (429, 5xx, timeouts) have already been retried inside the effect."""
 
     def __init__(
         self,
@@ -135,7 +138,7 @@ class Refused(QuireError):
 
 
 class Denied(Refused):
-    """A capability is missing; names it and says how to grant it."""
+    """A capability is missing. The text names it and says how to grant it."""
 
 
 class Untrusted(Refused):
@@ -143,8 +146,10 @@ class Untrusted(Refused):
 
 
 class BrokenSeal(Refused):
-    """A stored run is not as this user, or this cluster, wrote it. `old` says that it calls itself one of 0.1.0, which
-    sealed nothing: then the user's word is enough."""
+    """A stored run differs from what this user, or this cluster, wrote.
+
+    `old` is true if the run claims to be of 0.1.0, which sealed nothing: then a confirmation by the user is enough.
+    """
 
     def __init__(self, run: str, reason: str, *, old: bool = False) -> None:
         remedy = f"`quire runs seal {run}` seals it, if it is yours; " if old else ""
@@ -162,11 +167,11 @@ class StoreError(QuireError):
 
 
 class StoreLocked(StoreError):
-    """Nothing was written, and the same write may well succeed a moment later."""
+    """Nothing was written. The same write may succeed a moment later."""
 
 
 class Fenced(QuireError):
-    """Another process took this run over. Nothing of it may be written from here any more."""
+    """Another process took this run over. This process must not write anything to it any more."""
 
 
 class JournalMismatch(QuireError):

@@ -1,7 +1,7 @@
-"""Values that plainly fit a plain JSON Schema, found without a library: most arguments of most tools do.
+"""Recognize values that clearly match a simple JSON Schema, without a library. Most arguments of most tools do.
 
-Loading a validator takes longer than all other work before the first step of most runs. It is still asked whenever a
-value does not plainly fit: it decides, and says what is wrong.
+Loading a validator takes longer than all other work before the first step of most runs. It is still used for every
+value that does not clearly match: it decides, and says what is wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ _KNOWN = frozenset(
 
 
 def plainly_fits(schema: Value, value: Value) -> bool:
-    """Whether a value certainly fits. False says nothing: the schema may use a keyword that is not known here."""
+    """Return True if a value certainly matches.
+
+    False means nothing: the schema may use a keyword that is not known here.
+    """
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping) or not schema.keys() <= _KNOWN:
@@ -49,13 +52,13 @@ def _is_of_type(schema: Mapping[str, Value], value: Value) -> bool:
         return True
     kind = schema["type"]
     if kind in ("integer", "number"):
-        # 3.0 is an integer too; who writes that has the validator decide.
+        # 3.0 is an integer too; the validator decides about it.
         return isinstance(value, int) and not isinstance(value, bool)
     return isinstance(kind, str) and isinstance(value, _KINDS.get(kind, ()))
 
 
 def _is_among(options: Value, value: Value) -> bool:
-    """Texts alone: 1, 1.0 and true are equal to Python and not to a schema."""
+    """Compare texts only: Python takes 1, 1.0 and true for equal, a schema does not."""
     return isinstance(value, str) and isinstance(options, list | tuple) and value in options
 
 
@@ -90,7 +93,7 @@ def _has_all(schema: Mapping[str, Value], value: Mapping[str, Value]) -> bool:
 
 
 def _follows(schema: Mapping[str, Value], value: Mapping[str, Value]) -> bool:
-    """The form that built-in tools use: some names are required unless others are there."""
+    """Check the one form of `if` that built-in tools use: some names are required unless others are present."""
     if not schema.keys() & {"if", "else"}:
         return True
     condition, otherwise = schema.get("if"), schema.get("else", True)

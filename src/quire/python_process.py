@@ -1,8 +1,8 @@
-"""Start Python for Quire's own work: the one place of the product that does.
+"""Start Python for Quire's own work. No other module starts Python.
 
-Python puts the current folder, or what an empty entry of `PYTHONPATH` stands for, before its own libraries. The current
-folder is usually a workspace, and a workspace is data: a `click.py` in it must not be taken for the library. Installs
-in the user's site-packages go on working, which is why this is not `-I`.
+Python puts the current folder, or the folder that an empty entry of `PYTHONPATH` stands for, before its own libraries.
+The current folder is usually a workspace, and a workspace is data: a `click.py` in it must not be taken for the
+library. Packages in the user's site-packages must keep working, which is why `-I` is not used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ _FOLDERS = ("PYTHONHOME", "PYTHONUSERBASE", "PYTHONPYCACHEPREFIX", "PYTHONPLATLI
 
 
 def start_module(module: str, *arguments: str) -> Popen[bytes]:
-    """Starts `python -m MODULE` in the current folder, in a session of its own, with nothing to read or write."""
+    """Start `python -m MODULE` in the current folder, in a new session, with all standard streams on the null
+    device.
+    """
     import subprocess
 
     nowhere = subprocess.DEVNULL
@@ -36,7 +38,7 @@ def start_module(module: str, *arguments: str) -> Popen[bytes]:
 
 
 def run_module(module: str, *arguments: str, folder: Path) -> CompletedProcess[str]:
-    """Runs `python -m MODULE` to its end in a folder that holds nothing of others, and keeps what it prints."""
+    """Run `python -m MODULE` to its end and return its output. `folder` must not contain files of others."""
     import subprocess
 
     return subprocess.run(  # noqa: S603  # our own interpreter
@@ -51,7 +53,7 @@ def run_module(module: str, *arguments: str, folder: Path) -> CompletedProcess[s
 
 
 def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the ways in which Python would look into the current folder."""
+    """Return the environment without everything that makes Python look into the current folder."""
     kept = dict(environ)
     for name in _FOLDERS:
         if name in kept and not Path(kept[name]).is_absolute():
@@ -59,13 +61,16 @@ def clean_environ(environ: Mapping[str, str]) -> dict[str, str]:
     entries = [entry for entry in kept.pop("PYTHONPATH", "").split(os.pathsep) if Path(entry).is_absolute()]
     if entries:
         kept["PYTHONPATH"] = os.pathsep.join(entries)
-    # Safe also in what that process starts.
+    # This protects the processes started by that process too.
     return kept | {"PYTHONSAFEPATH": "1"}
 
 
 def leave_current_folder(path: list[str] = sys.path, environ: Mapping[str, str] = os.environ) -> None:
-    """Takes off the module path what stands for the current folder: the first entry under `python -m`, and the empty
-    entries of `PYTHONPATH`, which a shell makes of `PYTHONPATH=$PYTHONPATH:/more`."""
+    """Remove the current folder from the module path.
+
+    It is the first entry under `python -m`, and also an empty entry of `PYTHONPATH`, as left by
+    `PYTHONPATH=$PYTHONPATH:/more` in a shell.
+    """
     try:
         here = os.getcwd()  # noqa: PTH109
     except OSError:
@@ -77,7 +82,7 @@ def leave_current_folder(path: list[str] = sys.path, environ: Mapping[str, str] 
 
 
 def _is_module_start() -> bool:
-    """Whether this process is `python -m quire`."""
+    """Tell whether this process was started as `python -m quire`."""
     spec = getattr(sys.modules.get("__main__"), "__spec__", None)
     return spec is not None and spec.name == "quire.__main__"
 

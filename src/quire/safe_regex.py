@@ -1,4 +1,4 @@
-"""Patterns of hooks: on RE2, which takes linear time whatever the pattern."""
+"""Match patterns of hooks with RE2, which takes linear time for every pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Pattern(Protocol):
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern | None:
-    """None for one that is too long, or that RE2 does not know, and for all of them where RE2 is missing."""
+    """Compile a pattern. Return None if it is too long, if RE2 does not support it, or if RE2 is not installed."""
     if len(pattern) > MAX_PATTERN:
         return None
     try:
@@ -33,5 +33,8 @@ def compiled(pattern: str) -> Pattern | None:
 
 
 def can_match(pattern: str) -> bool:
-    """Where RE2 is missing, nobody can tell."""
+    """Tell whether a pattern can be used.
+
+    Without RE2 this is not known, and every pattern that is short enough counts as usable.
+    """
     return compiled(pattern) is not None or (len(pattern) <= MAX_PATTERN and compiled("") is None)

@@ -1,18 +1,11 @@
-"""The types of fields, and when two literals are the same.
+"""Schemas of pipelines: the shapes that results and replies must have.
 
-Equality is JSON's: `1` is `1.0`, and neither is `true`.
+A schema is a set of named fields, each of one type. `Schema.violations` lists everything that is wrong with a value, by
+path; `Schema.json_schema` gives the same rules as JSON Schema, for models and tools that understand only that. The two
+agree on every value, which a test checks with an independent validator. Extra fields of a value are allowed in both.
 
-Everything that is wrong with a value, by path.
-
-Fields as JSON Schema. Extra properties are allowed, as in a schema of ours.
-
-A schema, the others that it refers to, and the ways in which they contain each other.
-
-Schemas: the shapes that a pipeline holds results and replies to.
-
-A schema is a set of named fields, each of one type. `Schema.violations` says everything that is wrong with a value, by
-path; `Schema.json_schema` says the same as JSON Schema, for models and tools that understand only that. The two agree
-on every value, which a test checks with a validator that knows nothing of ours.
+Literals are compared as in JSON: `1` equals `1.0`, and neither equals `true`. `cycles` finds schemas that contain
+themselves.
 """
 
 from __future__ import annotations
@@ -46,7 +39,7 @@ __all__ = [
 
 
 class Kind(StrEnum):
-    """The types that need nothing else."""
+    """Types without parameters."""
 
     BOOL = "bool"
     STRING = "string"
@@ -59,6 +52,8 @@ class Simple(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Enum:
+    """One of several literals."""
+
     values: tuple[Value, ...]
     _simple: frozenset[tuple[bool, object]] = field(init=False, repr=False, compare=False)
     _nested: tuple[Value, ...] = field(init=False, repr=False, compare=False)
@@ -70,7 +65,7 @@ class Enum:
         object.__setattr__(self, "_simple", simple)
 
     def distinct(self) -> list[Value]:
-        """The values without repetitions, as far as those without parts are concerned."""
+        """Return the values without repetitions. Repeated lists and objects are kept."""
         found = {(str(index) if _is_nested(one) else _distinct(one)): one for index, one in enumerate(self.values)}
         return list(found.values())
 
@@ -90,10 +85,11 @@ class Object(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """`span` is where the name of the other schema stands."""
+    """A reference to another schema."""
 
     schema: str
     span: Span = field(default=NOWHERE, compare=False)
+    """Where the name of the other schema is in the document."""
 
 
 FieldType: TypeAlias = Simple | Enum | ListOf | Object | Ref
@@ -110,12 +106,12 @@ def _is_nested(value: Value) -> bool:
 
 
 def _distinct(value: Value) -> tuple[bool, object]:
-    """A key for a value without parts: Python takes `True` for `1`, JSON does not."""
+    """Return a key for a value that is not a list or an object. In Python `True` equals `1`, in JSON it does not."""
     return isinstance(value, bool), value
 
 
 def _equal(one: Value, other: Value) -> bool:
-    """As JSON has it. `other` is a literal of a document, which bounds the recursion."""
+    """Compare as JSON does. `other` is a literal of a document, which bounds the recursion."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -134,9 +130,10 @@ _NAMES = {Kind.BOOL: "true or false", Kind.STRING: "text", Kind.NUMBER: "a numbe
 
 
 class Violation(Struct, frozen=True):
-    """`path` is `""` for the value itself, else like `o.f` or `tags[1]`."""
+    """One thing that is wrong with a value."""
 
     path: str
+    """Empty for the value itself, otherwise like `o.f` or `tags[1]`."""
     message: str
 
     def __str__(self) -> str:
@@ -146,10 +143,10 @@ class Violation(Struct, frozen=True):
 def violations(
     fields: tuple[Field, ...], value: Value, fields_of: Callable[[str], tuple[Field, ...] | None]
 ) -> Iterator[Violation]:
-    """Holds a value to fields; `fields_of` knows those of other schemas.
+    """Yield everything that is wrong with a value; `fields_of` returns the fields of other schemas.
 
-    Walks with a stack of its own; lists are walked lazily, so a long one costs no memory. It comes to an end
-    even where schemas contain themselves, because every step goes down into the value.
+    Does not recurse, and walks lists lazily, so a long list costs no memory. It terminates even if schemas contain
+    themselves, because every step goes down into the value.
     """
     walks: list[Iterator[tuple[str, FieldType | None, Value]]] = [iter([("", Object(fields), value)])]
     while walks:
@@ -185,7 +182,7 @@ def violations(
 
 
 def _fields(path: str, type: Object, value: Mapping[str, Value]) -> Iterator[tuple[str, FieldType | None, Value]]:
-    """The fields that the value has, and with None for a type those that it lacks."""
+    """Yield the fields that the value has, and with None as type the required fields that it lacks."""
     for one in type.fields:
         below = f"{path}.{one.name}" if path else one.name
         if one.name in value:
@@ -207,7 +204,7 @@ def _is(kind: Kind, value: Value) -> bool:
 
 
 def shown(value: Value) -> str:
-    """A value in a message: its kind, and what it is where that is short."""
+    """Return a value for a message: short values as they are, others only by their kind."""
     if isinstance(value, str):
         return encode(value if len(value) <= _SHOWN_TEXT else f"{value[: _SHOWN_TEXT - 1]}…")
     if value is None or isinstance(value, bool):
@@ -231,6 +228,7 @@ _TYPES = {Kind.BOOL: "boolean", Kind.STRING: "string", Kind.NUMBER: "number"}
 
 
 def object_schema(fields: Sequence[Field]) -> dict[str, Value]:
+    """Return fields as a JSON Schema."""
     return {
         "type": "object",
         "properties": {one.name: _type_schema(one.type) for one in fields},
@@ -239,11 +237,11 @@ def object_schema(fields: Sequence[Field]) -> dict[str, Value]:
 
 
 def _type_schema(type: FieldType) -> dict[str, Value]:
-    """Recursion is bounded by the depth of the document that the type was read from."""
+    """Return a type as a JSON Schema. Recursion is bounded by the depth of the document that the type was read from."""
     if isinstance(type, Simple):
         return {"type": _TYPES[type.kind]}
     if isinstance(type, Enum):
-        # Some providers want a type beside the values.
+        # Some providers require a type in addition to the values.
         texts = all(isinstance(value, str) for value in type.values)
         return {"type": "string", "enum": type.distinct()} if texts else {"enum": type.distinct()}
     if isinstance(type, ListOf):
@@ -258,17 +256,17 @@ MAX_VIOLATIONS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A name and its fields. Extra fields of a value are nobody's concern: they are kept."""
+    """A name and its fields. Extra fields of a value are not checked; they are kept."""
 
     name: str
     fields: tuple[Field, ...]
     span: Span = field(default=NOWHERE, compare=False)
 
     def violations(self, value: Value, resolver: Resolver) -> list[Violation]:
-        """All that is wrong with a value, in the order of the fields; none if it conforms.
+        """Return everything that is wrong with a value, in the order of the fields; empty if it conforms.
 
-        A schema that the resolver does not know is a violation where a value is held to it. Only the first
-        `MAX_VIOLATIONS` are listed, and then that there are more.
+        A reference to a schema that the resolver does not know is a violation if a value is checked against it. Only
+        the first `MAX_VIOLATIONS` are listed, followed by a note that there are more.
         """
         found: list[Violation] = []
 
@@ -284,7 +282,10 @@ class Schema:
         return found
 
     def json_schema(self, resolver: Resolver) -> dict[str, Value]:
-        """The same as JSON Schema. What is referred to stands once, in `$defs`; nothing conforms to what is unknown."""
+        """Return the schema as JSON Schema.
+
+        Referenced schemas appear once, in `$defs`; no value conforms to an unknown one.
+        """
         defined: dict[str, Value] = {}
         for name, schema in _reachable(self, resolver):
             defined[name] = {"not": {}} if schema is None else object_schema(schema.fields)
@@ -292,16 +293,16 @@ class Schema:
         return {**made, "$defs": defined} if defined else made
 
     def undefined(self, resolver: Resolver) -> tuple[str, ...]:
-        """The names of schemas that are referred to, here or further on, and that the resolver does not know."""
+        """Return the names of schemas that are referenced, directly or not, and that the resolver does not know."""
         return tuple(name for name, schema in _reachable(self, resolver) if schema is None)
 
 
 Resolver: TypeAlias = Callable[[str], Schema | None]
-"""Finds the schema of a name: `.get` of the mapping of a file's schemas."""
+"""Finds a schema by its name: `.get` of the mapping of a file's schemas."""
 
 
 def refs(schema: Schema) -> Iterator[Ref]:
-    """Every reference of a schema, in the order of its text."""
+    """Yield every reference of a schema, in the order of its text."""
     types: list[FieldType] = [one.type for one in reversed(schema.fields)]
     while types:
         found = types.pop()
@@ -314,7 +315,7 @@ def refs(schema: Schema) -> Iterator[Ref]:
 
 
 def cycles(schemas: Mapping[str, Schema]) -> list[tuple[tuple[str, ...], Ref]]:
-    """The ways in which schemas contain themselves: the names along each, and the reference that closes it."""
+    """Return the cycles in which schemas contain themselves: the names along each, and the reference that closes it."""
     found: list[tuple[tuple[str, ...], Ref]] = []
     done: set[str] = set()
     for name in schemas:

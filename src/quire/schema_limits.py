@@ -1,8 +1,9 @@
-"""Measure a JSON Schema from outside before anything compiles, expands or checks with it.
+"""Measure a foreign JSON Schema before it is compiled, expanded or used for checks.
 
-A small schema can cost without end: references that double at each level, combinations that contain themselves. The
-measure counts, it never expands: one pass over the nodes, one over the references. A schema within all limits costs at
-most `MAX_EXPANDED` evaluations for each part of a value; one that is recursive is counted against the value itself.
+A small schema can cost unlimited time: references that double at each level, combinations that contain themselves. The
+measurement counts but never expands: one pass over the nodes, one over the references. A schema within all limits costs
+at most `MAX_EXPANDED` evaluations for each part of a value; for a recursive schema the cost is counted on the value
+itself.
 """
 
 from __future__ import annotations
@@ -29,32 +30,33 @@ _ITEMS = ("items", "prefixItems", "additionalItems", "unevaluatedItems", "contai
 _BELOW_MAPS = ("properties", "patternProperties")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _MULTIPLY = frozenset((*_REFERENCES, "unevaluatedProperties", "unevaluatedItems", "pattern", "patternProperties"))
-"""A schema without any of these costs no more than it has parts."""
+"""A schema without any of these keywords costs no more than the number of its parts."""
 
 Node = Mapping[str, Value]
 
 
 class TooCostly(ValueError):
-    """The schema is beyond a limit, or makes no sense; the text says which."""
+    """The schema exceeds a limit, or is not valid; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A schema that may be used. `evaluations` is None for one that contains itself."""
+    """A schema that may be used."""
 
     root: Node
     evaluations: int | None
+    """Evaluations for each part of a value; None if the schema contains itself."""
     _targets: Mapping[int, tuple[Node, ...]] = field(repr=False)
 
     def require_affordable(self, value: Value) -> None:
-        """Raises `TooCostly` where checking the value against the schema would take too long."""
+        """Raise `TooCostly` if checking the value against the schema would take too long."""
         if self.evaluations is not None and self.evaluations * parts_of(value, MAX_EVALUATIONS) <= MAX_EVALUATIONS:
             return
         if self._steps(value) > MAX_EVALUATIONS:
             raise TooCostly("checking these arguments against it takes too many steps")
 
     def _steps(self, value: Value) -> int:
-        """How many evaluations a validator makes that remembers none of them."""
+        """Count the evaluations of a validator that does not cache any of them."""
         counted: dict[tuple[int, int], int] = {}
         way: list[tuple[Node, Value, Iterator[tuple[Node, Value]]]] = [(self.root, value, self._next(self.root, value))]
         while way:
@@ -99,7 +101,7 @@ class Measured:
 
 
 def measured(schema: object) -> Measured:
-    """The schema, once it is clear that using it comes to an end soon. Raises `TooCostly`."""
+    """Measure a schema. Raises `TooCostly` if using it might take too long."""
     if not isinstance(schema, Mapping):
         raise TooCostly("it is not an object")
     parts, keys = _size(schema)
@@ -114,7 +116,7 @@ def measured(schema: object) -> Measured:
 
 
 def problem_of(schema: object) -> str:
-    """Why a schema cannot be used; empty where it can."""
+    """Return why a schema cannot be used, else an empty text."""
     try:
         measured(schema)
     except TooCostly as error:
@@ -123,7 +125,7 @@ def problem_of(schema: object) -> str:
 
 
 def _size(root: Node) -> tuple[int, set[str]]:
-    """How many parts a schema has, and under which keys. Raises `TooCostly`."""
+    """Return the number of parts of a schema and the set of all its keys. Raises `TooCostly`."""
     texts = parts = 0
     keys: set[str] = set()
     waiting: list[tuple[Value, int]] = [(root, 1)]
@@ -152,7 +154,7 @@ def _size(root: Node) -> tuple[int, set[str]]:
 
 
 def _reached(root: Node) -> tuple[list[Node], dict[int, tuple[Node, ...]]]:
-    """All subschemas, the root first, and what those with references refer to."""
+    """Return all subschemas, the root first, and the targets of those with references."""
     nodes = [root]
     seen = {id(root)}
     targets: dict[int, tuple[Node, ...]] = {}
@@ -171,7 +173,7 @@ def _reached(root: Node) -> tuple[list[Node], dict[int, tuple[Node, ...]]]:
         for name in ("$anchor", "$dynamicAnchor")
         if isinstance(anchor := node.get(name), str)
     }
-    # A reference may lead to a place that is none for schemas, and that has references of its own.
+    # A reference may point to a place where no schema is expected, and that place may contain more references.
     for node in nodes:
         if any(name in node for name in _REFERENCES):
             targets[id(node)] = tuple(_targets(node, root, anchors))
@@ -229,7 +231,7 @@ def _resolved(reference: Value, root: Node, anchors: Mapping[str, Node]) -> Valu
 
 
 def _same(node: Node) -> Iterator[Node]:
-    """The subschemas that hold for the same value as the node."""
+    """Yield the subschemas that apply to the same value as the node."""
     for name in _SAME_LISTS:
         if isinstance(ways := node.get(name), Sequence) and not isinstance(ways, str):
             yield from (one for one in ways if isinstance(one, Mapping))
@@ -249,7 +251,7 @@ def _items(node: Node) -> Iterator[Value]:
 
 
 def _below(node: Node) -> Iterator[Node]:
-    """The subschemas that hold for parts of the value."""
+    """Yield the subschemas that apply to parts of the value."""
     for name in _BELOW_MAPS:
         if isinstance(named := node.get(name), Mapping):
             yield from (one for one in named.values() if isinstance(one, Mapping))
@@ -258,12 +260,12 @@ def _below(node: Node) -> Iterator[Node]:
 
 
 def _loops(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]]) -> bool:
-    """Whether some schema has to hold for a value before it holds for that value."""
+    """Tell whether checking a value against some schema requires the same check again, without end."""
     return _walked(nodes, targets, below=False) is None
 
 
 def _expanded(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]]) -> int | None:
-    """How many nodes the schema has with every reference written out; None where it contains itself."""
+    """Return the number of nodes with every reference expanded; None if the schema contains itself."""
     sizes = _walked(nodes, targets, below=True)
     if sizes is None:
         return None
@@ -274,7 +276,10 @@ def _expanded(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]]) ->
 
 
 def _walked(nodes: Sequence[Node], targets: Mapping[int, tuple[Node, ...]], *, below: bool) -> dict[int, int] | None:
-    """The size of each node, counted from the leaves up (with `below`, the root's); None where there is a circle."""
+    """Return the size of each node, counted from the leaves up; None if there is a cycle.
+
+    With `below` only the root is measured, and subschemas for parts of the value count too.
+    """
     sizes: dict[int, int] = {}
     for start in nodes[:1] if below else nodes:
         if id(start) in sizes:
@@ -309,7 +314,7 @@ def _children(node: Node, targets: Mapping[int, tuple[Node, ...]], below: bool) 
 
 
 def parts_of(value: Value, limit: int) -> int:
-    """How many parts a value has, counted up to the limit."""
+    """Count the parts of a value, up to the limit."""
     parts = 0
     waiting: list[Value] = [value]
     while waiting and parts <= limit:

@@ -1,7 +1,7 @@
-"""A text with a name, and places in it.
+"""Named texts and positions in them; reading files, and replacing them atomically.
 
-Every format reads a `Source` and puts a `Span` on each node it makes, so that any later finding
-(a diagnostic, a failed step, an editor's squiggle) can point at the characters it is about.
+Every format reads a `Source` and puts a `Span` on each node it makes, so that any later finding (a diagnostic, a failed
+step, an error mark in an editor) can point at the characters it is about.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ MAX_FILE_BYTES = 100_000_000
 
 
 class Span(Struct, frozen=True):
-    """Half-open range of character offsets into the normalised text of a source.
-
-    Nobody changes one; it is not frozen because readers make thousands of them, and that is slow to make.
-    """
+    """Half-open range of character offsets into the normalised text of a source."""
 
     start: int
     end: int
@@ -44,7 +41,7 @@ class Position(Struct, frozen=True):
 
 
 def normalise(text: str) -> str:
-    """One byte order mark is dropped; CRLF and lone CR become LF. Nothing else ends a line."""
+    """Drop one byte order mark and turn CRLF and lone CR into LF. No other character ends a line."""
     if text.startswith("\ufeff"):
         text = text[1:]
     if "\r" in text:
@@ -58,14 +55,15 @@ def _bytes(text: str) -> int:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Source:
-    """The normalised text of one document. Nobody changes one; it is not frozen because that is slow to make.
+    """The normalised text of one document.
 
-    `stored` is the number of bytes as they were stored, where that is not the length of the text in UTF-8.
+    It is never changed; it is not frozen because frozen dataclasses are slow to create.
     """
 
     name: str
     text: str
     stored: int | None = None
+    """Number of bytes as stored, if that differs from the length of the text in UTF-8."""
     _starts: list[int] = field(default_factory=list, repr=False, compare=False)
 
     @classmethod
@@ -75,22 +73,25 @@ class Source:
 
     @property
     def size(self) -> int:
-        """The number of bytes, as they were stored."""
+        """Number of bytes as stored."""
         return _bytes(self.text) if self.stored is None else self.stored
 
     @property
     def sha256(self) -> str:
-        """Of the normalised text: what a run pins."""
+        """Hash of the normalised text, which a run pins."""
         import hashlib  # milliseconds of start-up that `check` does not need
 
         return hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
 
     def exceeds(self, limit: int) -> bool:
-        """Whether there are more bytes than that. They are not counted where no text of this length could have more."""
+        """Tell whether there are more bytes than `limit`.
+
+        They are counted only if a text of this length could have that many.
+        """
         return (self.stored is not None or len(self.text) * 4 > limit) and self.size > limit
 
     def starts(self) -> list[int]:
-        """The offset at which each line begins."""
+        """Return the offset at which each line begins."""
         if not self._starts:
             starts, at, find = [0], 0, self.text.find
             while (at := find("\n", at) + 1) > 0:
@@ -104,7 +105,7 @@ class Source:
         return Position(line, offset - starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
-        """The text of a line (from 1) without its end."""
+        """Return the text of a line (counted from 1) without its end."""
         starts = self.starts()
         if not 1 <= number <= len(starts):
             return ""
@@ -117,10 +118,10 @@ class Source:
 
 
 def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
-    """Reads a document from disk, or says in one line why that cannot be done.
+    """Read a document from disk. Raises `Unreadable` with the reason in one line.
 
-    The kind of file is looked at before it is opened (opening a FIFO would wait for ever), and no
-    more than `limit` bytes are read.
+    The type of the file is checked before it is opened (opening a FIFO would block forever), and at most `limit` bytes
+    are kept.
     """
     try:
         mode = path.stat().st_mode
@@ -133,7 +134,7 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
     except FileNotFoundError:
         raise Unreadable(path, "does not exist") from None
     except (OSError, ValueError) as error:
-        # A name with a zero byte, or with half a surrogate pair, is a ValueError.
+        # A name with a zero byte, or with a lone surrogate, raises ValueError.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Unreadable(path, f"cannot be read: {reason}") from None
     if len(data) > limit:
@@ -150,7 +151,7 @@ def read_source(path: Path, *, limit: int = MAX_DOCUMENT_BYTES) -> Source:
 
 
 def file_identity(path: Path) -> tuple[int, ...]:
-    """What changes when a file is replaced or written; its mode comes last."""
+    """Return values that change when a file is replaced or written; the last one is its mode. Raises `Unreadable`."""
     try:
         found = path.stat()
     except OSError as error:
@@ -159,9 +160,10 @@ def file_identity(path: Path) -> tuple[int, ...]:
 
 
 def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -> None:
-    """Puts other bytes in place of a file, which has the identity `before`.
+    """Atomically replace the content of a file whose identity was `before`. Raises `Unreadable`.
 
-    A reader sees the old file or the new one, and an edit that came in between is not lost.
+    A reader sees either the old file or the new one. If the file was edited in the meantime, it is not replaced, so the
+    edit is not lost.
     """
     import secrets
 
@@ -184,15 +186,17 @@ def replace_file(path: Path, data: bytes, before: tuple[int, ...], doing: str) -
 
 
 def real_path(path: Path) -> Path:
-    """Where links lead, as far as they can be followed: unlike `resolve` not an error for a circle of them, which
-    whoever opens the path then reports."""
+    """Follow symbolic links as far as possible.
+
+    Unlike `resolve` it does not raise for a circle of links; opening the path then reports it.
+    """
     return Path(os.path.realpath(path))
 
 
 def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
-    """What is in a file that is no document. Raises `OSError`, also for what could make us wait for ever.
+    """Read a file that is not a document. Raises `OSError`, also for files that could block forever.
 
-    With `pipes` a pipe that is already open here is read as well: that is what a shell makes of `<(command)`.
+    With `pipes` a pipe that is already open in this process is read as well, as a shell provides for `<(command)`.
     """
     found = path.stat()
     open_here = pipes and str(path).startswith(("/dev/fd/", "/dev/stdin", "/proc/self/fd/"))
@@ -205,7 +209,7 @@ def read_bytes(path: Path, *, pipes: bool = False) -> bytes:
 
 
 def read_to_end(file: BinaryIO) -> bytes:
-    """All that there is, unless there is no end of it: then `OSError`."""
+    """Read everything up to `MAX_FILE_BYTES`. Raises `OSError` if there is more."""
     data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise OSError(errno.EFBIG, f"it is larger than {MAX_FILE_BYTES:,} bytes")

@@ -1,8 +1,8 @@
-"""The one codec for every value that crosses a boundary: journal, tools, models, events.
+"""The one codec for all values that cross a boundary: journal, tools, models, events.
 
-A value is JSON and nobody changes one in place (the types are read-only; whoever is outside the
-engine gets a decoded copy). The codec keeps big integers exact, refuses NaN and infinities, replaces
-lone surrogates, and refuses nesting deeper than `MAX_DEPTH`: what was written can always be read again.
+A value is JSON and is never changed in place (the types are read-only; code outside the engine gets a decoded copy).
+The codec keeps big integers exact, refuses NaN and infinities, replaces lone surrogates, and refuses nesting deeper
+than `MAX_DEPTH`. So everything that was written can be read again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class InvalidValue(ValueError):
-    """Not a JSON value, or one that we refuse; says which part."""
+    """Not a JSON value, or one that Quire refuses. The text says which part."""
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -38,7 +38,8 @@ def _finite(spelling: str) -> float:
 
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 _lenient = json.JSONDecoder(strict=False, parse_constant=_refuse_constant, parse_float=_finite).raw_decode
-# What is written has been walked before, and a circle has no end to that: looking for one again doubles the time.
+# Values are checked before they are written, and a circular one exceeds the depth limit there. Looking for circles
+# again would double the time.
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), check_circular=False)
 _canonical = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, separators=(",", ":"), sort_keys=True, check_circular=False
@@ -46,7 +47,7 @@ _canonical = json.JSONEncoder(
 
 
 def encode(value: Value) -> str:
-    """Compact JSON text; keys keep their order. Raises `InvalidValue`."""
+    """Return compact JSON text; keys keep their order. Raises `InvalidValue`."""
     _check(value)
     try:
         return clean(_encoder.encode(value))
@@ -55,7 +56,7 @@ def encode(value: Value) -> str:
 
 
 def decode(text: str) -> Value:
-    """Raises `InvalidValue`."""
+    """Parse JSON text. Raises `InvalidValue`."""
     text = clean(text)
     try:
         value: Value = _decoder.decode(text)
@@ -70,7 +71,10 @@ def decode(text: str) -> Value:
 
 
 def decode_object(text: str, start: int) -> Mapping[str, Value]:
-    """The object whose brace stands at a place of a text, whatever follows it; text in it may hold raw line ends."""
+    """Parse the object whose opening brace is at `start`, and ignore the text after it.
+
+    Texts in it may contain raw line ends.
+    """
     try:
         value, end = _lenient(text, start)
     except RecursionError:
@@ -82,15 +86,15 @@ def decode_object(text: str, start: int) -> Mapping[str, Value]:
 
 
 def copy(value: Value) -> Value:
-    """The same value with nothing shared: what a tool may do with it harms nobody."""
+    """Return an equal value that shares nothing with the original, so that a tool may change it."""
     return clean(value) if isinstance(value, str) else decode(encode(value))
 
 
 def value_of(text: str) -> Value:
-    """What a text stands for that came from a command or a command line: JSON where it is JSON, else the text itself.
+    """Return the value of a text from a command or a command line: JSON if the text is JSON, else the text itself.
 
-    A number that would be written differently stays text, because nobody said that it is one: 1.10 is a version, and
-    12e4 the beginning of a hash.
+    A number that would be written differently stays text, because it may not be meant as a number: 1.10 is a version,
+    and 12e4 the beginning of a hash.
     """
     try:
         value = decode(text)
@@ -101,40 +105,45 @@ def value_of(text: str) -> Value:
 
 
 def as_texts(values: Mapping[str, Value]) -> dict[str, str]:
-    """Text stays as it is, everything else is written as JSON: for people, and for documents whose values are text."""
+    """Keep texts and write all other values as JSON: for people, and for documents whose values are text."""
     return {name: value if isinstance(value, str) else encode(value) for name, value in values.items()}
 
 
 def fingerprint(value: Value) -> str:
-    """A hash that depends on the value alone, not on the order of its keys."""
+    """Return a hash that depends only on the value, not on the order of its keys."""
     _check(value)
     return hashlib.sha256(canonical_of_checked(value)).hexdigest()
 
 
 def canonical_of_checked(value: Value) -> bytes:
-    """The bytes that are hashed, for a value of our own making: the walk in search of what is not JSON costs as much as
-    the hash."""
+    """Return the bytes to hash, without checking the value.
+
+    Only for values made by Quire itself: the check for parts that are not JSON costs as much as the hash.
+    """
     return _canonical.encode(value).encode("utf-8", "replace")
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates replaced, so that it can be stored and sent."""
+    """Replace lone surrogates in a text, so that it can be stored and sent."""
     if text.isascii():
         return text
     try:
-        text.encode()  # a third of what looking for them costs
+        text.encode()  # takes a third of the time of searching for them
     except UnicodeEncodeError:
         return _SURROGATES.sub("\ufffd", text)
     return text
 
 
 def _mended(value: Any) -> Any:
-    """Whole pairs have become one character by now; halves that were written as escapes are still there."""
+    """Replace lone surrogates that were written as escapes. Complete pairs were already decoded to one character."""
     return _decoder.decode(clean(_encoder.encode(value)))
 
 
 def _check(value: Value) -> None:
-    """Walks with a stack of its own, so that depth is a limit and not a crash."""
+    """Raise `InvalidValue` for a value that is not JSON.
+
+    Does not recurse, so too much depth gives an error and not a crash.
+    """
     if isinstance(value, str | int | float) or value is None:
         return
     level: list[object] = [value]

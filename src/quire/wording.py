@@ -1,4 +1,4 @@
-"""Wording that all messages share: which known name was probably meant."""
+"""Suggest which known name was probably meant by a misspelled one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMPARISONS = 5_000
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` is probably a slip of, if one is close enough."""
+    """Return the known name that `name` is probably a misspelling of, if one is close enough."""
     import difflib  # Only a wrong document needs it.
 
     if len(name) > LONGEST_SLIP:
@@ -22,15 +22,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def nearest_word(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the nearest of the few words of a format itself."""
+    """Return the nearest of the few words of a format itself, if one is close enough."""
     return nearest(word, known) if len(word) <= _LONGEST_NAME else None
 
 
 class Suggestions:
-    """Suggest names for one reading of a document, within a budget of comparisons.
+    """Suggests names while one document is read, within a budget of comparisons.
 
-    Comparing is slow, and a hostile document has thousands of long names: when the budget is used up, nothing is
-    suggested any more.
+    Comparing is slow, and a hostile document has thousands of long names. When the budget is used up, nothing more is
+    suggested.
     """
 
     def __init__(self) -> None:

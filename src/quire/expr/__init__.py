@@ -1,7 +1,8 @@
-"""R1, the expression language of pipelines: read once into a tree with spans, compiled to closures, evaluated often.
+"""R1, the expression language of pipelines: parsed into a tree with spans, compiled to closures, evaluated many times.
 
-It is total. Evaluating ends, within limits on depth, work and size, in a value or in an `EvalError` that points at
-characters of the expression. There are no variables to change, no calls but the nine combinators, no input or output.
+The language is total. Every evaluation ends, within limits on depth, work and size, in a value or in an `EvalError`
+that points at characters of the expression. There are no mutable variables, no calls other than the nine combinators,
+and no input or output.
 """
 
 from quire.expr.compile import Compiled, compile

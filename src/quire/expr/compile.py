@@ -1,5 +1,8 @@
-"""Tree to closures. What can be decided from the tree alone (how long a path is, which operator, what a lambda costs)
-is decided here, once, and not again at each evaluation."""
+"""Compile the tree of an expression to closures.
+
+Everything that follows from the tree alone (the length of a path, the operator, the cost of a lambda) is decided here
+once, not at each evaluation.
+"""
 
 from __future__ import annotations
 
@@ -39,19 +42,19 @@ if TYPE_CHECKING:
 
 _NOTHING: Mapping[str, Value] = MappingProxyType({})
 
-# Our own limit is far below Python's: this is for a caller that stands deep already.
+# Our own limit is far below Python's: this is raised only if the caller's stack is already deep.
 _NO_ROOM = "there is no room left for the expression: it is reached through too many levels"
 
 
 class Count(Protocol):
-    """Adds up the steps of many evaluations."""
+    """Sums up the steps of many evaluations."""
 
     used: int
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """`evaluate` may be called any number of times, from any thread."""
+    """A compiled expression. `evaluate` may be called any number of times, from any thread."""
 
     expression: Expression
     _code: Code = field(repr=False, compare=False)
@@ -61,10 +64,11 @@ class Compiled:
     def evaluate(
         self, bindings: Mapping[str, Value], stores: Mapping[str, Value] = _NOTHING, count: Count | None = None
     ) -> Value:
-        """The value. A first segment is looked up in `bindings`, then, unless it is reserved, in `stores`.
+        """Return the value of the expression.
 
-        Neither is changed; the value may share parts with them. Raises `EvalError` and nothing else. `count` grows by
-        the steps that were taken, also where it fails.
+        The first segment of a path is looked up in `bindings`, then, unless it is reserved, in `stores`. Neither is
+        changed; the value may share parts with them. Raises only `EvalError`. `count` is increased by the steps that
+        were taken, also on failure.
         """
         run = Run(bindings, stores)
         measured = MAX_ITEMS if self._builds else 0
@@ -85,6 +89,7 @@ class Compiled:
 
 
 def compile(expression: Expression) -> Compiled:
+    """Compile an expression. Raises `ExprSyntaxError` if the caller's stack leaves too little room."""
     builds = any(isinstance(node, ListOf | MapOf | Each | Arithmetic) for node, _ in walk(expression.root))
     try:
         return Compiled(expression, _code(expression.root, frozenset()), builds, _cost(expression.root))
@@ -147,7 +152,7 @@ def _map(entries: tuple[tuple[str, Code], ...]) -> Code:
 
 
 def _cost(body: Node) -> int:
-    """The nodes that one application visits; a lambda inside is charged when it is applied."""
+    """Return the number of nodes that one application visits. A lambda inside is charged when it is applied."""
     cost = 1
     stack = [body]
     while stack:

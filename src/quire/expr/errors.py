@@ -1,11 +1,9 @@
-"""What can be wrong with an expression, always with the characters it is about.
+"""Errors of expressions, each with its span, and the codes under which the document's reader reports them.
 
 QuireError
 └── ExpressionError
     ├── ExprSyntaxError      it is not an expression; found before anything runs
     └── EvalError            it has no value for these bindings
-
-The codes under which a broken expression is reported, by whoever holds the document it stands in.
 """
 
 from __future__ import annotations
@@ -16,7 +14,10 @@ from quire.source import Span
 
 
 class ExpressionError(QuireError):
-    """`span` counts from the start of the expression. At the end of the text it is the one place behind it."""
+    """An expression cannot be parsed or evaluated.
+
+    `span` counts from the start of the expression. At the end of the text it is the one position after it.
+    """
 
     def __init__(self, message: str, span: Span, help: str = "") -> None:
         super().__init__(message)
@@ -111,7 +112,7 @@ CODES = (EXPRESSION_SYNTAX, EXPRESSION_FAILED, UNKNOWN_ESCAPE, REPEATED_KEY)
 
 
 def diagnostic(error: ExpressionError, offset: int = 0) -> Diagnostic:
-    """The error as a finding about the document in which the expression begins at `offset`."""
+    """Turn an error into a finding about the document in which the expression begins at `offset`."""
     code = EXPRESSION_SYNTAX if isinstance(error, ExprSyntaxError) else EXPRESSION_FAILED
     span = Span(error.span.start + offset, error.span.end + offset)
     return Diagnostic(code, error.message, span, help=error.help)

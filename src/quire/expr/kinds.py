@@ -1,4 +1,4 @@
-"""Kinds of values: how they are told apart, and what people call them."""
+"""Kinds of values: how to tell them apart, and their names for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire.values import Value, copy
 ATOMS = frozenset({type(None), bool, int, float})
 FLAT = ATOMS | {str}
 NUMBERS = frozenset({int, float})
-"""A bool is none of them, though Python says it is an int: so types are compared, never `isinstance`."""
+"""A bool is not one of them, although Python treats it as an int. So types are compared; `isinstance` is never used."""
 
 ORDERED = NUMBERS | {bool}
 
@@ -20,11 +20,12 @@ def is_list(value: object) -> TypeGuard[Sequence[Value]]:
 
 
 def is_map(value: object) -> TypeGuard[Mapping[str, Value]]:
-    # The abstract class is slow to ask and hardly ever needed.
+    # The check against the abstract class is slow and rarely needed.
     return isinstance(value, dict) or (type(value) not in FLAT and isinstance(value, Mapping))
 
 
 def kind(value: object) -> str:
+    """Return the name of a value's kind, with its article."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -39,11 +40,11 @@ def kind(value: object) -> str:
 
 
 def python_text(value: Value) -> str:
-    """The value as Python's `str()` writes it: `True`, `None`, `2.0`, `['a', 1]`. Labels of `match` are compared so.
+    """Return the value as Python's `str()` writes it: `True`, `None`, `2.0`, `['a', 1]`.
 
-    Raises `InvalidValue` for what could not be stored either.
+    Labels of `match` are compared with this text. Raises `InvalidValue` for values that could not be stored either.
     """
     if isinstance(value, str):
         return value
-    # Integers too: Python refuses to write the longest ones, and the codec says so in our words.
+    # Integers are copied too: Python refuses to write the longest ones, and the codec raises our own error for them.
     return str(value) if value is None or isinstance(value, bool | float) else str(copy(value))

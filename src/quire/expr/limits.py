@@ -1,12 +1,11 @@
-"""How deep, how long and how much work an expression may be. They are far from what people write, and near enough
-that a hostile document costs a second or two and some hundred megabytes, not the process.
+"""Limits on the length, depth, work and size of expressions, and the operations that enforce them.
 
-What one evaluation carries along: the names it can read, and how much work it may still do.
+The limits are far above normal use, and low enough that a hostile document costs a second or two and some hundred
+megabytes, but does not kill the process.
 
-Two walks over whole values that cannot be trusted to be small: how large is this, and are these two equal.
-
-A value built by expressions may hold the same list in many places. It is small in memory and huge when written or
-compared, so both walks count what they see, place by place, and stop at a limit.
+`Run` holds the state of one evaluation. `measure` and `equal` walk whole values. A value built by expressions may
+contain the same list in many places: it is small in memory, but huge when written or compared. So both walks count
+every place and stop at a limit.
 """
 
 from __future__ import annotations
@@ -22,29 +21,38 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 MAX_LENGTH = 100_000
-"""Characters of an expression."""
+"""Maximum number of characters of an expression."""
 
 MAX_NESTING = 100
-"""Brackets in brackets, and nodes in nodes of the tree: the compiler and the closures take a Python frame for each."""
+"""Maximum depth of nested brackets and of nested nodes of the tree.
+
+Compiler and closures need one Python frame for each level.
+"""
 
 MAX_STEPS = 5_000_000
-"""Nodes that one evaluation may visit. What C loops do for us is charged at a fraction, by the size of its data."""
+"""Maximum number of nodes that one evaluation may visit.
+
+Work done by C loops is charged at a fraction, by the size of the data.
+"""
 
 MAX_ITEMS = 1_000_000
-"""Items in one list, and in all lists and maps of a result together."""
+"""Maximum number of items in one list, and in all lists and maps of a result together."""
 
 MAX_TEXT = 16_000_000
-"""Characters in one text, and in all texts of a result together."""
+"""Maximum number of characters in one text, and in all texts of a result together."""
 
 MAX_DIGITS = 4_300
-"""Python refuses to write longer integers, so they could not be stored."""
+"""Maximum number of digits of an integer. Python refuses to write longer ones, so they could not be stored."""
 
 MAX_BITS = 14_284
-"""The most bits that are certain to need no more than `MAX_DIGITS` digits."""
+"""Largest number of bits that never needs more than `MAX_DIGITS` digits."""
 
 
 class Run:
-    """Lives for one evaluation; after an error it is thrown away, so nothing in it is ever put right."""
+    """State of one evaluation: the names it can read, and the work it may still do.
+
+    After an error it is discarded, so its state is never restored.
+    """
 
     __slots__ = ("left", "names", "stores")
 
@@ -54,6 +62,7 @@ class Run:
         self.left = MAX_STEPS
 
     def charge(self, steps: int, span: Span) -> None:
+        """Subtract steps from the remaining work. Raises `EvalError` when none is left."""
         self.left -= steps
         if self.left < 0:
             message = f"the expression takes more than {MAX_STEPS:,} steps"
@@ -65,14 +74,14 @@ Code: TypeAlias = Callable[[Run], Any]
 
 
 _LONG = 1_000
-"""Shorter texts are compared in the time of a step."""
+"""Texts up to this length are compared in the time of one step."""
 
 _MANY = 32
-"""Shorter lists are measured faster than remembered."""
+"""Lists up to this length are measured again instead of remembering their sizes, because that is faster."""
 
 
 class Sizes(NamedTuple):
-    """Items of all lists and maps inside, characters of all texts and keys inside, and levels of nesting."""
+    """Size of a value: items of all its lists and maps, characters of all its texts and keys, and levels of nesting."""
 
     items: int = 0
     characters: int = 0
@@ -80,15 +89,17 @@ class Sizes(NamedTuple):
 
 
 class Measured(list[Value]):
-    """A list that remembers its sizes. An accumulator that grows by one element at each step of a fold would be
-    measured whole at each step otherwise."""
+    """A list that remembers its sizes.
+
+    Without it, an accumulator that grows by one element at each step of a fold would be measured whole at each step.
+    """
 
     __slots__ = ("sizes",)
     sizes: Sizes
 
 
 def measure(value: object, span: Span) -> Sizes:
-    """Raises `EvalError` when the value is larger than what can be stored."""
+    """Return the sizes of a value. Raises `EvalError` if it is too large to be stored."""
     if type(value) in FLAT:
         return Sizes()
     try:
@@ -98,7 +109,7 @@ def measure(value: object, span: Span) -> Sizes:
 
 
 def _walk(value: object, span: Span) -> Sizes:
-    """Level by level. Stops early where a limit is passed; what it has counted by then says so."""
+    """Measure a value level by level. Stops early once a limit is exceeded; the returned sizes then show that."""
     items = characters = depth = deepest = 0
     level = [value]
     while level and depth < MAX_DEPTH:
@@ -136,6 +147,7 @@ def _parts(holder: object, span: Span) -> tuple[Collection[object], Collection[s
 
 
 def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: Span) -> Sequence[Value]:
+    """Return the concatenation of two lists. Raises `EvalError` if the result is too large."""
     length = len(left) + len(right)
     if length > MAX_ITEMS:
         raise EvalError(f"the list has more than {MAX_ITEMS:,} items", span)
@@ -151,7 +163,7 @@ def concatenate(left: Sequence[Value], right: Sequence[Value], run: Run, span: S
 
 
 def equal(left: object, right: object, run: Run, span: Span) -> bool:
-    """Python's equality for JSON, deep: `1 == true`, `1 == 1.0`, the order of keys does not count."""
+    """Compare two JSON values deeply, as Python does: `1 == true`, `1 == 1.0`, and the order of keys is ignored."""
     if type(left) in ATOMS or type(right) in ATOMS:
         return bool(left == right)
     pairs = [(left, right)]
@@ -181,7 +193,7 @@ def equal(left: object, right: object, run: Run, span: Span) -> bool:
 
 
 def charge_texts(left: str, right: str, run: Run, span: Span) -> None:
-    """What it costs to compare two texts."""
+    """Charge the cost of comparing two texts."""
     if len(left) > _LONG:
         run.charge(min(len(left), len(right)) >> 6, span)
 

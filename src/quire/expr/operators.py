@@ -1,9 +1,7 @@
-"""Logic, comparison and arithmetic as closures.
+"""Operators and combinators of expressions as closures.
 
-The combinators that go over a list, as closures.
-
-The names are copied once for each combinator: a lambda cannot outlive it, so all its applications share one copy, in
-which the parameter is set anew. What applies its lambda to every element is charged for all of them beforehand.
+The names are copied once for each combinator: a lambda cannot outlive it, so all applications share one copy, in which
+the parameter is set again. A combinator that applies its lambda to every element is charged for all of them in advance.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from quire.expr.syntax import ArithmeticOperator, CompareOperator, EachName
 
 SMALL = 1 << 1_024
-"""Integers below are handled in the time of a step."""
+"""Integers below this are handled in the time of one step."""
 
 Step: TypeAlias = Callable[[Any, Any, Run, Span], Any]
 
@@ -111,9 +109,12 @@ def arithmetic(first: Code, rest: tuple[tuple[ArithmeticOperator, Code, Span], .
 
 
 def storable(number: int | float, run: Run, span: Span) -> int | float:
-    """The number, unless it has left the range of what can be stored. Large ones cost more than a step."""
+    """Return the number. Raises `EvalError` if it is outside the range that can be stored.
+
+    Large integers cost more than one step.
+    """
     if isinstance(number, float):
-        # Only infinities and NaN differ from themselves by something else than zero.
+        # Only infinities and NaN do not give zero when subtracted from themselves.
         if number - number != 0.0:
             raise EvalError("the number is too large", span)
     elif not -SMALL < number < SMALL:
@@ -189,7 +190,10 @@ _STEPS: dict[ArithmeticOperator, Step] = {"+": _add, "-": _subtract, "*": _multi
 
 
 def each(name: EachName, source: Code, parameter: str, body: Code, cost: int, span: Span, place: Span) -> Code:
-    """`cost` is the number of nodes of the lambda, `place` where the list is written."""
+    """Compile a combinator with a lambda.
+
+    `cost` is the number of nodes of the lambda, `place` is where the list is written.
+    """
 
     def begin(run: Run, applied: int | None = None) -> tuple[Sequence[Any], dict[str, Any]]:
         items = _items(name, source(run), place)
@@ -218,7 +222,7 @@ def each(name: EachName, source: Code, parameter: str, body: Code, cost: int, sp
         return found
 
     def first(run: Run, wanted: bool, instead: object, found: object) -> object:
-        """`found` when the lambda comes out as `wanted` for some element, else `instead`."""
+        """Return `found` if the lambda gives `wanted` for some element, else `instead`."""
         items, inner = begin(run, 0)
         outer, run.names = run.names, inner
         result = instead

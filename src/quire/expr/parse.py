@@ -1,9 +1,7 @@
-"""The words and marks of an expression, with their places.
+"""Parse the text of an expression into a tree: split it into tokens with positions, then climb precedences.
 
-One constant pattern does all of it. Each of its repetitions can be read in one way only, so a text without an end costs
-one pass.
-
-Text to tree, by precedence climbing. Depth is counted, so that a thousand brackets are a message and not a crash.
+One constant pattern matches all tokens. Each of its repetitions can match in one way only, so an unterminated text
+costs one pass. Depth is counted, so that a thousand brackets give an error message and not a crash.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from quire.wording import nearest
 
 Kind = Literal["number", "text", "name", "mark", "end"]
 
-# `\s` and not only ASCII: a no-break space from a web page is space to whoever pasted it.
+# `\s` and not only ASCII: a no-break space pasted from a web page counts as space.
 _TOKEN = re.compile(
     r"""
       \s++
@@ -72,10 +70,11 @@ _INSTEAD = {
 
 
 class Token(NamedTuple):
-    """`text` is as written, quotes included, so that a quoted `'and'` is never taken for the word."""
+    """One token."""
 
     kind: Kind
     text: str
+    """The text as written, quotes included, so that a quoted `'and'` is never taken for the keyword."""
     start: int
     end: int
 
@@ -85,7 +84,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """All tokens, with an `end` as the last one. Raises `ExprSyntaxError`."""
+    """Return all tokens, with an `end` token as the last one. Raises `ExprSyntaxError`."""
     found: list[Token] = []
     at, length, match = 0, len(text), _TOKEN.match
     while at < length:
@@ -102,13 +101,16 @@ def tokens(text: str) -> list[Token]:
 
 
 def unquote(token: Token) -> str:
-    """What a text token stands for. `\\n` and `\\t` are line end and tab; any other escaped character is itself."""
+    """Return the value of a text token.
+
+    `\\n` and `\\t` become line end and tab; any other escaped character stands for itself.
+    """
     inside = token.text[1:-1]
     return _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), inside) if "\\" in inside else inside
 
 
 def unknown_escapes(token: Token) -> Iterator[tuple[Span, str]]:
-    """Backslashes of a text token that `unquote` drops, with the character behind each."""
+    """Yield the backslashes of a text token that `unquote` drops, each with the character after it."""
     if token.kind == "text":
         for found in _ESCAPE.finditer(token.text, 1, len(token.text) - 1):
             if found[1] not in _ESCAPES and found[1] not in "\\'\"":
@@ -151,7 +153,7 @@ _AFTER_VALUE = {
 
 
 def parse(text: str) -> Expression:
-    """Raises `ExprSyntaxError`."""
+    """Parse an expression. Raises `ExprSyntaxError`."""
     if len(text) > MAX_LENGTH:
         raise ExprSyntaxError(
             f"the expression has {len(text):,} characters; {MAX_LENGTH:,} is the most", Span(MAX_LENGTH, len(text))
@@ -160,9 +162,9 @@ def parse(text: str) -> Expression:
     try:
         root = _Parser(found).whole()
     except RecursionError:
-        # The caller stood so deep already that less than our own limit was left.
+        # The caller's stack was already so deep that less room was left than our own limit.
         raise ExprSyntaxError(_TOO_DEEP, Span(0, len(text)), _SPLIT) from None
-    # No node is nested deeper than there are tokens.
+    # The depth of a node never exceeds the number of tokens.
     for node, depth in walk(root) if len(found) > MAX_NESTING else ():
         if depth > MAX_NESTING:
             raise ExprSyntaxError(_TOO_DEEP, node.span, _SPLIT)
@@ -197,7 +199,7 @@ class _Parser:
         return token
 
     def _expression(self, level: int) -> Node:
-        """An expression whose operators bind at least as tightly as `level`."""
+        """Parse an expression whose operators bind at least as tightly as `level`."""
         self._depth += 1
         if self._depth > MAX_NESTING:
             raise ExprSyntaxError(_TOO_DEEP, self._token.span, _SPLIT)

@@ -1,7 +1,7 @@
-"""Reading from the bindings: paths, which insist, and `get`, which does not.
+"""Read values from the bindings: paths, which fail if a key is missing, and `get`, which does not.
 
-A path is tried with plain subscripts first. Only when one of them fails is it walked again, segment by segment, to find
-the store it may mean or to say what is missing.
+A path is first read with plain subscripts. Only if one of them fails is it walked again, segment by segment, to find
+the store that it may refer to or to say what is missing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MISSED = (KeyError, TypeError)
 
 
 def read(path: Path, bound: frozenset[str]) -> Code:
-    """`bound` are the lambda parameters in scope."""
+    """Compile a path. `bound` are the lambda parameters in scope."""
     segments = path.segments
     root = segments[0]
 
@@ -75,9 +75,11 @@ def read(path: Path, bound: frozenset[str]) -> Code:
 
 
 def get(base: Code, keys: tuple[str, ...], default: Code | None) -> Code:
+    """Compile a `get`. It returns the default, or null, if a key is missing or a value is not a map."""
+
     def safely(run: Run) -> object:
         value: object = base(run)
-        # A default that fails does so whether it is needed or not.
+        # The default is always evaluated: one that fails does so even if it is not needed.
         instead = default(run) if default is not None else None
         for key in keys:
             if not is_map(value) or key not in value:
@@ -140,5 +142,5 @@ _WHERE = {
 
 
 def _some(names: Mapping[str, object]) -> list[str]:
-    """Enough to find a slip of the pen, few enough that failing stays cheap."""
+    """Return the first names: enough to suggest a correction, few enough that failing stays cheap."""
     return [name for name in islice(names, 200) if isinstance(name, str)]

@@ -1,4 +1,4 @@
-"""Slips in expressions that can be evaluated: escapes that drop their backslash, and keys that are written twice."""
+"""Find mistakes in valid expressions: escapes that drop their backslash, and keys that are written twice."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
 
 
 class Slip(Struct, frozen=True):
-    """`span` is a place in the text of the expression."""
+    """One mistake."""
 
     code: Code
     message: str
     span: Span
+    """Position in the text of the expression."""
     help: str
 
 
 def slips(expression: Expression) -> Iterator[Slip]:
+    """Yield the mistakes of an expression."""
     if "\\" in expression.text:
         for token in tokens(expression.text):
             for span, character in unknown_escapes(token):

@@ -1,7 +1,8 @@
-"""The tree of an expression. Chains (`a + b - c`, `a or b or c`, `not not a`) are one node each, so that the height of
-a tree follows its brackets and never its length.
+"""The syntax tree of an expression, and the names that it reads.
 
-What an expression reads from outside, known before it is evaluated: inputs are inferred from it, slips found.
+A chain (`a + b - c`, `a or b or c`, `not not a`) is one node, so the height of a tree depends on its brackets, not on
+its length. `reads` lists the values that an expression needs before it is evaluated; inputs are inferred and misspelled
+names are found from it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 RESERVED = frozenset({"ctx", "pipe", "item", "acc"})
-"""First segments that are only ever bindings; any other may be the name of a store."""
+"""First segments that are always bindings. Any other first segment may be the name of a store."""
 
 KEYWORDS = frozenset({"true", "false", "null", "not", "and", "or"})
 
@@ -30,10 +31,11 @@ class Constant(Struct, frozen=True):
 
 
 class Path(Struct, frozen=True):
-    """`places` has the span of each segment."""
+    """A path such as `ctx.review.notes`."""
 
     segments: tuple[str, ...]
     places: tuple[Span, ...]
+    """The span of each segment."""
     span: Span
 
 
@@ -43,7 +45,7 @@ class ListOf(Struct, frozen=True):
 
 
 class MapOf(Struct, frozen=True):
-    """A key that is written twice takes the later value."""
+    """A map. If a key is written twice, the later value counts."""
 
     entries: tuple[tuple[str, Node], ...]
     span: Span
@@ -62,7 +64,7 @@ class Negate(Struct, frozen=True):
 
 
 class Logic(Struct, frozen=True):
-    """The value is that of the operand that decides."""
+    """A chain of `and` or `or`. Its value is the value of the operand that decides."""
 
     operator: Literal["and", "or"]
     operands: tuple[Node, ...]
@@ -77,7 +79,7 @@ class Compare(Struct, frozen=True):
 
 
 class Arithmetic(Struct, frozen=True):
-    """From left to right; all operators of one node bind equally."""
+    """A chain of operators of equal precedence, evaluated from left to right."""
 
     first: Node
     rest: tuple[tuple[ArithmeticOperator, Node], ...]
@@ -119,14 +121,14 @@ Node: TypeAlias = (
 
 
 class Expression(Struct, frozen=True):
-    """What `parse` gives: spans in `root` are offsets into `text`."""
+    """The result of `parse`. Spans in `root` are offsets into `text`."""
 
     text: str
     root: Node
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The parts of a node in the order in which they are evaluated."""
+    """Return the parts of a node in the order in which they are evaluated."""
     match node:
         case Constant() | Path():
             return ()
@@ -153,7 +155,7 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:
-    """Every node with its depth, the root's being 1; parents come first."""
+    """Yield every node with its depth, parents first. The depth of the root is 1."""
     stack = [(root, 1)]
     while stack:
         node, depth = stack.pop()
@@ -162,22 +164,23 @@ def walk(root: Node) -> Iterator[tuple[Node, int]]:
 
 
 class Read(Struct, frozen=True):
-    """One place that reads. It is `optional` where a `get` does: that it is missing is no failure."""
+    """One place that reads a value."""
 
     path: tuple[str, ...]
     span: Span
     optional: bool = False
+    """True if it is read by `get`: a missing value is not a failure."""
 
     @property
     def store(self) -> str | None:
-        """The name after `ctx`, or a bare name (which may still be a binding of the caller's)."""
+        """The name after `ctx`, or a bare name (which may still be a binding of the caller)."""
         if self.path[0] == "ctx":
             return self.path[1] if len(self.path) > 1 else None
         return None if self.path[0] in RESERVED else self.path[0]
 
 
 def reads(expression: Expression) -> tuple[Read, ...]:
-    """In the order of the text; lambda parameters are no reads."""
+    """Return all reads in the order of the text. Lambda parameters are not reads."""
     found: list[Read] = []
     stack: list[tuple[Node, frozenset[str]]] = [(expression.root, frozenset())]
     while stack:

@@ -1,6 +1,6 @@
-"""The formats that Quire reads, and which of them a document is in.
+"""The formats that Quire reads, and how to tell which format a document has.
 
-A format joins by an entry in `FORMATS`; its module is imported when a document of that format is read.
+A format is added by an entry in `FORMATS`. Its module is imported when a document of that format is read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ROOT = re.compile(r"<directive[\s/>]")
 
 
 class FormatModule(Protocol):
-    """What the module of a format has."""
+    """The functions that the module of a format provides."""
 
     def check(self, source: Source) -> tuple[Diagnostic, ...]: ...
 
@@ -39,10 +39,11 @@ class FormatModule(Protocol):
 
 
 class Format(Struct, frozen=True):
-    """`module` is the name of a `FormatModule`."""
+    """A format and the module that reads it."""
 
     name: str
     module: str
+    """The name of a `FormatModule`."""
 
 
 FORMATS = {
@@ -54,7 +55,7 @@ FORMATS = {
 
 
 def sniff(name: str, text: str) -> str | None:
-    """The format of a document by its name, and by its text where names say nothing; None for no document."""
+    """Return the format of a document from its name and, if needed, its text; None if it is not a document."""
     path = PurePath(name)
     suffix = path.suffix.lower()
     if suffix not in (*YAML, *MARKDOWN):
@@ -70,13 +71,13 @@ def sniff(name: str, text: str) -> str | None:
 
 
 def _space(parts: tuple[str, ...]) -> str:
-    """The folder right below the last `.ai` folder that a file is in."""
+    """Return the folder directly below the last `.ai` folder on the path of a file."""
     below = [folder for here, folder in pairwise(parts[:-1]) if here == ".ai"]
     return below[-1] if below else ""
 
 
 def _holds_directive(text: str) -> bool:
-    """Whether the first `xml` fence is a directive; a file with steps is a playbook that shows one."""
+    """Tell whether the first `xml` fence contains a directive. A file with steps is a playbook that only shows one."""
     from quire.formats.markdown import Fence, find_fence
 
     if _STEP.search(text):
@@ -91,7 +92,7 @@ def _holds_directive(text: str) -> bool:
 
 
 def read(source: Source) -> Reading:
-    """Reads a playbook; raises `CannotStart` for a document of another format."""
+    """Parse a playbook. Raises `CannotStart` for a document of another format."""
     name = format_of(source)
     if name != "playbook":
         raise CannotStart(f"{source.name} is a {name}, not a playbook")
@@ -101,7 +102,7 @@ def read(source: Source) -> Reading:
 
 
 def unread(error: Unreadable) -> Reading | None:
-    """What is to be said of a playbook that has no text to read: it is empty, or too large. None for other files."""
+    """Return the findings about a playbook that is empty or too large to be read; None for other files."""
     try:
         known = bool(error.kind) and format_of(Source.of("", str(error.path))) == "playbook"
     except CannotStart:
@@ -114,18 +115,19 @@ def unread(error: Unreadable) -> Reading | None:
 
 
 def check(source: Source) -> tuple[Diagnostic, ...]:
-    """Everything there is to say about a document: what its reader says, the lints, and letters that are not seen."""
+    """Return all findings about a document: those of its reader, the lints, and invisible characters."""
     return invisible.added(source, _module(format_of(source)).check(source))
 
 
 def all_codes() -> tuple[Code, ...]:
-    """The codes of every format, in the order of their ids."""
+    """Return the codes of every format, in the order of their ids."""
     modules = [_module(name) for name in FORMATS]
     found = (*invisible.codes(), *(code for module in modules for code in module.codes()))
     return tuple(sorted(found, key=lambda code: code.id))
 
 
 def format_of(source: Source) -> str:
+    """Return the format of a document. Raises `CannotStart` for a file that Quire does not know."""
     name = sniff(source.name, source.text)
     if name is None and PurePath(source.name).suffix == "":
         name = "playbook"

@@ -1,9 +1,9 @@
-"""Letters that a reader of a document does not see and a model does: reported wherever documents are checked.
+"""Report characters that a reader of a document does not see but a model does, in every document that is checked.
 
-Instructions can be hidden in tag characters, in zero width letters and in variation selectors, and bidirectional
-controls show a text in another order than it has. What a script or an emoji needs is left alone: joiners in Persian, in
-the scripts of India and in emoji, marks of direction in lines of Arabic or Hebrew, one variation selector after a
-character that has variants. A byte order mark at the start of a file is gone before this looks.
+Instructions can be hidden in tag characters, zero width characters and variation selectors; bidirectional controls show
+a text in another order than it has. Characters that a script or an emoji needs are not reported: joiners in Persian, in
+the scripts of India and in emoji, direction marks in lines of Arabic or Hebrew, one variation selector after a
+character that has variants. A byte order mark at the start of a file has already been removed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ INVISIBLE = make(
     "Summarise the notes.",
 )
 MOST = 20
-"""Places of one document that are reported one by one."""
+"""Maximum number of places of one document that are reported individually."""
 
 NAMED = 3
-"""Letters of one place that are named."""
+"""Maximum number of characters of one place that are named."""
 
 _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f"
 _IGNORED = (
@@ -43,17 +43,17 @@ def codes() -> tuple[Code, ...]:
 
 
 def added(source: Source, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings about a document, in the order of its text, with those about letters that are not seen."""
+    """Return the findings about a document together with those about invisible characters, in the order of the text."""
     hidden = list(invisible(source))
     return tuple(sorted((*found, *hidden), key=lambda one: one.span.start)) if hidden else tuple(found)
 
 
 def invisible(source: Source) -> Iterator[Diagnostic]:
-    """A finding for each place; after many of them one that counts the rest."""
+    """Yield a finding for each place; after `MOST` of them one finding that counts the rest."""
     text = source.text
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
-    # Compiled when it is first needed: most documents are plain.
+    # Compiled only when needed: most documents are plain.
     pattern = re.compile(f"[{_CONTROL}{_IGNORED}]+")
     hidden = [found.span() for found in pattern.finditer(text) if not _is_needed(text, *found.span())]
     for start, end in hidden[:MOST]:

@@ -1,16 +1,16 @@
-"""The line that a signature stands on: recognised here, so that it belongs to no text; what it says is for `trust`.
+"""Find signature lines and fences in Markdown.
 
-Where the one fence of a directive or a knowledge file is: the first of its kind that no other fence holds.
+`signature_line` only recognizes the line, so that it is not taken for text of the document; `trust` reads it.
 
-It opens with exactly three backticks and its word at the start of a line, and ends at the first line of three
-backticks. Any other fence hides what is in it, by the rules of CommonMark: it has at least three backticks or tildes,
-up to three spaces before them, and goes on to a line of at least as many, or to the end of the text.
+`find_fence` finds the one fence of a directive or a knowledge file: the first of its kind that is not inside another
+fence. It opens with exactly three backticks and its word at the start of a line, and ends at the first line of three
+backticks. Any other fence hides its content, by the rules of CommonMark: it has at least three backticks or tildes with
+up to three spaces before them, and extends to a line of at least as many, or to the end of the text.
 
-Which lines of a document are inside fenced code blocks, by the rules of CommonMark.
-
-An opening fence has up to three spaces before it and at least three backticks or tildes; the rest of a line of
-backticks holds no backtick, so the one-line markers of branches are no fences. It is closed by a line of the same
-character that is at least as long and has nothing after it. One that is never closed opens nothing.
+`find` pairs all fences of a text by the rules of CommonMark. An opening fence has up to three spaces before it and at
+least three backticks or tildes. The rest of a line of backticks contains no backtick, so the one-line markers of
+branches are not fences. A fence is closed by a line of the same character that is at least as long and has nothing
+after it. A fence that is never closed counts as text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _YAML_LINE = re.compile(r"#[ \t]*+rye:signed:[^\n]*+")
 
 
 def signature_line(text: str, *, yaml: bool = False) -> str:
-    """The first line of a text, without its end, where that is a signature; else nothing."""
+    """Return the first line of a text, without its end, if it is a signature, else an empty text."""
     match = (_YAML_LINE if yaml else _LINE).match(text)
     return match[0].rstrip() if match and (yaml or match[0].rstrip().endswith("-->")) else ""
 
@@ -37,21 +37,24 @@ _MARK = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)([^\n]*+)$", re.MULTILINE)
 
 
 class Fence(Struct, frozen=True):
-    """`content` is what the fence holds; `whole` has its first and last line with it."""
+    """Position of a fence."""
 
     content: Span
+    """The lines inside the fence."""
     whole: Span
+    """The content with the opening and the closing line."""
 
 
 class Missing(Struct, frozen=True):
-    """Why there is no fence. `near` is a line that may have been meant as one, or that hides the rest of the text."""
+    """The reason why there is no fence."""
 
     reason: str
     near: Span | None = None
+    """A line that may have been meant as the fence, or that hides the rest of the text."""
 
 
 def find_fence(text: str, word: str) -> Fence | Missing:
-    """One pass over the lines that begin like a fence."""
+    """Find the fence of a word, in one pass over the lines that begin like a fence."""
     opener = f"```{word}"
     hiding: tuple[str, int, Span] | None = None
     opened: tuple[int, Span] | None = None
@@ -83,17 +86,19 @@ _FENCE = re.compile(r" {0,3}(?:(`{3,}+)([^`]*+)|(~{3,}+)(.*+))", re.DOTALL)
 
 
 class Fences(Struct, frozen=True):
-    """`pairs` are the indexes of (opening, closing) lines in order; `unclosed` those that count as text."""
+    """The fences of a text, as indexes of lines."""
 
     pairs: tuple[tuple[int, int], ...] = ()
+    """(opening, closing) lines, in order."""
     unclosed: tuple[int, ...] = ()
+    """Opening lines without a closing line; they count as text."""
 
 
 def find(lines: Sequence[str]) -> Fences:
-    """Pairs the fences among these lines, which are all that begin with a backtick or a tilde.
+    """Pair the fences among these lines, which must be all lines that begin with a backtick or a tilde.
 
-    The nearest closing line of each opening one is found from the end backwards, with a stack of the closing lines
-    that are still the nearest for some length: no line is looked at again for every fence that fails to close.
+    The nearest closing line of each opening line is found from the end backwards, with a stack of the closing lines
+    that are still the nearest for some length. So no line is scanned again for every fence that is not closed.
     """
     marks: list[tuple[int, str, int, bool]] = []
     for at, line in enumerate(lines):
@@ -104,7 +109,7 @@ def find(lines: Sequence[str]) -> Fences:
     if not marks:
         return Fences()
     nearest: dict[int, int] = {}
-    # Per character: closing lines with their lengths, negated so that the stack is in rising order for `bisect`.
+    # Per character: closing lines and their lengths, negated so that the stack is in ascending order for `bisect`.
     stacks: dict[str, tuple[list[int], list[int]]] = {"`": ([], []), "~": ([], [])}
     for at, character, length, closes in reversed(marks):
         lengths, where = stacks[character]

@@ -1,7 +1,7 @@
-"""Fixes for misspelt names: only where one letter is wrong and a single known name is near.
+"""Fixes for misspelled names: only if one letter is wrong and exactly one known name is near.
 
-`did you mean` may guess; a fix may not. Names that differ in a digit (`draft1`, `draft2`), or in a plural of the
-author's own words (`item`, `items`), are often two things.
+`did you mean` may guess; a fix may not. Names that differ in a digit (`draft1`, `draft2`), or in the plural of the
+author's own words (`item`, `items`), are often two different things.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SEPARATORS = str.maketrans("-", "_", " ")
 
 
 def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
-    """The edit that puts the word of a format in place of a misspelt one."""
+    """Return the edit that replaces a misspelled word of a format; empty if there is no certain one."""
     if not _SHORTEST <= len(written) <= _LONGEST:
         return ()
     meant: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ def word_fix(written: str, known: Collection[str], span: Span) -> Fix:
 
 
 def name_fix(written: str, known: Collection[str], span: Span) -> Fix:
-    """The same for the names that an author has chosen."""
+    """Do the same for names that the author has chosen: a plural is not a misspelling."""
     fix = word_fix(written, known, span)
     is_plural = any({f"{edit.old}s", f"{edit.new}s"} & {edit.old, edit.new} for edit in fix)
     return () if is_plural else fix
@@ -51,7 +51,7 @@ def _digits(name: str) -> str:
 
 
 def _one_slip(written: str, meant: str) -> bool:
-    """Whether one letter is missing, added or wrong, or two neighbours are swapped."""
+    """Tell whether one letter is missing, added or wrong, or two neighbours are swapped."""
     start = 0
     while start < min(len(written), len(meant)) and written[start] == meant[start]:
         start += 1

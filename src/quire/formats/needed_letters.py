@@ -11,7 +11,7 @@ _JOINED = re.compile(
 """Scripts whose letters are shaped by joiners: Arabic, Syriac, those of India and of South East Asia, Mongolian."""
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaa7f]")
-"""Scripts without spaces between words, in which a zero width space says where a line may end."""
+"""Scripts without spaces between words, in which a zero width space marks where a line may break."""
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 _IDEOGRAPH = re.compile("[\u2e80-\u2fdf\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
@@ -20,7 +20,7 @@ _PICTURE = re.compile(
     "[\u00a9\u00ae\u203c\u2049\u20e3\u2122\u2139\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\u3030\u303d"
     "\u3297\u3299\U0001f000-\U0001faff]"
 )
-"""Symbols that are shown as emoji, and what an emoji is made of."""
+"""Symbols that are shown as emoji, and the parts that emoji consist of."""
 
 _KEY = re.compile("[#*0-9]\ufe0f\u20e3")
 _FLAG = re.compile(
@@ -33,8 +33,10 @@ _JAMO = re.compile("[\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff]")
 
 
 def is_needed(text: str, start: int, end: int) -> bool:
-    """Whether a language or an emoji needs what stands there. One letter is the most that any of them needs, but for
-    the selector and the joiner inside of an emoji, and for three flags."""
+    """Tell whether a language or an emoji needs these characters.
+
+    None of them needs more than one in a row, except for the selector and the joiner inside an emoji, and three flags.
+    """
     letters, before, after = text[start:end], text[start - 1 : start], text[end : end + 1]
     if len(letters) == 1:
         return _is_needed_alone(letters, before, after) or (

@@ -1,12 +1,11 @@
-"""A document as another one sees it that calls it: what it takes and what it gives, whatever its format.
+"""Follow calls between documents of any format: the inputs and result of a callee, and circles of calls.
 
-`check` needs no more than this to follow a call across formats; whoever knows the workspace makes it.
+`Called` is all that `check` needs to know about a callee; the part of Quire that knows the workspace creates it.
 
-Documents that can reach themselves by calling each other, whatever their formats.
-
-What playbooks and pipelines call is known before they run: such a circle never starts. What a directive calls, a model
-decides: a run with a circle through one starts, and fails at the call that closes it. Directives that only start
-each other are no finding: that is what their `depth` is for.
+`circles` finds documents that can reach themselves by calling each other. The calls of playbooks and pipelines are
+known before they run, so a run with such a circle never starts. The calls of a directive are decided by a model: a run
+with a circle through one starts, and fails at the call that closes the circle. Directives that only start each other
+are not reported: their `depth` limits that.
 """
 
 from __future__ import annotations
@@ -31,25 +30,28 @@ def _fine(name: str, value: Value) -> str:
 
 
 class Called(Struct, frozen=True):
-    """`required` has to be passed; `known` are all names that it takes, None where it takes any. `gives` is the type of
-    what it returns, None where nobody knows. `wrong` says what is wrong with a value for an input, or nothing."""
+    """A callee as its callers see it."""
 
     format: str
     name: str
     required: tuple[str, ...] = ()
+    """Names of inputs that must be passed."""
     known: tuple[str, ...] | None = None
+    """All names that it accepts; None if it accepts any."""
     gives: FieldType | None = None
+    """The type of its result; None if that is not known."""
     wrong: Callable[[str, Value], str] = _fine
+    """Returns what is wrong with a value for an input, else an empty text."""
 
     def missing(self, names: Mapping[str, object]) -> str:
-        """What is required and not among the names, as a sentence; empty where nothing is."""
+        """Return a sentence that lists the required inputs that are not among the names; empty if none is missing."""
         owed = [name for name in self.required if name not in names]
         more = len(owed) - _SHOWN
         listed = ", ".join(owed[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         return f"the {self.format} {self.name} needs {listed}, which it is not given" if owed else ""
 
     def unknown(self, names: Mapping[str, object]) -> list[tuple[str, str]]:
-        """The names that it does not take, each with what could be meant."""
+        """Return the names that the callee does not accept, each with a hint at what may be meant."""
         known = self.known
         if known is None:
             return []
@@ -69,29 +71,32 @@ _CALLS_SHOWN = 8
 
 
 class Wanted(Struct, frozen=True):
-    """How a document names another one. `kind` is the format that it says, empty where it may have any."""
+    """The name by which a document calls another one."""
 
     name: str
     kind: str = ""
+    """The format that the caller states; empty if it may be any."""
 
 
 class Caller(Struct, frozen=True):
-    """A document and what it calls. `key` is its own: by it a document is known again, however it was named."""
+    """A document and the names that it calls."""
 
     key: str
+    """Identifies the document, whatever name it was found by."""
     name: str
     format: str
     calls: tuple[Wanted, ...]
 
 
 class Circle(Struct, frozen=True):
-    """`call` is the one by which the document that is checked gets there; `names` are those of the circle, each once.
-
-    `decided` says that a directive is in it or on the way there, so that a model decides whether it is gone round."""
+    """Documents that can reach themselves."""
 
     call: Wanted
+    """The call by which the checked document enters the circle."""
     names: tuple[str, ...]
+    """The documents of the circle, each once."""
     decided: bool
+    """True if a directive is part of the circle or of the way to it, so that a model decides whether it happens."""
 
     def __str__(self) -> str:
         first = self.names[0]
@@ -100,10 +105,13 @@ class Circle(Struct, frozen=True):
 
 
 class Reach(Protocol):
-    """What checking a file needs to know from elsewhere to follow its calls."""
+    """Knowledge about other documents that a check needs to follow the calls of a file."""
 
     def circles(self, declared: str, calls: Sequence[Wanted]) -> Sequence[Circle]:
-        """Those that the calls of a document lead into; `declared` says which one of a file of several it is."""
+        """Return the circles that the calls of a document lead into.
+
+        `declared` names the document in a file of several.
+        """
         ...
 
 
@@ -112,10 +120,11 @@ _Edges: TypeAlias = Mapping[str, Mapping[str, Wanted]]
 
 
 def circles(root: Caller, find: FindTarget) -> list[Circle]:
-    """Those that can be reached from a document, a few at most. `find` says what a name means in a caller.
+    """Return some of the circles that can be reached from a document. `find` says what a name means in a caller.
 
-    Where some are certain, those that a model decides about are left out: whoever breaks the ones looks again. Circles
-    of nothing but pipelines are left out where a pipeline is checked, which finds these by itself.
+    If some circles are certain, those that a model decides about are left out: they are reported by the next check,
+    once the certain ones are fixed. For a pipeline, circles of only pipelines are left out, because its own check finds
+    them.
     """
     callers, edges = _reached(root, find)
     if root.format != "directive":
@@ -130,7 +139,10 @@ def circles(root: Caller, find: FindTarget) -> list[Circle]:
 
 
 def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[str, dict[str, Wanted]]]:
-    """Every document on any way from the root, the nearest first, and whom each calls by which name."""
+    """Return every document that can be reached from the root, the nearest first, and the calls between them.
+
+    The calls map each caller to its callees and the names that it calls them by.
+    """
     callers = {root.key: root}
     edges: dict[str, dict[str, Wanted]] = {}
     left = deque([root])
@@ -149,8 +161,10 @@ def _reached(root: Caller, find: FindTarget) -> tuple[dict[str, Caller], dict[st
 
 
 def _before(start: str, edges: Mapping[str, Iterable[str]], end: str = "") -> dict[str, str]:
-    """Where the shortest way from a document to each other one comes from, the nearest first; of `start` itself too,
-    where a way leads back. Looks no further than `end`."""
+    """Return the predecessor of each document on the shortest way to it from `start`, the nearest first.
+
+    `start` itself is included if a way leads back to it. The search stops at `end`.
+    """
     before: dict[str, str] = {}
     queue = deque([start])
     while queue and end not in before:
@@ -163,7 +177,7 @@ def _before(start: str, edges: Mapping[str, Iterable[str]], end: str = "") -> di
 
 
 def _rings(edges: _Edges, through: Iterable[str]) -> list[list[str]]:
-    """For each of these documents the shortest way from it back to it, where there is one; each ring once."""
+    """Return the shortest way from each of these documents back to itself, if there is one; each ring once."""
     left = _circling(edges)
     size = sum(map(len, left.values())) + 1
     found: dict[frozenset[str], list[str]] = {}
@@ -176,7 +190,7 @@ def _rings(edges: _Edges, through: Iterable[str]) -> list[list[str]]:
 
 
 def _circling(edges: _Edges) -> dict[str, list[str]]:
-    """The part of a graph in which every way goes on for ever: nothing, where there is no circle."""
+    """Return the part of a graph in which every way continues without end: empty if there is no circle."""
     left = {key: dict.fromkeys(found) for key, found in edges.items()}
     callers: dict[str, list[str]] = {}
     for key, found in left.items():
@@ -201,7 +215,7 @@ def _way(before: Mapping[str, str], start: str, end: str) -> list[str]:
 
 
 def _circle(ring: list[str], root: Caller, callers: Mapping[str, Caller], edges: _Edges) -> Circle:
-    """A ring begins where the root comes upon it first."""
+    """Build a circle that begins at the first document of the ring that the root reaches."""
     before = _before(root.key, edges)
     entered = root.key if root.key in ring else next(key for key in before if key in ring)
     at = ring.index(entered)

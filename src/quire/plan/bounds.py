@@ -1,7 +1,8 @@
-"""How often a document can ask a model, call a tool, ask a person and start threads: at least, and at most.
+"""Compute how often a document can call a model, call a tool, ask a person and start threads: at least and at most.
 
-The fewest are those of a run that completes; the most are those of any run, resumes left aside. What is waited out
-inside of one call (a provider's bad moment) is one call. Caps of the workspace come on top: they make a run fail.
+The minimum holds for runs that complete; the maximum holds for every run, not counting resumes. Retries inside one call
+(while a provider has trouble) count as one call. The limits of the workspace are not considered here: they make a run
+fail.
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 
 ToolsOf: TypeAlias = Callable[[Agent], Collection[str] | None]
-"""The tools that an agent may come to use, by name or pattern; None where nobody knows."""
+"""Returns the tools that an agent may use, by name or pattern; None if that is not known."""
 
 
 class Range(Struct, frozen=True):
-    """`most` is None where there is no telling."""
+    """A minimum and a maximum."""
 
     least: int = 0
     most: int | None = 0
+    """None if there is no known maximum."""
 
     def __str__(self) -> str:
         most = "∞" if self.most is None else f"{self.most:,}"
@@ -66,13 +68,14 @@ _NONE, _ONCE, _ANY = Range(), Range(1, 1), Range(0, None)
 
 
 class Bounds(Struct, frozen=True):
-    """`unknown` are the documents that are called and were not found: they can do anything."""
+    """Minimum and maximum of everything that is counted."""
 
     model_calls: Range = _NONE
     tool_calls: Range = _NONE
     questions: Range = _NONE
     threads: Range = _NONE
     unknown: tuple[str, ...] = ()
+    """Documents that are called but were not found. They can do anything."""
 
     def plus(self, other: Bounds) -> Bounds:
         return _together([self, other], Range.plus)
@@ -86,7 +89,7 @@ class Bounds(Struct, frozen=True):
 
 
 def _together(parts: list[Bounds], combine: Callable[[Range, Range], Range]) -> Bounds:
-    """Combine all parts at once: one after the other would copy the list of unknown documents for each of them."""
+    """Combine all parts at once. Combining them pairwise would copy the list of unknown documents for every part."""
     if len(parts) == 1:
         return parts[0]
     counts = {one: reduce(combine, [getattr(part, one) for part in parts]) for one in COUNTED}
@@ -97,19 +100,22 @@ COUNTED = tuple(name for name in Bounds.__struct_fields__ if name != "unknown")
 
 
 class Allowance(Struct, frozen=True):
-    """What the engine allows one step: turns with tools and corrections of a reply for an agent, turns and child
-    threads for a directive that does not say."""
+    """Limits that the engine sets for one step."""
 
     turns: int = 25
+    """Turns with tools of an agent."""
     repairs: int = 2
+    """Corrections of a reply that does not match the schema of an agent."""
     thread_turns: int = 25
+    """Turns of a directive that sets no limit."""
     thread_spawns: int = 50
+    """Child threads of a directive that sets no limit."""
 
 
 USUAL = Allowance()
 
 MAX_CALLS = 100
-"""Calls within calls that are followed; a run comes no deeper."""
+"""How many levels of nested calls are followed. A run does not go deeper."""
 
 
 def bounds(
@@ -118,7 +124,7 @@ def bounds(
     tools_of: ToolsOf = lambda agent: agent.tools,
     allowance: Allowance = USUAL,
 ) -> Bounds:
-    """`documents` are the callees by name."""
+    """Compute the bounds of a plan. `documents` maps names to callees."""
     return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
 
 
@@ -133,7 +139,7 @@ class _Counting(Struct):
         return _sum(self._step(step) for step in sequence.steps)
 
     def _step(self, step: Step) -> Bounds:
-        """A question comes first; a branch that fits nothing may leave the rest out."""
+        """Count a step. The question comes first; if no case of the branch matches, the rest may be skipped."""
         asked = Bounds(questions=_ONCE) if step.ask else Bounds()
         own = self._work(step.work) if step.work is not None else Bounds()
         if step.match is None:
@@ -145,14 +151,14 @@ class _Counting(Struct):
         return asked.plus(own).plus(arms.either(Bounds()) if open_end else arms)
 
     def _arms(self, match: Match) -> tuple[Bounds, bool]:
-        """What one of the arms does, and whether there may be none that fits."""
+        """Return the bounds of one arm, and whether it is possible that no arm matches."""
         found = _any([self.sequence(case.body) for case in match.cases])
         return found, all(case.test for case in match.cases)
 
     def _work(self, work: Work) -> Bounds:
         match work:
             case Think(prompt=prompt):
-                # A text that comes out empty is not sent.
+                # A prompt that is empty after filling in is not sent.
                 is_text = any(isinstance(part, str) and part.strip() for part in prompt.parts)
                 return Bounds(model_calls=Range(int(is_text), 1))
             case UseTool(connection=place, tool=tool):
@@ -189,7 +195,7 @@ class _Counting(Struct):
                 assert_never(work)
 
     def _tried(self, step: Step, policy: str, times: int) -> Bounds:
-        """A step under a policy. One whose failure is dropped may have failed before it did anything."""
+        """Count a step under an error policy. A step whose failure is dropped may fail before it does anything."""
         once = self._step(step)
         if policy == "continue":
             return once.times(Range(0, 1))
@@ -209,7 +215,7 @@ class _Counting(Struct):
         )
 
     def _call(self, call: Call) -> Bounds:
-        """Each document is counted once, however many call it. One that reaches itself is refused when it is loaded."""
+        """Count a callee once, however many steps call it. Loading refuses documents that call themselves."""
         name = call.document
         plan = self.documents.get(name)
         if plan is None or name in self.way or len(self.way) == MAX_CALLS:
@@ -222,7 +228,7 @@ class _Counting(Struct):
 
 
 def _items(source: object, most: int | None, *, cut: bool) -> Range:
-    """How many items there are. A list that is longer than `most` is cut, or else fails."""
+    """Return the number of items. A list longer than `most` is cut if `cut` is true, otherwise the step fails."""
     if isinstance(source, Literal) and isinstance(source.value, list | tuple):
         count = len(source.value)
         return Range(min(count, most), min(count, most)) if cut and most is not None else Range(count, count)

@@ -1,6 +1,6 @@
-"""What a document can ever need to be allowed, known before it runs: one capability for each tool that it names.
+"""Compute all permissions that a document can ever need, before it runs: one capability for each tool that it names.
 
-Which capability a name stands for is not the Plan's to know: a `Vocabulary` tells.
+The Plan does not know which capability belongs to a name; a `Vocabulary` does.
 """
 
 from __future__ import annotations
@@ -19,28 +19,36 @@ if TYPE_CHECKING:
 
 
 class Vocabulary(Protocol):
+    """Translates the names of tools and prompts into capabilities."""
+
     def tool(self, connection: str, name: str) -> tuple[str, ...]:
-        """What is needed to call a tool; several capabilities where the name has a `*`. A connection may be empty."""
+        """Return the capabilities needed to call a tool; several if the name contains a `*`.
+
+        The connection may be empty.
+        """
         ...
 
     def prompt(self, where: str) -> str:
-        """What is needed to fetch the prompt of a server."""
+        """Return the capability needed to fetch a prompt from a server."""
         ...
 
 
 class Need(Struct, frozen=True):
-    """A capability and the steps that need it; those of a callee have its name before them: `report 2`."""
+    """A capability and the steps that need it.
+
+    The label of a callee's step has the name of the callee in front: `report 2`.
+    """
 
     capability: str
     steps: tuple[str, ...]
 
 
 class Envelope(Struct, frozen=True):
-    """`unknown` are documents that were not found, called ones and the parents of a directive: what they need is not
-    in here."""
+    """All capabilities that a document and its callees need."""
 
     needs: tuple[Need, ...] = ()
     unknown: tuple[str, ...] = ()
+    """Documents that were not found: callees, and the parents of directives. Their needs are not included."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -53,7 +61,7 @@ def envelope(
     documents: Mapping[str, Plan] | None = None,
     tools_of: ToolsOf = lambda agent: agent.tools,
 ) -> Envelope:
-    """`documents` are the callees by name; they are followed, each once."""
+    """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
     known = documents or {}
     found: dict[str, dict[str, None]] = {}
     unknown: dict[str, None] = {}
@@ -70,7 +78,7 @@ def envelope(
                 unknown[step.work.extends] = None
             for callee in runs:
                 if callee not in known:
-                    # A tool of our own is no document that is missing.
+                    # A tool of Quire itself is not a missing document.
                     unknown.update({} if isinstance(step.work, UseTool) else {callee: None})
                 elif callee not in seen:
                     seen.add(callee)
@@ -80,7 +88,10 @@ def envelope(
 
 
 def called(step: Step) -> tuple[str, ...]:
-    """The documents that a step may call; what a playbook uses by name may be a tool all the same."""
+    """Return the documents that a step may call.
+
+    A name that a playbook uses may turn out to be a tool of Quire instead.
+    """
     match step.work:
         case UseTool(connection=place, tool=tool) if place == OWN and tool not in OWN_TOOLS:
             return (tool,)

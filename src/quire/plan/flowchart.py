@@ -1,8 +1,8 @@
-"""A plan as a flowchart: what is drawn, in the order of the document, before anybody says how.
+"""Turn a plan into a flowchart: a flat list of items in document order, independent of how it is drawn.
 
-Boxes stand around what is done again and again or side by side; rows hold the arms of a choice. A printer that arranges
-the chart itself (Mermaid) needs neither rows nor lanes; one that does not (`layout`) has all it needs. Texts are as the
-document has them: making them harmless is for whoever prints them.
+Boxes surround steps that repeat or run in parallel; rows hold the arms of a choice. A printer that arranges the chart
+itself (Mermaid) can ignore rows and lanes; a printer that does not (`layout`) finds everything it needs. Texts are
+copied from the document as they are: escaping them is the printer's task.
 """
 
 from __future__ import annotations
@@ -41,26 +41,30 @@ LABEL_LIMIT = 80
 
 
 class Node(Struct, frozen=True):
-    """`head` says which step it is, `what` says what it does; either may be empty."""
+    """One shape of the chart."""
 
     name: str
     shape: Shape
     head: str
+    """Which step it is; may be empty."""
     what: str = ""
+    """What the step does; may be empty."""
 
 
 class Line(Struct, frozen=True):
-    """`lane` is the free way that it takes past the other arms; `back` is the box in which it leads back."""
+    """A line between two nodes."""
 
     start: str
     end: str
     label: str = ""
     lane: str = ""
+    """Name of the lane in which the line passes the other arms of a row."""
     back: str = ""
+    """Name of the box inside which the line leads back to the start."""
 
 
 class Open(Struct, frozen=True):
-    """A box around what follows, a row of arms, or one of its arms, which begins with the label of a line."""
+    """Start of a box, of a row of arms, or of one arm. An arm begins with the label of the line that leads into it."""
 
     kind: typing.Literal["box", "row", "arm"]
     name: str = ""
@@ -69,11 +73,11 @@ class Open(Struct, frozen=True):
 
 
 class Close(Struct, frozen=True):
-    """The end of what was opened last."""
+    """End of the box, row or arm that was opened last."""
 
 
 class Lane(Struct, frozen=True):
-    """Room in an arm for a line that passes by."""
+    """Empty space in an arm, for a line that passes the other arms."""
 
     name: str
 
@@ -82,7 +86,7 @@ Item: TypeAlias = Node | Line | Open | Close | Lane
 
 
 class _Exit(Struct, frozen=True):
-    """An open end of the drawing: where the next node is joined, and what stands at the line."""
+    """An open end of the drawing, to which the next node is connected with a line."""
 
     node: str
     label: str = ""
@@ -104,7 +108,7 @@ class _Drawing(Struct):
         self.items.append(Close())
 
     def lane(self, end: _Exit, name: str) -> _Exit:
-        """The same end, led past the arms that stand in this row."""
+        """Add an arm that contains only a lane, and return the same end, led through that lane."""
         self.open("arm", head=end.label)
         self.items.append(Lane(name))
         self.close()
@@ -112,6 +116,7 @@ class _Drawing(Struct):
 
 
 def graph(plan: Plan) -> tuple[Item, ...]:
+    """Return the flowchart of a plan."""
     drawing = _Drawing()
     ends = drawing.node("start", "end", plan.title if plan.title.split() else "start", "", [])
     ends = _sequence(drawing, plan.body, "s", ends)
@@ -121,7 +126,7 @@ def graph(plan: Plan) -> tuple[Item, ...]:
 
 
 def shortened(text: str, limit: int = LABEL_LIMIT) -> str:
-    """A text on one line, and no longer than this."""
+    """Return a text on one line, cut to `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
@@ -133,7 +138,7 @@ def _sequence(drawing: _Drawing, sequence: Sequence, prefix: str, ends: list[_Ex
 
 
 def _step(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_Exit]:
-    """A question, the work, the branch; a branch that may skip the work stands before it."""
+    """Draw a question, the work and the branch of a step. A branch that may skip the work is drawn before it."""
     head, match = _head(step), step.match
     if step.ask:
         ends = drawing.node(f"{name}ask", "ask", head, _asks(step.ask), ends)
@@ -208,7 +213,10 @@ def _branch(
 
 
 def _select(drawing: _Drawing, step: Step, work: Select, name: str, ends: list[_Exit]) -> list[_Exit]:
-    """One callee for each case. Without a default a value that has no case fails: there is no way past."""
+    """Draw one callee for each case.
+
+    Without a default, a value that matches no case fails, so there is no line past the arms.
+    """
     choice = drawing.node(f"{name}match", "choice", _head(step), work.on.text, ends)[0].node
     calls = [(shortened(label), call) for label, call in work.cases]
     if work.default:
@@ -260,7 +268,7 @@ def _parallel(drawing: _Drawing, step: Step, work: Parallel, name: str, ends: li
 
 
 def source_text(source: Formula | Literal | None) -> str:
-    """What a step goes through, in words."""
+    """Describe the list that a step iterates over."""
     match source:
         case Formula(text=text):
             return text
@@ -284,7 +292,7 @@ def _case(case: Case) -> str:
 
 
 def condition(test: Comparison) -> str:
-    """A condition as it stands in a document."""
+    """Return a condition as it is written in a document."""
     return f'{test.variable} {test.operator} "{test.value}"'
 
 

@@ -1,4 +1,4 @@
-"""Limits that the steps of a plan are certain to meet: model calls, fan-outs, calls within calls, items of a list."""
+"""Limits that a plan is certain to break: too many model calls or items, fan-outs or calls nested too deep."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 MAX_ITEMS = 10_000
-"""Items of a `for_each` that does not say how many there may be."""
+"""Maximum number of items of a `for_each` that does not set `max_items`."""
 
 MAX_LEVELS = 200
-"""Parts of a path: a call takes two of them, an iteration of a fold one."""
+"""Maximum number of parts in a path: a call adds two parts, an iteration of a fold adds one."""
 
 
 def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int) -> str:
-    """Says that the fewest model calls of a run are more than it may make; empty where they are not. 0 is no limit."""
+    """Return an error message if even the fewest model calls of a pipeline exceed `most`, else an empty text.
+
+    A limit of 0 means no limit.
+    """
     if plan.format != "pipeline" or not most:
         return ""
     least = bounds(plan, documents).model_calls.least
@@ -34,7 +37,7 @@ def cap_problem(plan: Plan, documents: Mapping[str, Plan], most: int) -> str:
 
 
 def depth_problem(at: Reached, documents: Mapping[str, Plan], most_fans: int) -> str:
-    """What the engine would fail the step with because it is nested too deep; empty where it is not."""
+    """Return the engine's error message if this step is nested too deep, else an empty text."""
     if isinstance(at.step.work, ForEach | Parallel) and most_fans and at.fans + 1 > most_fans:
         return (
             f"fan-out depth {at.fans + 1} exceeds max_pipeline_fan_out_depth under [safety.spawn], which is {most_fans}"
@@ -43,7 +46,7 @@ def depth_problem(at: Reached, documents: Mapping[str, Plan], most_fans: int) ->
 
 
 def too_many_items(value: Value, most: int | None) -> str:
-    """Says that a list is longer than a `for_each` allows; empty where it is not."""
+    """Return an error message if a list is longer than its `for_each` allows, else an empty text."""
     count = len(value) if isinstance(value, list | tuple) else 0
     if most is None and count > MAX_ITEMS:
         return f"{count:,} items are more than {MAX_ITEMS:,}: a list that long needs max_items"
@@ -53,7 +56,7 @@ def too_many_items(value: Value, most: int | None) -> str:
 
 
 def nesting_problems(at: Reached, documents: Mapping[str, Plan], most_fans: int) -> Iterator[str]:
-    """What the engine would fail the step with, whatever the values are."""
+    """Yield the messages with which the engine would fail this step regardless of its values."""
     items = ""
     match at.step.work:
         case ForEach(source=Literal(value=value), max_items=most):

@@ -1,8 +1,7 @@
-"""The Plan: the one tree that every format is lowered to and that everything else reads.
+"""The Plan: the one tree that every format is lowered to and that all other modules read.
 
-Positions number the children of a node from 1, as people do; they, never labels, make up the path of
-an effect. Texts that hold references are parsed into `Template`s here, once, so that running a step is
-only looking values up.
+Positions number the children of a node from 1. The path of an effect consists of positions, never of labels. Texts with
+references are parsed into `Template`s once, when the plan is built, so that running a step only has to look up values.
 """
 
 from __future__ import annotations
@@ -22,14 +21,15 @@ if typing.TYPE_CHECKING:
     from quire.values import Value
 
 SEMANTICS_VERSION = 2
-"""The rules of running that a new run gets and pins. A run that was started under older ones keeps them, so that its
-journal answers the same requests:
+"""The version of the execution rules that a new run gets and pins.
 
-1. (0.1.0) What `extract` wants stands last in the system text, and a number that it finds is written anew (1.10 as
-   1.1). The note about results that are left out counts "1 earlier steps". The path of `@prompt(file:…)` is not
-   rendered. A `json` capture keeps its fence. The artifact of a playbook that ends in `file__write` is the tool's
-   result. A pipeline's command with a number among its words fails.
-2. What `extract` wants stands at the end of the user's message; all else of 1 is the other way.
+A run that was started under an older version keeps it, so that its journal answers the same requests:
+
+1. (0.1.0) What `extract` asks for is last in the system text, and a number that it finds is rewritten (1.10 as
+   1.1). The note about omitted results counts "1 earlier steps". The path of `@prompt(file:…)` is not rendered. A
+   `json` capture keeps its fence. The artifact of a playbook that ends in `file__write` is the result of the tool. A
+   command of a pipeline with a number among its words fails.
+2. What `extract` asks for is at the end of the user message; every other rule of version 1 is reversed.
 """
 KNOWN_VERSIONS = (1, 2)
 
@@ -39,15 +39,16 @@ AskKind = typing.Literal["input", "confirm", "select"]
 
 
 class Reference(Struct, frozen=True):
-    """A place in a template that a value goes to; `raw` is what stands there when nothing has that name."""
+    """A place in a template where a value is inserted."""
 
     name: str
     default: str | None
     raw: str
+    """The text as written, kept if no value has this name."""
 
 
 class Template(Struct, frozen=True):
-    """Text and references in turn. Values are put in once and never read again for references."""
+    """Text and references, alternating. Inserted values are never scanned for references again."""
 
     parts: tuple[str | Reference, ...]
 
@@ -63,7 +64,7 @@ Arguments: TypeAlias = "None | bool | int | float | Template | Hole | tuple[Argu
 
 
 class Hole(Struct, frozen=True):
-    """An unquoted reference among tool arguments: becomes exactly one JSON value, never spliced text."""
+    """An unquoted reference in tool arguments. It becomes exactly one JSON value, never inserted text."""
 
     reference: Reference
 
@@ -78,10 +79,11 @@ class Input(Struct, frozen=True):
 
 
 class PromptSource(Struct, frozen=True):
-    """A text that is fetched when its step first runs; for `variable`, `where` is the variable's name."""
+    """A text that is fetched when its step first runs."""
 
     scheme: typing.Literal["library", "file", "mcp", "variable"]
     where: str
+    """The place to fetch from; for the scheme `variable`, the name of the variable."""
 
 
 class Capture(Struct, frozen=True):
@@ -94,20 +96,22 @@ class Capture(Struct, frozen=True):
 
 
 class Think(Struct, frozen=True):
-    """One fresh model call. `closing` are the captures whose field the reply has to end with, as JSON."""
+    """One model call in a new conversation."""
 
     prompt: Template
     preamble: PromptSource | None = None
     closing: tuple[Capture, ...] = ()
+    """Captures whose fields the reply must contain at its end, as JSON."""
 
 
 class UseTool(Struct, frozen=True):
-    """One tool call. `problem` says why the arguments can never be built, found when the plan was made."""
+    """One tool call of a playbook."""
 
     connection: str
     tool: str
     arguments: Arguments
     problem: str = ""
+    """Why the arguments can never be built, found when the plan was made; else empty."""
 
 
 class Ask(Struct, frozen=True):
@@ -126,72 +130,77 @@ class Comparison(Struct, frozen=True):
 
 
 class Case(Struct, frozen=True):
-    """`test` is None for `else`."""
+    """One arm of a `Match`."""
 
     test: Comparison | None
+    """None for `else`."""
     body: Sequence
 
 
 class Match(Struct, frozen=True):
-    """The first case whose test holds. With `decide_first` the choice comes before the step's own work,
-    and no match skips the whole step; without, the step's own result may be what is tested."""
+    """Run the first case whose test holds."""
 
     cases: tuple[Case, ...]
     decide_first: bool
+    """If true, the choice comes before the work of the step, and no match skips the whole step.
+
+    If false, the result of the step itself may be tested.
+    """
 
 
 class Formula(Struct, frozen=True):
-    """An expression, compiled once. `span` is where its text stands in the document."""
+    """An expression, compiled once."""
 
     text: str
     compiled: Compiled
     span: Span = NOWHERE
+    """Where its text is in the document."""
 
 
 class Literal(Struct, frozen=True):
-    """A value as the document has it, passed on untouched."""
+    """A value of the document, passed on unchanged."""
 
     value: Value
 
 
 class Transform(Struct, frozen=True):
-    """A pure step: its value is what the expression gives."""
+    """A pure step: its value is the value of the expression."""
 
     value: Formula
 
 
 class Invoke(Struct, frozen=True):
-    """One call of a tool by its name. The result is held to `schema` where there is one.
+    """One call of a tool by its name.
 
-    `shell` is the tool whose argument `command` is a text for a shell or a list for none.
+    For the tool `shell`, the argument `command` is either a text, run by a shell, or a list, run without a shell.
     """
 
     tool: str
     arguments: tuple[tuple[str, Literal | Formula], ...] = ()
     schema: str | None = None
+    """Name of the schema that the result must match, if there is one."""
 
 
 class Agent(Struct, frozen=True):
-    """One turn of an agent. The prompt's references are dotted paths, values only.
-
-    `tools` narrows what the agent may use: None leaves its profile's, an empty tuple leaves nothing.
-    """
+    """One turn of an agent. The references of the prompt are dotted paths and insert only values."""
 
     prompt: Template
     identity: str | None = None
     tools: tuple[str, ...] | None = None
+    """Restricts the tools that the agent may use: None keeps those of its profile, an empty tuple allows none."""
     schema: str | None = None
 
 
 class Call(Struct, frozen=True):
-    """Another document by its static name. `passes` are all that it sees of its caller."""
+    """A call of another document by its static name."""
 
     document: str
     passes: tuple[tuple[str, Formula], ...] = ()
+    """All values of the caller that the callee can see."""
 
 
 class Select(Struct, frozen=True):
-    """The call whose label is the text of a value."""
+    """Run the call whose label equals the text of a value."""
 
     on: Formula
     cases: tuple[tuple[str, Call], ...]
@@ -203,21 +212,22 @@ class OnError(Struct, frozen=True):
     times: int = 0
 
     def __str__(self) -> str:
-        """As it is written in a document."""
+        """Return the policy as it is written in a document."""
         return f"retry({self.times})" if self.policy == "retry" else self.policy
 
 
 class Fold(Struct, frozen=True):
-    """One step again and again, each time with the value that it gave before. `source` None is the incoming pipe."""
+    """Run one step for each item in order, each time with the value of the previous iteration."""
 
     source: Literal | Formula | None
+    """None means the incoming pipe."""
     init: Formula
     do: Step
     max_items: int | None = None
 
 
 class ForEach(Struct, frozen=True):
-    """One step for each item, side by side; then `collect` on the results in order."""
+    """Run one step for each item in parallel, then `collect` on the results in order."""
 
     source: Literal | Formula | None
     do: Step
@@ -228,7 +238,7 @@ class ForEach(Struct, frozen=True):
 
 
 class Parallel(Struct, frozen=True):
-    """Named branches side by side; then `collect` on their results by name."""
+    """Run named branches in parallel, then `collect` on their results by name."""
 
     branches: tuple[tuple[str, Step], ...]
     collect: Step
@@ -239,9 +249,9 @@ Work: TypeAlias = Think | UseTool | Transform | Invoke | Agent | Call | Select |
 
 
 class Step(Struct, frozen=True):
-    """A numbered place in a document: a question, then its own work, then one arm; each may be missing.
+    """A numbered step of a document: a question, then its own work, then one arm of a branch. Each part may be missing.
 
-    In a pipeline the title is the kind of the step, and `capture` names the store that its value goes to.
+    In a pipeline the title is the kind of the step, and `capture` names the store that receives its value.
     """
 
     position: int
@@ -276,11 +286,12 @@ class Plan(Struct, frozen=True):
     schemas: Mapping[str, Schema] = field(default_factory=dict)
 
     def steps(self) -> Iterator[tuple[str, Step]]:
-        """Every step with the path of its position, parents before their sub-steps."""
+        """Yield every step with its path, parents before their sub-steps."""
         return walk(self.body)
 
 
 def walk(sequence: Sequence, prefix: str = "") -> Iterator[tuple[str, Step]]:
+    """Yield every step of a sequence with its path, parents before their sub-steps."""
     for step in sequence.steps:
         yield from _walk_step(step, f"{prefix}{step.position}")
 

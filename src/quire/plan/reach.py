@@ -1,4 +1,4 @@
-"""Which steps of a document, and of all that it calls, every run that completes comes to; and which only some do."""
+"""List the steps of a document and of its callees, and tell which of them every completed run performs."""
 
 from __future__ import annotations
 
@@ -12,36 +12,38 @@ from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, short_way
 
 MAX_CALLS = 110
-"""Calls within calls that are followed: a few more than a run may make, so that one too many is seen."""
+"""How many levels of nested calls are followed: a few more than a run may make, so that the first excess is found."""
 
 
 class Reached(Struct, frozen=True):
-    """`certain` is whether every run that completes performs the step, and fails with it. `name` is for people: a step
-    of a callee has the way to it before its label. `fans` counts the fan-outs around the step, `levels` the parts of
-    its path before the last; both are the most of all ways to it that were followed."""
+    """A step and how it is reached."""
 
     step: Step
     name: str
+    """The name for people: the label, for a step of a callee with the way to it in front."""
     certain: bool
+    """True if every run that completes performs the step, so that its failure fails the run."""
     format: str
     document: str = ""
-    """The name of the callee that has the step; empty for a step of the document itself."""
+    """The name of the callee that contains the step; empty for a step of the document itself."""
     fans: int = 0
+    """Number of fan-outs around the step."""
     levels: int = 0
+    """Number of parts of its path before the last one."""
 
     @property
     def place(self) -> str:
-        """The name for messages, which may be cut."""
+        """The name for messages, possibly shortened."""
         return short_way(self.name)
 
 
 class _Place(Struct, frozen=True):
-    """Where a sequence of steps stands."""
+    """The position of a sequence of steps: its document, and how it is reached."""
 
     plan: Plan
     name: str = ""
     way: str = ""
-    """The steps that lead to it, with a joint behind each."""
+    """The steps that lead to it, each followed by the joint."""
     fans: int = 0
     levels: int = 0
     certain: bool = True
@@ -51,7 +53,7 @@ class _Place(Struct, frozen=True):
 
 
 def reach(plan: Plan, documents: Mapping[str, Plan]) -> Iterator[Reached]:
-    """Every step once for each way to it, but for callees: those again only where the way is deeper than before."""
+    """Yield every step once for each way to it. Steps of callees are repeated only if the new way is deeper."""
     return _Walk(documents).sequence(plan.body, _Place(plan))
 
 
@@ -95,7 +97,7 @@ class _Walk:
         plan = self._documents.get(name)
         if plan is None or name in self._callers or len(self._callers) == MAX_CALLS:
             return
-        # Only a pipeline that a pipeline calls counts the fans around the call.
+        # Fans around a call count only if a pipeline calls a pipeline.
         fans = at.fans if at.plan.format == plan.format == "pipeline" else 0
         before = self._seen.get((name, at.certain))
         if before is not None and fans <= before[0] and at.levels <= before[1]:

@@ -1,8 +1,9 @@
-"""Texts with `{{name}}`, `{{name:type}}` and `{{name:type:default}}` in them, read into templates.
+"""Parse texts with references into templates, and fill inputs into texts.
 
-Inputs in a text: `{input:x}`, `{input:x:default}`, `{input:x|default}`, `{input:x?}` and `${inputs.x}`.
+`template` reads `{{name}}`, `{{name:type}}` and `{{name:type:default}}`. `fill` and `references` read inputs:
+`{input:x}`, `{input:x:default}`, `{input:x|default}`, `{input:x?}` and `${inputs.x}`.
 
-A text is gone through once: what a value brings with it is never read for references. The environment is no source.
+A text is scanned once: inserted values are never scanned for references. Environment variables are not available.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from quire.values import Value, clean
 __all__ = ["InputReference", "as_text", "fill", "input_text", "references"]
 
 
-# Every repetition is over a class that excludes what follows it, so matching is linear.
+# Every repetition is over a class that excludes the character after it, so matching is linear.
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 
 
@@ -42,20 +43,22 @@ def reference(found: re.Match[str]) -> Reference:
     return Reference(found[1], found[3], found[0])
 
 
-# A default goes on to the next brace, so a text is only searched up to its last one: no search runs to the end in vain.
+# A default extends to the next brace. Texts are searched only up to their last brace, so no search runs to the end
+# in vain.
 _REFERENCE = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{inputs\.(\w++)\}")
 
 
 class InputReference(Struct, frozen=True):
-    """One place that an input goes to. An `optional` one is filled in any case, with a default or with nothing."""
+    """One place where an input is inserted."""
 
     name: str
     optional: bool
+    """True if the place is filled even without a value, with a default or with nothing."""
     span: Span
 
 
 def fill(text: str, inputs: Mapping[str, Value], rules: int = THREAD_RULES) -> str:
-    """The text with every input put in that is there; a reference without value and default stays as it is written."""
+    """Insert all available inputs into a text. A reference with neither value nor default stays as written."""
     end = text.rfind("}") + 1
     if not end:
         return text
@@ -64,8 +67,11 @@ def fill(text: str, inputs: Mapping[str, Value], rules: int = THREAD_RULES) -> s
 
 
 def input_text(match: re.Match[str], other: str | None, inputs: Mapping[str, Value], rules: int) -> str:
-    """What stands for a reference. The first three groups of `match` are the name, `?` and the default; `other` is the
-    name where it was written in another way."""
+    """Return the text that replaces a reference.
+
+    The first three groups of `match` are the name, `?` and the default; `other` is the name if it was written in the
+    other form.
+    """
     value = inputs.get(match[1] or other or "")
     if value is not None:
         return as_text(value, rules)
@@ -75,14 +81,17 @@ def input_text(match: re.Match[str], other: str | None, inputs: Mapping[str, Val
 
 
 def references(text: str) -> Iterator[InputReference]:
-    """Every reference in the order of the text; spans count from its start."""
+    """Yield every reference in the order of the text. Spans count from the start of the text."""
     for match in _REFERENCE.finditer(text, 0, text.rfind("}") + 1):
         optional = match[2] is not None or match[3] is not None
         yield InputReference(match[1] or match[4], optional, Span(match.start(), match.end()))
 
 
 def as_text(value: Value, rules: int = THREAD_RULES) -> str:
-    """How a value stands in a prompt: text as it is, all else as JSON. 0.1.0 wrote truth values as Python does."""
+    """Return a value as it appears in a prompt: text unchanged, lists, maps and booleans as JSON.
+
+    Version 0.1.0 wrote booleans as Python does.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping | list | tuple) or (isinstance(value, bool) and rules > 1):

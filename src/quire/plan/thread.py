@@ -1,7 +1,7 @@
-"""What a directive says, as a node of the Plan: an agent that follows a document, and all that it is held to.
+"""A directive as a node of the Plan: an agent that follows a document, with its permissions, limits and hooks.
 
-It has a room of its own because the engine composes threads from these parts (a directive with its ancestors, its
-hooks with those of the project) long before there is a plan to walk.
+This is a separate module because the engine composes threads from these parts (a directive with its ancestors, its
+hooks with those of the project) before there is a plan to walk.
 """
 
 from __future__ import annotations
@@ -21,37 +21,44 @@ THREAD_PATH = "thread"
 """The path of the outermost thread of a run."""
 
 THREAD_RULES = 2
-"""The rules that threads follow. 1 are those of 0.1.0: there an empty `<permissions>` block inherited, hooks at
-`directive_return` let through what they could not judge, and texts were filled in differently. A bundle keeps the
-number that it was made under, so a recorded thread replays as it ran."""
+"""The version of the rules that threads follow.
+
+Under version 1 (0.1.0) an empty `<permissions>` block inherited, hooks at `directive_return` accepted what they could
+not judge, and texts were filled in differently. A bundle keeps the version it was made under, so a recorded thread
+replays as it ran.
+"""
 
 
 class Permission(Struct, frozen=True):
-    """A capability that a directive asks for, in its dotted form. `span` is where it stands."""
+    """A capability that a directive requests, in its dotted form."""
 
     capability: str
     span: Span = NOWHERE
+    """Where it is in the document."""
 
 
 class Acknowledgement(Struct, frozen=True):
-    """`risk` is the tier that the author knows about: safe, write, elevated or unrestricted."""
+    """A risk that the author of a directive acknowledges."""
 
     risk: str
+    """A tier: safe, write, elevated or unrestricted."""
     reason: str
 
 
 class Parameter(Struct, frozen=True):
-    """An input or an output of a directive. `type` is as written; `default` is text, None where there is none."""
+    """An input or an output of a directive."""
 
     name: str
     type: str = "string"
+    """The type as written in the document."""
     required: bool = False
     default: str | None = None
+    """The default as text; None if there is none."""
     description: str = ""
 
 
 class HookAction(Struct, frozen=True):
-    """What a hook asks for. `parameters` may hold `${…}` in their texts and in the item's id."""
+    """An action that a hook requests. The texts in `parameters` and the item's id may contain `${…}`."""
 
     primary: str
     item_type: str
@@ -60,39 +67,32 @@ class HookAction(Struct, frozen=True):
 
 
 class Hook(Struct, frozen=True):
-    """`condition` is in its JSON form: `{path, op, value}`, `{any: […]}`, `{all: […]}`, `{not: …}`; empty always holds.
-
-    `position` says where the text goes that a `thread_started` hook brings: `system`, `before` or `after`. `origin` is
-    the id of the directive, or the file, that declares the hook.
-    """
+    """A reaction of a directive or a project to an event of a thread."""
 
     id: str
     event: str
     condition: Mapping[str, Value]
+    """The JSON form: `{path, op, value}`, `{any: […]}`, `{all: […]}` or `{not: …}`. An empty condition always holds."""
     actions: tuple[HookAction, ...]
     position: str = "before"
+    """Where the text of a `thread_started` hook goes: `system`, `before` or `after`."""
     origin: str = ""
+    """The id of the directive, or the file, that declares the hook."""
     span: Span = NOWHERE
 
 
 class Context(Struct, frozen=True):
-    """Ids of knowledge items, by where their text goes; `suppress` are those that are left out everywhere."""
+    """Ids of knowledge items, grouped by the place where their text goes."""
 
     system: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     suppress: tuple[str, ...] = ()
+    """Ids that are left out everywhere."""
 
 
 class Thread(Struct, frozen=True):
-    """An agent that follows a document: what one directive says by itself, before its ancestors are looked at.
-
-    `permissions_text` is the element as it stands in the file, for the model; `has_permissions` is true where the block
-    is there, even an empty one, which grants nothing. `limits` holds the canonical names
-    (`turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth`, `duration_seconds`), those of `<cost>`
-    included. `body` is the text after the fence; `inside` the process and the criteria that stand in the fence, as text
-    with action elements written as calls.
-    """
+    """An agent that follows a document: the content of one directive, without its ancestors."""
 
     name: str
     version: str = ""
@@ -102,9 +102,14 @@ class Thread(Struct, frozen=True):
     extends: str = ""
     permissions: tuple[Permission, ...] = ()
     permissions_text: str = ""
+    """The element as it is in the file, for the model."""
     acknowledged: tuple[Acknowledgement, ...] = ()
     model: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Value] = field(default_factory=dict)
+    """Limits by canonical name, including those of `<cost>`.
+
+    The names are `turns`, `tokens`, `spend`, `spend_currency`, `spawns`, `depth` and `duration_seconds`.
+    """
     inputs: tuple[Parameter, ...] = ()
     outputs: tuple[Parameter, ...] = ()
     success: str = ""
@@ -112,11 +117,14 @@ class Thread(Struct, frozen=True):
     hooks: tuple[Hook, ...] = ()
     context: Context = Context()
     body: str = ""
+    """The text after the fence."""
     inside: str = ""
+    """The process and the criteria that are inside the fence, as text; action elements are written as calls."""
     has_permissions: bool = False
+    """True if there is a permissions block. An empty block grants nothing."""
     problems: tuple[str, ...] = ()
-    """What keeps it from starting, beyond the values of single limits."""
+    """Reasons why the thread cannot start, besides invalid values of single limits."""
 
     def grants_itself(self, rules: int = THREAD_RULES) -> bool:
-        """Whether its own permissions count, and not those of an ancestor."""
+        """Tell whether the thread's own permissions apply, rather than those of an ancestor."""
         return bool(self.permissions) or (self.has_permissions and rules > 1)

@@ -1,4 +1,4 @@
-"""What plans will ask for from outside, known before they run."""
+"""Find out, before plans run, which tools, prompts and models they will use."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from quire.plan.nodes import Agent, Arguments, Hole, Invoke, Plan, Template, Thi
 from quire.plan.thread import Thread
 
 OWN = "quire"
-"""The connection of Quire's own tools, by which a playbook runs other documents as well."""
+"""The connection of Quire's own tools. A playbook also runs other documents through it."""
 
 LAUNCHES = "quire/launch"
-"""The connection of the launch tools, which look at the grant of each pipeline themselves: no server is called so."""
+"""The connection of the launch tools. They check the grant of each pipeline themselves. No server has this name."""
 
 OWN_TOOLS = ("ask",)
-"""Tools that the engine itself answers for."""
+"""Tools that the engine itself answers."""
 
 
 SHELLS = ("shell", "rye/bash")
-"""The names of the tool that runs commands."""
+"""Names of the tool that runs commands."""
 
 
 def problem_of(work: UseTool) -> str:
-    """Why a playbook's tool could never be called as the document has it; empty where it could.
+    """Return why a tool call of a playbook could never succeed as written, else an empty text.
 
-    A text that a shell reads must stand in the document; values go to a command as parts of a list."""
+    A text for a shell must be complete in the document; values can only be passed to a command as items of a list.
+    """
     where = f"@tool({work.connection}, {work.tool})"
     if work.problem:
         return f"{where}: {work.problem}"
@@ -34,13 +35,13 @@ def problem_of(work: UseTool) -> str:
 
 
 def has_values(arguments: Arguments) -> bool:
-    """Whether the command among the arguments of a shell is a text, or may be one, that is not all in the document."""
+    """Tell whether the command in the arguments of a shell tool is, or may become, a text with values inserted."""
     command = arguments.get("command") if isinstance(arguments, dict) else arguments
     return isinstance(command, Hole) or (isinstance(command, Template) and next(command.references(), None) is not None)
 
 
 def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
-    """Each (connection, tool) once, in document order; a tool that is only named has no connection."""
+    """Return each (connection, tool) once, in document order. A tool without a connection has an empty one."""
     calls: dict[tuple[str, str], None] = {}
     for plan in plans:
         for _, step in plan.steps():
@@ -52,6 +53,7 @@ def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
 
 
 def prompt_schemes(plan: Plan) -> set[str]:
+    """Return the schemes from which a plan fetches prompts."""
     return {
         step.work.preamble.scheme
         for _, step in plan.steps()
@@ -68,5 +70,5 @@ def has_threads(plans: Iterable[Plan]) -> bool:
 
 
 def has_agents(plans: Iterable[Plan]) -> bool:
-    """Whether a step runs under an identity's profile."""
+    """Tell whether any step runs under the profile of an identity."""
     return any(isinstance(step.work, Agent) for plan in plans for _, step in plan.steps())

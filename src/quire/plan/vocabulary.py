@@ -1,4 +1,4 @@
-"""The words of directives that formats, engine and displays share: events, operators, decisions, limits."""
+"""Words of directives that formats, engine and displays share: events, operators, decisions, limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class HookEvent(NamedTuple):
     """An event that hooks can name."""
 
     sent: bool = True
-    """False for the events of other engines: known, and never sent here."""
+    """False for events of other engines: they are known, but never sent here."""
 
     adds_context: bool = False
 
@@ -50,7 +50,7 @@ def adds_context(event: str) -> bool:
 
 
 CONTROL: Final = "rye/agent/threads/internal/control"
-"""The action of a hook that decides how the thread goes on."""
+"""The action with which a hook decides how the thread continues."""
 
 Decision = Literal["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"]
 DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
@@ -67,7 +67,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 def number(text: str) -> int | float | None:
-    """Return the number that a text writes, or None. Infinities are not numbers."""
+    """Return the number that a text spells, or None. Infinities are not numbers."""
     text = text.strip()
     if len(text) > 400:
         return None
@@ -80,5 +80,6 @@ def number(text: str) -> int | float | None:
 
 
 def number_or_text(text: str) -> int | float | str:
+    """Return the number that a text spells, or the text itself."""
     value = number(text)
     return text if value is None else value

@@ -1,4 +1,4 @@
-"""How people name the steps of callees: by the way to them, `3 › 1`, which may be typed as `3>1`."""
+"""Names of the steps of callees for people: the labels on the way to the step, `3 › 1`, which may be typed as `3>1`."""
 
 from __future__ import annotations
 
@@ -10,31 +10,34 @@ _TYPED = re.compile(r"\s*[›>]\s*")
 
 
 def typed_way(text: str) -> str:
-    """The way that somebody typed, as it is shown. A label or a path is that itself."""
+    """Normalize a way typed by the user to the form in which ways are shown.
+
+    A plain label or path is returned unchanged.
+    """
     return _TYPED.sub(JOINT, text.strip()) if ">" in text or "›" in text else text
 
 
 def last_label(way: str) -> str:
-    """The label of the step itself, in its own document."""
+    """Return the label of the step itself, within its own document."""
     return way.rpartition(JOINT)[2]
 
 
 def first_label(way: str) -> str:
-    """The label of the step of the run's own document."""
+    """Return the label of the first step of the way, in the run's own document."""
     return way.partition(JOINT)[0]
 
 
 def short_way(way: str) -> str:
-    """The way for a message: of a long one the first and the last steps."""
+    """Shorten a way for a message: a long one keeps only its first and last steps."""
     labels = way.split(JOINT)
     return way if len(labels) <= 8 else JOINT.join([*labels[:3], "…", *labels[-3:]])
 
 
 def shell_way(way: str) -> str:
-    """The way as one types it into a shell, within quotes."""
+    """Return the way as the user types it in a shell, with quotes if needed."""
     return "'" + way.replace(JOINT, ">") + "'" if JOINT in way or " " in way else way
 
 
 def is_named(way: str, names: Collection[str]) -> bool:
-    """Whether one of the names means the step: by the way to it, or by its label in its own document."""
+    """Tell whether one of the names refers to the step, by the way to it or by its label in its own document."""
     return way in names or last_label(way) in names

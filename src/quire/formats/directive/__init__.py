@@ -1,1 +1,1 @@
-"""The directive format: Markdown for an agent, with an XML fence for the engine, and the knowledge files beside it."""
+"""The directive format: Markdown for an agent, with an XML fence for the engine; and knowledge files."""

@@ -1,4 +1,4 @@
-"""A directive as JSON: what `quire parse` prints, names as the file has them."""
+"""A directive as JSON, as `quire parse` prints it, with the names of the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def fields(reading: Reading) -> dict[str, Value]:
-    """Only what is there. The preamble is all that stands before the fence, the line of a signature with it."""
+    """Return the fields that are present. The preamble is the text before the fence, including the signature line."""
     directive = reading.partial
     before = reading.source.text[: directive.fence.start].strip() if directive.fence.end else directive.preamble
     found: dict[str, Value] = {"preamble": before, "body": directive.body}
@@ -60,12 +60,13 @@ def fields(reading: Reading) -> dict[str, Value]:
 
 
 def directive_tree(source: Source) -> dict[str, Value]:
-    """What `quire parse` prints: the fields, and everything that the reader said."""
+    """Return what `quire parse` prints: the fields, and all errors and warnings of the reader."""
     reading = parse(source)
     return _tree(fields(reading), source, reading.diagnostics)
 
 
 def knowledge_tree(source: Source) -> dict[str, Value]:
+    """Return what `quire parse` prints for a knowledge file."""
     knowledge = read_knowledge(source)
     return _tree({**knowledge.metadata, "body": knowledge.body}, source, knowledge.diagnostics)
 

@@ -1,6 +1,6 @@
-"""Everything that can be said about a directive before it runs, beyond what stops it from being read.
+"""Run all checks of a directive that go beyond reading it.
 
-Without surroundings only the file itself is looked at. What trust says about it is known elsewhere.
+Without surroundings only the file itself is checked. Trust is checked elsewhere.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SPLIT = re.compile(r"[^\w-]++")
 
 
 def check_reading(reading: Reading, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
-    """The findings of a reading and those of all checks, in the order of the text."""
+    """Return the findings of a reading and of all checks, in the order of the text."""
     if not reading.whole:
         return reading.diagnostics
     directive = reading.partial
@@ -41,7 +41,7 @@ def check_reading(reading: Reading, around: Surroundings | None = None) -> tuple
 
 
 def fatal(directive: Directive) -> Iterator[Diagnostic]:
-    """What can be read and cannot be run."""
+    """Yield the errors of a directive that can be read but not run."""
     suggestions = Suggestions()
     if directive.name is None:
         yield Diagnostic(errors.NAME, "the directive has no name", directive.root, "", 'write <directive name="…">')
@@ -64,7 +64,7 @@ def fatal(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _no_room(directive: Directive) -> Iterator[Diagnostic]:
-    """Limits that are reached before the first turn, where no hook could raise them."""
+    """Report limits that are reached before the first turn, if no hook could raise them."""
     if any(hook.event == "limit" for hook in directive.hooks):
         return
     declared = dict(cost_values(directive.cost)) if directive.cost else {}
@@ -74,7 +74,7 @@ def _no_room(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def errors_of(reading: Reading) -> tuple[Diagnostic, ...]:
-    """The findings of a reading, with those that keep it from running."""
+    """Return the findings of a reading, and the errors that stop it from running."""
     return (*reading.diagnostics, *fatal(reading.partial)) if reading.whole else reading.diagnostics
 
 
@@ -110,7 +110,10 @@ def _warnings(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _unacknowledged(directive: Directive) -> Iterator[Diagnostic]:
-    """A table of the project may raise other capabilities to this tier: that is known when the directive is run."""
+    """Report unrestricted permissions that the author has not acknowledged.
+
+    The risk table of the project may raise other capabilities to this tier: that is known only when the directive runs.
+    """
     permissions = directive.permissions
     if permissions is None or any(one.risk == "unrestricted" for one in permissions.acknowledged):
         return
@@ -153,7 +156,7 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
     for hook in directive.hooks:
         for action in hook.actions:
             for _, value in (*action.attributes, *action.parameters):
-                # What `${inputs.x}` stands for may be missing there: then it is nothing.
+                # `${inputs.x}` may have no value there: then it is empty.
                 found = (one for one in references(value) if value[one.span.start] == "{")
                 yield from ((one, action.span) for one in found)
     for text, span in ((directive.success, directive.success_span), (directive.failure, directive.failure_span)):
@@ -162,7 +165,10 @@ def _references(directive: Directive) -> Iterator[tuple[InputReference, Span]]:
 
 
 def _words(directive: Directive) -> set[str]:
-    """An input that is only spoken of is used as well: the model knows what it was given."""
+    """Return all words of the instructions.
+
+    An input that is only mentioned is used as well: the model knows its value.
+    """
     texts = [directive.body, *(section.raw for section in directive.sections)]
     texts += [value for hook in directive.hooks for action in hook.actions for _, value in action.parameters]
     return {word for text in texts for word in _SPLIT.split(text)}

@@ -1,6 +1,7 @@
-"""What is known of a directive only from its place and the files around it: parents, knowledge, where calls lead.
+"""Check a directive against its place and the files around it: parents, knowledge, and circles of calls.
 
-Whoever knows the workspace makes the `Surroundings`; signatures and trust are not looked at.
+The part of Quire that knows the workspace creates the `Surroundings`. Trust is not checked here, except that the
+directives a hook runs must have a valid signature if they have one.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["directive", "knowledge"]
 When: TypeAlias = Literal["start", "return", "event"]
-"""Before the thread starts, when its outputs are judged, or at another event."""
+"""When an item is needed: before the thread starts, when its outputs are judged, or at another event."""
 
 _SIGNING = {
     "form": lints.NAME_FORM,
@@ -36,17 +37,19 @@ _SIGNING = {
 }
 _POINTED = 8
 _LOOKED = 200
-"""So many items are looked for: each takes time, and a hostile file names thousands."""
+"""Maximum number of items that are looked up: each takes time, and a hostile file names thousands."""
 
 
 class Parent(Struct, frozen=True):
-    """A directive that another one extends: its own id, what it extends itself, what it keeps out of prompts, and the
-    layers that it brings: ids of knowledge items, and of hooks that bring some."""
+    """A directive that another one extends."""
 
     id: str
     extends: str
+    """The id of the directive that it extends itself."""
     suppress: tuple[str, ...] = ()
+    """Ids that it keeps out of prompts."""
     layers: tuple[str, ...] = ()
+    """Layers that it adds to prompts: ids of knowledge items, and of hooks that add some."""
 
 
 class Surroundings(Reach, Protocol):
@@ -54,32 +57,32 @@ class Surroundings(Reach, Protocol):
 
     @property
     def place(self) -> PurePath:
-        """Of the file, below `.ai/directives`."""
+        """Path of the file below `.ai/directives`."""
         ...
 
     def parent(self, item_id: str) -> Parent | None:
-        """None for one that is in no space; raises `QuireError` for one that is there and cannot be used."""
+        """Return a directive; None if it is in no space. Raises `QuireError` if it exists but cannot be used."""
         ...
 
     def has_knowledge(self, item_id: str) -> bool:
-        """Raises `QuireError` for an item that is there and cannot be used."""
+        """Tell whether an item exists. Raises `QuireError` if it exists but cannot be used."""
         ...
 
     def ids(self, kind: Kind) -> Collection[str]:
-        """All that there are, for suggestions."""
+        """Return the ids of all items of a kind, for suggestions."""
         ...
 
     def project_layers(self) -> Collection[str]:
-        """The layers that the project's own hooks bring."""
+        """Return the layers that the project's own hooks add."""
         ...
 
     def distrust(self, item_id: str) -> str:
-        """What is wrong with the signature of a directive; empty where there is none yet, or where it holds."""
+        """Return what is wrong with the signature of a directive; empty if it has none or if it is valid."""
         ...
 
 
 def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diagnostic]:
-    """What signing refuses beside missing fields; without a place only what is wrong in every place."""
+    """Report what signing refuses besides missing fields; without a place only problems that do not depend on it."""
     found = [*identity_problems(directive, place)]
     if parallel := parallel_problem(directive):
         found.append(parallel)
@@ -88,6 +91,7 @@ def check_signing(directive: Directive, place: PurePath | None) -> Iterator[Diag
 
 
 def check_surroundings(directive: Directive, around: Surroundings) -> Iterator[Diagnostic]:
+    """Check the items that a directive refers to, and the circles that its calls lead into."""
     yield from _Items(directive, around).all()
     calls = documents_called(directive)
     if calls:
@@ -102,7 +106,7 @@ def _circles(calls: Sequence[tuple[Wanted, Span]], around: Surroundings) -> Iter
 
 
 class _Items:
-    """The chain of parents, and the knowledge that goes into the prompt."""
+    """Checks the chain of parents, and the knowledge that goes into the prompt."""
 
     def __init__(self, directive: Directive, around: Surroundings) -> None:
         self._directive = directive
@@ -143,7 +147,10 @@ class _Items:
                 yield Diagnostic(warnings.SUPPRESSES_NOTHING, message, item.span, "", help)
 
     def _hook_directives(self) -> Iterator[Diagnostic]:
-        """Directives that hooks run. One that judges the outputs and cannot keeps the thread from starting."""
+        """Check the directives that hooks run.
+
+        If one judges the outputs and cannot be used, the thread cannot start.
+        """
         told: dict[str, tuple[str, str] | None] = {}
         for hook in self._directive.hooks:
             code = errors.CHECKER if _when(hook.event) == "return" else warnings.HOOK_TARGET
@@ -180,7 +187,7 @@ class _Items:
             try:
                 parent = self._around.parent(wanted)
             except BadConfiguration:
-                raise  # not a matter of this file
+                raise  # not a problem of this file
             except QuireError as error:
                 yield Diagnostic(errors.PARENT, str(error), extends.span, "", _MEND)
                 self._whole_chain = False
@@ -206,7 +213,7 @@ class _Items:
             wanted = parent.extends
 
     def _wanted(self) -> Iterator[tuple[Text, When]]:
-        """The ids that are known before the thread starts, and when they are looked for."""
+        """Yield the ids that are known before the thread starts, and when they are needed."""
         directive = self._directive
         items = directive.context.items if directive.context else ()
         named: list[tuple[Text, When]] = [(item, "start") for position, item in items if position != "suppress"]
@@ -222,7 +229,10 @@ class _Items:
                 yield item, when
 
     def _knowledge(self, item_id: str, when: When) -> tuple[Code, str, str] | None:
-        """What is to be said about an item. A hook that cannot have it ends nothing, unless it judges the outputs."""
+        """Return the finding about an item.
+
+        A hook that cannot load it does not stop the thread, unless it judges the outputs.
+        """
         missing: Code = errors.CHECKER if when == "return" else warnings.UNKNOWN_KNOWLEDGE
         try:
             if self._around.has_knowledge(item_id):
@@ -240,7 +250,7 @@ class _Items:
 
 
 def layers(directive: Directive) -> Iterator[str]:
-    """The ids that `<suppress>` can name of what a directive brings into prompts."""
+    """Yield the ids that `<suppress>` can name: those of the layers that a directive adds to prompts."""
     for position, item in directive.context.items if directive.context else ():
         if position != "suppress":
             yield item.text
@@ -257,7 +267,7 @@ def _when(event: str) -> When:
 
 
 def _is_static(item_id: str) -> bool:
-    """Whether an id is known before the thread starts: nothing in it is filled in."""
+    """Tell whether an id is known before the thread starts: it contains no reference."""
     return bool(item_id) and "${" not in item_id and "{input:" not in item_id
 
 

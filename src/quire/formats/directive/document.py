@@ -1,4 +1,4 @@
-"""What `quire.formats` asks of a format, for directives."""
+"""The `FormatModule` of directives."""
 
 from __future__ import annotations
 

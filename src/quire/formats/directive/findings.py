@@ -1,4 +1,4 @@
-"""What a reading collects: its source and everything that was found so far, with suggestions in moderation."""
+"""Collect the findings of a reading, with a limited number of suggestions."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _CHOICES = 200
 
 
 class Suggestions:
-    """`did you mean` in moderation: likeness is dear to compute, and a hostile file has thousands of names."""
+    """A limited number of `did you mean`: comparing names is slow, and a hostile file has thousands of them."""
 
     def __init__(self) -> None:
         self._left = _SUGGESTIONS
 
     def meant(self, name: str, known: Collection[str]) -> str | None:
-        """The known name that this one is probably a slip of."""
+        """Return the known name that this one is probably a misspelling of."""
         if len(name) > _LONGEST or len(known) > _CHOICES or self._left <= 0:
             return None
         self._left -= 1
@@ -34,7 +34,7 @@ class Suggestions:
 
 
 class Found:
-    """One reading's worth of findings."""
+    """The source and the findings of one reading."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -48,14 +48,14 @@ class Found:
         return self._suggestions.meant(name, known)
 
     def stray(self, element: Element, parent: str, known: Collection[str]) -> None:
-        """An element where it has no meaning."""
+        """Report an element in a place where it has no meaning."""
         meant = self.meant(element.tag, known)
         help = f"did you mean <{meant}>?" if meant else f"known there: {', '.join(known)}"
         message = f"<{shown(element.tag)}> has no meaning in <{parent}>"
         self.report(warnings.STRAY, message, element.opening, help, self.tag_fix(element, known) if meant else ())
 
     def tag_fix(self, element: Element, known: Collection[str]) -> Fix:
-        """Edits that spell both tags of an element right."""
+        """Return edits that correct both tags of an element."""
         start = element.start + 1
         fix = word_fix(element.tag, known, Span(start, start + len(element.tag)))
         if fix and self.source.text.startswith("</", element.inner_end):
@@ -64,7 +64,7 @@ class Found:
         return fix
 
     def truth(self, element: Element, name: str) -> bool:
-        """An attribute that is true or false; false where it is missing."""
+        """Read an attribute that is true or false; false if it is missing."""
         text = element.attributes.get(name, "").strip().lower()
         if text not in ("", "true", "false"):
             message = f'{name}="{shown(text)}" counts as false: it is neither true nor false'

@@ -1,10 +1,11 @@
-"""`<hooks>`: what happens at an event of the thread, and under which condition.
+"""Read `<hooks>` (actions at an event of the thread, with conditions) and write actions as calls.
 
-Conditions stand in a hook side by side (all must hold) or in `<any>`, `<all>` and `<not>`, which may hold each other.
+The conditions of a hook are side by side (all must hold) or in `<any>`, `<all>` and `<not>`, which may be nested.
 
-A process inside the fence, as the model gets to read it: the same structure, with action elements written as calls.
+`readable` returns a process inside the fence as the model reads it: the same structure, with action elements written as
+calls:
 
-<fetch scope="directive" query="{input:name}" />   becomes   `rye_fetch(query="{input:name}", scope="directive")`
+    <fetch scope="directive" query="{input:name}" />   becomes   `rye_fetch(query="{input:name}", scope="directive")`
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def read_hooks(element: Element, found: Found) -> tuple[Hook, ...]:
 
 
 def read_action(element: Element, primary: str) -> Action:
-    """An element whose attributes say what is asked for; parameters are in a `value`, or in the text."""
+    """Read an element whose attributes describe an action. Parameters are in a `value` attribute or in the text."""
     given = [child for child in element.children if child.tag == "param"]
     parameters = [(one.attributes.get("name", ""), one.attributes.get("value", one.all_text)) for one in given]
     attributes = tuple((name, value) for name, value in element.attributes.items() if name != "primary")
@@ -114,7 +115,7 @@ def _checked(element: Element, primary: str, found: Found) -> Action:
 
 
 def _control(element: Element, action: Action, found: Found) -> None:
-    """A word that is no decision decides nothing; one that is filled in at the event is known only there."""
+    """Report a control action that decides nothing. A decision that is filled in at the event cannot be checked."""
     given = dict([*action.attributes, *action.parameters]).get("action")
     if given is None:
         message = 'the control action decides nothing: it has no parameter "action"'
@@ -136,7 +137,7 @@ def _control(element: Element, action: Action, found: Found) -> None:
 
 
 def _test(element: Element, found: Found) -> list[Test]:
-    """None for a condition that says nothing: it always holds."""
+    """Read a condition. An empty list is a condition without content: it always holds."""
     inner: list[Test] = []
     for child in element.children:
         if child.tag in _TESTS:
@@ -177,7 +178,7 @@ def _known(word: str, known: tuple[str, ...], what: str, element: Element, found
 
 
 def _value(text: str, op: str) -> Value:
-    """A truth value or a number where the text is one; for `in` also a list in JSON."""
+    """Return a boolean or a number if the text is one; for `in` also a JSON list; else the text."""
     word = text.strip()
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
@@ -199,12 +200,12 @@ _FIRST = ("query", "scope", "item_type", "item_id")
 
 
 def read_actions(element: Element) -> list[Action]:
-    """Every action in an element or below it, in the order of the file."""
+    """Return every action in an element or below it, in the order of the file."""
     return [read_action(one, one.tag) for one in (element, *element.iter()) if one.tag in PRIMARIES]
 
 
 def readable(element: Element, source: Source) -> str:
-    """The element as text. Its lines lose the indentation that they have in common."""
+    """Return the element as text. Its lines lose their common indentation."""
     column = source.position(element.start).column - 1
     before = source.text[element.start - column : element.start] if column <= _INDENT else "x"
     text = _render(element, source)
@@ -212,7 +213,7 @@ def readable(element: Element, source: Source) -> str:
 
 
 def call(action: Action) -> str:
-    """`rye_execute(item_type="tool", item_id="rye/bash", parameters={"command": "ls"})`"""
+    """Write an action as a call: `rye_execute(item_type="tool", item_id="rye/bash", parameters={"command": "ls"})`."""
     given = dict(action.attributes)
     names = [name for name in _FIRST if name in given] + [name for name in given if name not in _FIRST]
     arguments = [f"{name}={_quoted(given[name])}" for name in names]

@@ -1,4 +1,4 @@
-"""A project's file of hooks, read with places: `hooks:` and a list, in the same words as a directive's `<hook>`."""
+"""Read a project's file of hooks, with positions: `hooks:` and a list, in the words of a directive's `<hook>`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class HooksFile:
-    """Reads one file; everything that is wrong is kept with its place."""
+    """Reads one file and keeps all problems with their positions."""
 
     _KEYS = ("id", "event", "condition", "action", "actions", "position", "description", "layer", "wrap")
     _ACTION_KEYS = ("primary", "item_type", "item_id", "params", "parameters")
@@ -29,13 +29,14 @@ class HooksFile:
         self._problems: list[tuple[int, str]] = []
         self._remarks: list[tuple[int, str]] = []
         self.loses_a_gate = False
-        """Whether a hook is left out that would judge outputs, or of which nobody can say at which event it acts."""
+        """True if a hook is left out that would judge outputs, or whose event is not known."""
 
     def read(self) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
+        """Return the valid hooks, and all problems and remarks as lines of text."""
         reading = yaml.read_yaml(self._source)
         self._note(reading.diagnostics)
         hooks: list[Hook] = []
-        # A part that could not be read stands there as null: nothing of such a file is to be acted on.
+        # A part that could not be read appears as null, so no hook of such a file may be used.
         self.loses_a_gate = bool(self._problems)
         for node in () if self._problems else self._entries(reading.documents):
             before = len(self._problems)
@@ -147,7 +148,7 @@ class HooksFile:
 
 
 def condition_problems(condition: Value) -> list[str]:
-    """What is wrong with a condition as it is written: for whoever reads one from a file."""
+    """Return what is wrong with a condition, in the form in which it was read from a file."""
     if not isinstance(condition, Mapping):
         return ["a condition must be a mapping"]
     problems: list[str] = []
@@ -175,8 +176,10 @@ def condition_problems(condition: Value) -> list[str]:
 
 
 def condition_remarks(condition: Value) -> list[str]:
-    """What keeps a condition from ever holding, though it can be read. Such a hook keeps its place among the others:
-    the records of runs count them."""
+    """Return why a valid condition can never hold.
+
+    Such a hook keeps its position among the others, because the records of runs count hooks.
+    """
     if not isinstance(condition, Mapping):
         return []
     parts = [part for name in ("any", "all") for part in _parts(condition.get(name))] + [condition.get("not")]

@@ -1,6 +1,6 @@
-"""Which items the instructions of a directive call for, as far as they spell it out: for advice, never for a decision.
+"""Find the items that the instructions of a directive call: for advice, never for a decision about permissions.
 
-Calls in backticks, action elements and hooks are looked at. An id with a reference in it could be any.
+Calls in backticks, action elements and hooks are considered. An id that contains a reference could mean any item.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ _ALWAYS = ("rye.execute.tool.rye.agent.threads.internal.", "rye.execute.tool.rye
 
 
 class Call(Struct, frozen=True):
-    """`needs` is the capability in its dotted form; `open` says that it is only how that begins. `document` is what it
-    runs, where that is a document whose name is spelled out."""
+    """One call in the instructions or in a hook."""
 
     primary: str
     needs: str
+    """The capability that it needs, in its dotted form."""
     open: bool
+    """True if `needs` is only the beginning of the capability."""
     span: Span
     document: Wanted | None = None
+    """The document that it runs, if its name is spelled out."""
 
     def covered_by(self, capability: str) -> bool:
-        """Whether a grant covers it, or could."""
+        """Tell whether a grant covers the call, or could."""
         grant = _canonical(capability)
         if self.open:
             return grant.startswith(self.needs) or matches(grant, self.needs) or matches(grant, f"{self.needs}.x")
@@ -61,18 +63,18 @@ def matches(grant: str, needed: str) -> bool:
 
 
 def calls_of(directive: Directive) -> list[Call]:
-    """Those of the instructions: the text, and action elements inside the fence."""
+    """Return the calls of the instructions: those in the text, and action elements inside the fence."""
     return [*_in_text(directive.body, directive.body_span.start), *(_of_action(one) for one in directive.actions)]
 
 
 def calls_of_hooks(directive: Directive) -> list[Call]:
-    """Those that need a permission: knowledge that a hook brings into the first prompt is loaded without one."""
+    """Return the calls of hooks that need a permission. Knowledge that a hook adds to the first prompt needs none."""
     actions = ((hook.event, action) for hook in directive.hooks for action in hook.actions)
     return [_of_action(one) for event, one in actions if one.primary in PRIMARIES and not _brings(event, one)]
 
 
 def documents_called(directive: Directive) -> list[tuple[Wanted, Span]]:
-    """The documents that the instructions and the hooks run, and where they say so."""
+    """Return the documents that the instructions and the hooks run, each with the position of the call."""
     calls = [*calls_of(directive), *calls_of_hooks(directive)]
     return [(call.document, call.span) for call in calls if call.document]
 
@@ -85,7 +87,7 @@ def _in_text(text: str, base: int) -> Iterator[Call]:
     for pattern in (_CALL, _ELEMENT):
         for match in pattern.finditer(text):
             span = Span(base + match.start(), base + match.end())
-            # Parameters may hold words that look like arguments.
+            # Parameters may contain words that look like arguments.
             arguments, _, parameters = match[2].partition("parameters")
             thread = _STARTED.search(parameters)
             yield _call(match[1], _ARGUMENT.findall(arguments), span, thread[1] if thread else "")
@@ -96,7 +98,7 @@ def _of_action(action: Action) -> Call:
 
 
 def _call(primary: str, arguments: Iterable[tuple[str, str]], span: Span, thread: str) -> Call:
-    """`thread` is the directive that a tool which starts one is given."""
+    """Build a call. `thread` is the directive that is passed to a tool which starts one."""
     given = dict(reversed(list(arguments)))
     type = given.get("item_type") or given.get("scope") or ("tool" if primary == "execute" else "")
     item = given.get("item_id", "")

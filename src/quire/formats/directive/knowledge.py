@@ -1,6 +1,6 @@
 """Knowledge files: metadata in a `yaml` fence and a body for a prompt, or plain YAML that is both.
 
-A file without metadata has no body: what goes into a prompt has a name, a title and a version.
+A file without metadata has no body: text that goes into a prompt must have a name, a title and a version.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ REQUIRED = ("name", "title", "version", "entry_type")
 
 
 class Knowledge(Struct, frozen=True):
-    """`metadata` is everything of the fence; `body` is the text that goes into a prompt."""
+    """A knowledge file."""
 
     source: Source
     metadata: Mapping[str, Value]
+    """All values of the fence."""
     body: str
+    """The text that goes into a prompt."""
     diagnostics: tuple[Diagnostic, ...]
 
     @property
@@ -37,7 +39,10 @@ class Knowledge(Struct, frozen=True):
 
 
 def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowledge:
-    """Never raises for a text. A source whose name ends in `.yaml` is YAML as a whole."""
+    """Parse a knowledge file.
+
+    Never raises because of its content. A source whose name ends in `.yaml` is YAML as a whole.
+    """
     if source.exceeds(limit):
         return _refused(source, codes.TOO_LARGE, f"the file is larger than {limit:,} bytes", NOWHERE)
     if PurePath(source.name).suffix.lower() in YAML:
@@ -74,7 +79,7 @@ def read_knowledge(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Knowle
 
 
 def knowledge_issues(source: Source, path: PurePath) -> list[str]:
-    """What has to be true before a knowledge file is signed. `path` is the file's place below `.ai/knowledge`."""
+    """Return the reasons why a knowledge file cannot be signed. `path` is the file's path below `.ai/knowledge`."""
     knowledge = read_knowledge(Source(path.name, source.text, source.stored))
     if knowledge.errors:
         return [f"line {source.position(one.span.start).line}: {one.message}" for one in knowledge.errors]
@@ -82,7 +87,7 @@ def knowledge_issues(source: Source, path: PurePath) -> list[str]:
 
 
 def place_problems(metadata: Mapping[str, Value], path: PurePath) -> dict[str, str]:
-    """What does not fit the file's place below `.ai/knowledge`, by the field that says it."""
+    """Return what does not match the file's path below `.ai/knowledge`, by field."""
     found: dict[str, str] = {}
     folder = path.parent.as_posix().strip("/")
     folder = "" if folder == "." else folder
@@ -96,6 +101,7 @@ def place_problems(metadata: Mapping[str, Value], path: PurePath) -> dict[str, s
 
 
 def field_problems(metadata: Mapping[str, Value]) -> list[str]:
+    """Return what is wrong with the fields of the metadata."""
     found = [f"missing required field: {name}" for name in REQUIRED if metadata.get(name) in (None, "")]
     version = metadata.get("version")
     if version not in (None, "") and not (isinstance(version, str) and VERSION.fullmatch(version)):
@@ -108,9 +114,10 @@ def field_problems(metadata: Mapping[str, Value]) -> list[str]:
 
 
 def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diagnostic, ...]:
-    """Everything there is to say about a knowledge file: what its reader says, and what signing would refuse.
+    """Return all findings about a knowledge file: those of its reader, and what signing would refuse.
 
-    `place` is the file's below `.ai/knowledge`."""
+    `place` is the file's path below `.ai/knowledge`.
+    """
     knowledge = read_knowledge(source)
     found = list(knowledge.diagnostics)
     if knowledge.metadata:
@@ -126,7 +133,7 @@ def check_knowledge(source: Source, place: PurePath | None = None) -> tuple[Diag
 
 
 def _value_span(text: str, key: str, content: Span) -> Span | None:
-    """Where the value of a key at the left margin stands."""
+    """Return where the value of a key at the left margin is."""
     match = re.compile(rf"^{key}[ \t]*:[ \t]*(\S[^\n]*)", re.MULTILINE).search(text, content.start, content.end)
     return Span(match.start(1), match.start(1) + len(match[1].rstrip())) if match else None
 
@@ -141,7 +148,7 @@ def _yaml_file(source: Source) -> Knowledge:
 
 
 def _is_plain_yaml(text: str) -> bool:
-    """Whether a text without a fence is nothing but keys and values, a name among them."""
+    """Tell whether a text without a fence consists only of keys and values, with a name among them."""
     if not re.search(r"^name[ \t]*:[ \t]*\S", text, re.MULTILINE):
         return False
     from quire.formats.yaml import Mapping as YamlMapping
@@ -152,7 +159,10 @@ def _is_plain_yaml(text: str) -> bool:
 
 
 def _metadata(source: Source, content: Span) -> tuple[dict[str, Value], list[Diagnostic]]:
-    """Read where it stands: everything around it is made blank, so that places are those of the file."""
+    """Read the metadata.
+
+    The text before it is replaced by blank lines, so that positions can be mapped back to the file.
+    """
     from quire.formats.yaml import Mapping as YamlMapping
     from quire.formats.yaml import literal, read_yaml
 

@@ -1,4 +1,4 @@
-"""What `quire.formats` asks of a format, for knowledge files."""
+"""The `FormatModule` of knowledge files."""
 
 from __future__ import annotations
 

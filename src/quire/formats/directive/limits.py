@@ -1,4 +1,4 @@
-"""The values of `<limits>` and `<cost>`: what is wrong with one, and where two of them contradict each other."""
+"""Check the values of `<limits>` and `<cost>`: wrong values, and values that contradict each other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def limit_problem(name: str, text: str) -> str | None:
-    """What is wrong with the value of a limit, as the end of a sentence."""
+    """Return what is wrong with the value of a limit, as the end of a sentence; None if it is right."""
     canonical = LIMIT_ALIASES.get(name, name)
     if canonical == "spend_currency":
         if text.strip().upper() == CURRENCY:
@@ -30,12 +30,12 @@ def limit_problem(name: str, text: str) -> str | None:
 
 
 def leaves_no_room(name: str, text: str) -> bool:
-    """Whether a limit is reached before the first turn."""
+    """Tell whether a limit is reached before the first turn."""
     return LIMIT_ALIASES.get(name, name) in ("turns", "tokens", "spend", "duration_seconds") and number(text) == 0
 
 
 def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
-    """A sentence for each limit that `<limits>` sets twice, to different numbers, and the second of the two values."""
+    """Yield a message for each limit that `<limits>` sets twice, to different numbers, and the second of the values."""
     given = dict(directive.limits or ())
     for alias, name in LIMIT_ALIASES.items():
         one, other = given.get(alias), given.get(name)
@@ -48,7 +48,7 @@ def conflicting_limits(directive: Directive) -> Iterator[tuple[str, Text]]:
 
 
 def cost_values(cost: Cost) -> Iterator[tuple[str, Text]]:
-    """What `<cost>` says, under the names of the limits."""
+    """Yield the values of `<cost>` under the names of the limits."""
     context: Attributes = cost.context
     for name, value in context:
         if name == "turns":

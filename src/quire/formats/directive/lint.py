@@ -1,4 +1,4 @@
-"""Good practice, as the guide to directives has it. These are notes and lints: nothing here stops a directive."""
+"""Good practice from the guide to directives. All findings are notes and lints: none of them stops a directive."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ _THINGS = frozenset(("handler", "manager", "helper", "helpers", "utils", "util",
 
 
 def practice(directive: Directive) -> Iterator[Diagnostic]:
+    """Yield all findings about good practice."""
     yield from _name(directive)
     yield from _permissions(directive)
     yield from _second_fence(directive)
@@ -63,7 +64,7 @@ def _name(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _permissions(directive: Directive) -> Iterator[Diagnostic]:
-    """Grants that nothing uses, and calls that nothing covers."""
+    """Report grants that no call uses, and calls that no grant covers."""
     grants = directive.permissions.grants if directive.permissions else ()
     instructions = calls_of(directive)
     calls = [*instructions, *calls_of_hooks(directive)]
@@ -86,7 +87,7 @@ def _permissions(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _spoken_of(grant: Grant, text: str) -> bool:
-    """Whether the words of a grant stand in the instructions, which may do without spelling out a call."""
+    """Tell whether the instructions mention the words of a grant: they need not spell out a call."""
     segments = grant.capability.lower().split(".")
     named = [part for part in segments[3:] if part and not any(sign in part for sign in "*?[")]
     if not named:
@@ -127,7 +128,7 @@ def _criteria(directive: Directive) -> Iterator[Diagnostic]:
 
 
 def _sign_last(directive: Directive) -> Iterator[Diagnostic]:
-    """Only where a file of a space is written: there, what is written after signing is not signed."""
+    """Report an item of a space that is written after the last signing, and so is not signed."""
     text = directive.body
     inside = "".join(section.raw for section in directive.sections)
     if not _ITEMS.search(text) and not _ITEMS.search(inside):

@@ -1,6 +1,6 @@
-"""From the syntax tree of a directive to the Plan: one step, whose work is a thread.
+"""Lower the syntax tree of a directive to the Plan: one step, whose work is a thread.
 
-Inheritance is not looked at here: a `Thread` is what one file says by itself.
+Inheritance is not considered here: a `Thread` is the content of one file.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def lower(directive: syntax.Directive) -> Plan:
 
 
 def thread(directive: syntax.Directive) -> Thread:
+    """Build the thread of a directive."""
     permissions = directive.permissions
     context = directive.context.items if directive.context else ()
     return Thread(
@@ -65,7 +66,7 @@ def thread(directive: syntax.Directive) -> Thread:
 
 
 def limits(directive: syntax.Directive) -> dict[str, Value]:
-    """Those of `<limits>` and, where it says nothing, those of `<cost>`, under their canonical names."""
+    """Return the limits of `<limits>` and, where it has none, those of `<cost>`, under their canonical names."""
     merged = cost_limits(directive.cost) if directive.cost else {}
     given = directive.limits or ()
     merged |= {LIMIT_ALIASES[name]: _limit(name, value) for name, value in given if name in LIMIT_ALIASES}
@@ -89,7 +90,7 @@ def cost_limits(cost: syntax.Cost) -> dict[str, Value]:
 
 
 def condition(tests: Iterable[syntax.Test]) -> dict[str, Value]:
-    """The JSON form; several tests must all hold, none always holds."""
+    """Return the JSON form of a condition. Several tests must all hold; a condition without tests always holds."""
     parts: list[Value] = [_test(one) for one in tests]
     if len(parts) > 1:
         return {"all": parts}
@@ -113,7 +114,7 @@ def _hook(hook: syntax.Hook) -> Hook:
 
 
 def _action(action: syntax.Action) -> HookAction:
-    """Attributes that say neither type nor id are parameters, such as the query of a fetch."""
+    """Lower an action. Attributes other than type and id are parameters, such as the query of a fetch."""
     extra = [(name, value) for name, value in action.attributes if name not in ("item_type", "item_id")]
     given: dict[str, Value] = dict([*extra, *action.parameters])
     return HookAction(action.primary, action.attribute("item_type"), action.attribute("item_id"), tuple(given.items()))

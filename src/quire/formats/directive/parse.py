@@ -1,8 +1,8 @@
-"""The parts of a directive that are plain elements: texts, attributes, cost, context, inputs and outputs.
+"""Parse a directive into a syntax tree and findings. Never raises because of the content of a text.
 
-Reads a directive: a text in, a syntax tree and everything that is wrong with it out. Never raises for a text.
-
-All mistakes are reported, not the first one, and what could be read is there also when something could not.
+All mistakes are reported, not only the first one. The readable parts are returned even if there are errors. Simple
+elements (texts, attributes, cost, context, inputs and outputs) are read here; permissions and hooks have modules of
+their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def read_text(element: Element, found: Found) -> Text:
 
 
 def read_attributes(element: Element, found: Found) -> Attributes:
-    """Of an element that is nothing but attributes."""
+    """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
         found.report(warnings.IGNORED_TEXT, message, element.opening, f'write <{element.tag} name="value" />')
@@ -72,7 +72,7 @@ def read_inputs(element: Element, found: Found) -> tuple[Parameter, ...]:
 
 
 def read_outputs(element: Element, found: Found) -> tuple[tuple[Parameter, ...], Text, Text]:
-    """The outputs, and the messages that close the thread; a child of any other name is an output of that name."""
+    """Read the outputs, and the messages that close the thread. A child of any other name is an output of that name."""
     outputs: list[Parameter] = []
     closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
     for child in element.children:
@@ -121,6 +121,7 @@ _ATTRIBUTES = ("name", "version", "extends")
 
 
 def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
+    """Parse the text of a directive."""
     found = Found(source)
     directive = Directive()
     if source.exceeds(limit):
@@ -243,7 +244,7 @@ class _RootReader:
             found.report(warnings.STRAY, message, element.opening, f"<{meant}> goes below </metadata>")
         elif meant:
             message = f"<{shown(element.tag)}> is not metadata that has an effect"
-            # Permissions are given by an author, never by a guess.
+            # Only the author grants permissions; a fix must not guess them.
             fix = () if meant == "permissions" else found.tag_fix(element, _METADATA)
             found.report(warnings.STRAY, message, element.opening, f"did you mean <{meant}>?", fix)
         else:

@@ -1,4 +1,4 @@
-"""What comes out of reading a directive: a tree, as far as there can be one, and all there is to say about it."""
+"""The result of parsing a directive: a syntax tree of the readable parts, and all findings."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _READABLE = (errors.PERMISSION_TAG, errors.RISK)
 
 
 class Reading(Struct):
-    """`partial` holds what could be read, also where there is an error. Diagnostics are in the order of the text."""
+    """The result of parsing one file. Diagnostics are in the order of the text."""
 
     source: Source
     partial: Directive
+    """The parts that could be read, even if there are errors."""
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
@@ -28,10 +29,10 @@ class Reading(Struct):
 
     @property
     def whole(self) -> bool:
-        """Whether everything could be read, so that there is more to find: the errors are about what it says."""
+        """True if the whole file could be read, so that checks can find more: errors are only about its meaning."""
         return all(found.code in _READABLE for found in self.of(Severity.ERROR))
 
     @property
     def directive(self) -> Directive | None:
-        """The tree, or None where there is an error."""
+        """The tree, or None if there is an error."""
         return None if self.of(Severity.ERROR) else self.partial

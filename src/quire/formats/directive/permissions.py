@@ -1,7 +1,7 @@
-"""`<permissions>`: from nested elements to capability strings, in the order of the file.
+"""Read `<permissions>`: turn nested elements into capability strings, in the order of the file.
 
-`<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`. A text right in `<execute>` is everything
-after `rye.execute.`, and a star right in `<permissions>` is everything there is, whatever stands beside it.
+`<execute><tool>rye/bash</tool></execute>` is `rye.execute.tool.rye.bash`. A text directly in `<execute>` is everything
+after `rye.execute.`. A star directly in `<permissions>` grants everything, regardless of the elements beside it.
 """
 
 from __future__ import annotations
@@ -62,10 +62,13 @@ class _Reader:
                 self._grant(f"{prefix}.{part.tag}", pattern, part.text_span(self._found.source))
 
     def _bare(self, text: str, element: Element, prefix: str) -> None:
-        """A text beside elements: the star is a shortcut, below a primary also the rest of a capability."""
+        """Read a text beside elements.
+
+        A star grants everything; below a primary the text may also be the rest of a capability.
+        """
         if not text:
             return
-        # With children around it the exact place is not worth a search.
+        # With children around it, finding the exact position is not worth a search.
         span = element.opening if element.children else element.text_span(self._found.source)
         if text == "*" or (prefix != "rye" and not any(sign.isspace() for sign in text)):
             if (prefix, text) not in self._bare_texts:

@@ -1,6 +1,6 @@
-"""The syntax tree of a directive: what stands in the file and where, before anything is read into it.
+"""The syntax tree of a directive: the content of the file with positions, before it is interpreted.
 
-Nobody changes a node once it is made; they are not frozen because that costs several times as much to make.
+Nodes are not frozen, because the reader fills the directive part by part, but never changed afterwards.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Text:
-    """A text without the space around it."""
+    """A text without the white space around it."""
 
     text: str
     span: Span = NOWHERE
 
 
 def text_of(text: Text | None) -> str:
-    """Empty for one that is not there."""
+    """Return the text; empty for None."""
     return text.text if text else ""
 
 
@@ -34,10 +34,11 @@ Attributes: TypeAlias = "tuple[tuple[str, Text], ...]"
 
 
 class Grant(Struct):
-    """A capability in its dotted form; `span` is where the text stands that asks for it."""
+    """A capability in its dotted form."""
 
     capability: str
     span: Span = NOWHERE
+    """Where the text that requests it is."""
 
 
 class Acknowledge(Struct):
@@ -48,19 +49,22 @@ class Acknowledge(Struct):
 
 @dataclass(slots=True)
 class Permissions:
-    """`raw` is the whole element as the file has it."""
+    """The `<permissions>` element."""
 
     grants: tuple[Grant, ...]
     acknowledged: tuple[Acknowledge, ...]
     raw: str = field(default="", compare=False)
+    """The whole element as it is in the file."""
     span: Span = NOWHERE
 
 
 class Cost(Struct):
-    """`<cost>`: `context` are the attributes of that element, `tokens` is its text."""
+    """The `<cost>` element."""
 
     context: Attributes = ()
+    """The attributes of its `<context>`."""
     tokens: Text | None = None
+    """The text of its `<context>`."""
     duration: Text | None = None
     spend: Text | None = None
     currency: Text | None = None
@@ -68,7 +72,7 @@ class Cost(Struct):
 
 
 class Parameter(Struct):
-    """An input or an output. `keyed` is the form in which the element's tag is the name. A missing name is empty."""
+    """An input or an output. A missing name is empty."""
 
     name: str
     type: str = "string"
@@ -76,22 +80,25 @@ class Parameter(Struct):
     default: str | None = None
     description: str = ""
     keyed: bool = False
+    """True for the form in which the tag of the element is the name."""
     span: Span = NOWHERE
 
 
 class Condition(Struct):
-    """`value` is None where there is none; texts that are numbers or truth values have become such."""
+    """One test of a value."""
 
     path: str
     op: str
     value: Value = None
+    """None if there is no value. Texts that are numbers or booleans are converted."""
     span: Span = NOWHERE
 
 
 class Combined(Struct):
-    """`kind` is any, all or not."""
+    """Tests combined by any, all or not."""
 
     kind: str
+    """One of any, all and not."""
     parts: tuple[Test, ...]
     span: Span = NOWHERE
 
@@ -112,49 +119,53 @@ class Action(Struct):
 
 
 class Hook(Struct):
-    """`tests` must all hold. `nested` is the form in which the actions are elements of their own."""
+    """A hook."""
 
     id: str
     event: str
     tests: tuple[Test, ...]
+    """All of them must hold."""
     actions: tuple[Action, ...]
     position: str = ""
     nested: bool = False
+    """True for the form in which the actions are separate elements."""
     span: Span = NOWHERE
 
 
 class Context(Struct):
-    """(position, item id) in the order of the file; position is system, before, after or suppress."""
+    """The `<context>` element."""
 
     items: tuple[tuple[str, Text], ...]
+    """(position, item id) in the order of the file. A position is system, before, after or suppress."""
     span: Span = NOWHERE
 
 
 class Extra(Struct):
-    """Metadata that the format gives no meaning to: kept as text. `raw` is the whole element."""
+    """Metadata without a meaning in the format, kept as text."""
 
     name: str
     text: str
     raw: str
+    """The whole element as it is in the file."""
     span: Span = NOWHERE
 
 
 class Section(Struct):
-    """Any other element right below the root, `process` and `success_criteria` among them, as the file has it.
-
-    `text` is the same for a model to read: references resolved, action elements written as calls.
-    """
+    """Any other element directly below the root, such as `process` and `success_criteria`."""
 
     tag: str
     raw: str
+    """The element as it is in the file."""
     text: str
+    """The element as the model reads it: references resolved, action elements written as calls."""
     span: Span = NOWHERE
 
 
 class Directive(Struct):
-    """One file. `signature` is its first line, where that is a signature; its meaning is for others to find out."""
+    """One file."""
 
     signature: str = ""
+    """The first line, if it is a signature. It is not interpreted here."""
     preamble: str = ""
     body: str = ""
     name: Text | None = None

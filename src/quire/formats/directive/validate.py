@@ -1,4 +1,4 @@
-"""What has to be true before a directive is signed: all that is wrong, a line each. Good practice is not asked for."""
+"""Check that a directive may be signed, and list all problems, one per line. Good practice is not required."""
 
 from __future__ import annotations
 
@@ -24,16 +24,20 @@ VERSION = re.compile(r"\d+\.\d+\.\d+", re.ASCII)
 
 
 class Problem(Struct, frozen=True):
-    """What signing refuses a file for. `kind` is form, place, version or parallel."""
+    """A reason why a file cannot be signed."""
 
     kind: str
+    """One of form, place, version and parallel."""
     message: str
     span: Span
     help: str = ""
 
 
 def issues(source: Source, path: PurePath) -> list[str]:
-    """Empty for a directive that may be signed. `path` is the file's place below `.ai/directives`."""
+    """Return the reasons why a directive cannot be signed; empty if it can.
+
+    `path` is the file's path below `.ai/directives`.
+    """
     reading = parse(source)
     wrong = reading.of(Severity.ERROR)
     if wrong:
@@ -44,7 +48,7 @@ def issues(source: Source, path: PurePath) -> list[str]:
 
 
 def missing_fields(directive: Directive) -> list[str]:
-    """The names of the required fields that are not there."""
+    """Return the names of the required fields that are missing."""
     texts = ("name", "version", "description", "author")
     missing = [name for name in texts if not text_of(getattr(directive, name))]
     if directive.category is None:
@@ -58,8 +62,11 @@ def missing_fields(directive: Directive) -> list[str]:
 
 
 def identity_problems(directive: Directive, path: PurePath | None) -> Iterator[Problem]:
-    """What is wrong with name, version and category. Without `path`, the file's place below `.ai/directives`, only what
-    is wrong wherever it lies."""
+    """Yield what is wrong with name, version and category.
+
+    `path` is the file's path below `.ai/directives`. Without it, only problems that do not depend on the path are
+    found.
+    """
     name, version, category = directive.name, directive.version, directive.category
     if name and not SNAKE_CASE.fullmatch(name.text):
         message = f"the name '{shown(name.text)}' must be in snake_case: small letters, digits and _, a letter first"

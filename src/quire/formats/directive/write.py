@@ -1,6 +1,6 @@
-"""Markdown from a syntax tree: what `write` gives is read back as an equal tree, apart from the places.
+"""Write a syntax tree as Markdown. Parsing the output gives an equal tree, apart from positions.
 
-Everything that has a meaning is written in one canonical form; the process and unknown elements stay as they were.
+Everything with a meaning is written in one canonical form; the process and unknown elements stay as they were.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _cost(cost: Cost) -> Iterable[str]:
 
 def _permissions(permissions: Permissions) -> Iterable[str]:
     written = [(_primary(one), _grant(one)) for one in permissions.grants]
-    # Texts side by side would become one text, so each that is no element has its primary for itself.
+    # Adjacent texts would become one text, so each text that is not an element gets a primary of its own.
     for (primary, is_element), run in groupby(written, key=lambda one: (one[0], one[1].startswith("<"))):
         lines = [text for _, text in run]
         if not primary:
@@ -162,7 +162,10 @@ def _parameter(tag: str, parameter: Parameter) -> str:
 
 
 def _block(tag: str, lines: list[str], indent: int = 2, given: Iterable[tuple[str, str]] = ()) -> list[str]:
-    """Lines of an element's text are never moved: what is inside of a raw element belongs to it."""
+    """Return the lines of an element.
+
+    Lines inside a text are never indented: the content of a raw element must not change.
+    """
     space = " " * indent
     if not lines:
         return [f"{space}<{tag}{_attributes(given)} />"]
@@ -184,7 +187,7 @@ def _value(value: Value) -> str:
 
 def _escape(text: str) -> str:
     escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    # A line of backticks would end the fence.
+    # A line of backticks would close the fence.
     return _BACKTICKS.sub("&#96;``", escaped)
 
 

@@ -1,10 +1,9 @@
-"""What is said about XML that is not well-formed, in words of our own and with the place that is to blame.
+"""Parse the XML of a fence into a small tree whose elements know their position in the file.
 
-The XML of a fence as a small tree whose elements know where they stand in the file.
-
-lxml judges whether the text is well-formed and resolves references; a scan of the tags that goes along with it finds
-the places. What stands before a mistake is kept, so that a directive that is wrong in one place is still known
-by its name. A DOCTYPE is refused before anything is parsed, so there is no entity that could grow.
+lxml decides whether the text is well-formed and resolves references; a parallel scan of the tags finds the positions.
+Everything before a mistake is kept, so that a directive with one mistake still has its name. A DOCTYPE is refused
+before anything is parsed, so there is no entity that could grow. `explain` describes XML that is not well-formed in our
+own words, with the position of the cause.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from quire.formats.directive.codes import errors as codes
 from quire.plan.vocabulary import OPAQUE
 from quire.source import Source, Span
 
-# The numbers of libxml2 for the mistakes that people make.
+# Error numbers of libxml2 for mistakes that people make.
 _EMPTY, _AFTER_ROOT, _BAD_REFERENCE, _NO_SEMICOLON, _UNKNOWN_ENTITY = 4, 5, 9, 23, 26
 _LESS_IN_VALUE, _NO_QUOTES, _OPEN_VALUE, _TWICE, _NAME, _OPEN_TAG, _CROSSED, _UNFINISHED = (
     38,
@@ -39,16 +38,20 @@ _LESS = "write &lt; for a less-than sign, or put the text after the fence"
 
 
 class Wrong(Struct, frozen=True):
-    """`left_open` says that an element that is still open belongs to the message."""
+    """A mistake in the XML."""
 
     message: str
     at: Span
     help: str = ""
     left_open: bool = False
+    """True if the message should name the element that is still open."""
 
 
 def explain(code: int, message: str, text: str, at: int) -> Wrong:
-    """`message` is that of the parser, for the mistakes that have no words here; `at` is where it stopped."""
+    """Describe an error.
+
+    `message` is that of the parser, for errors without a description here; `at` is where it stopped.
+    """
     if code == _EMPTY:
         return Wrong("the XML fence holds no element", Span(0, min(1, len(text))), "it holds one <directive> element")
     if code == _AFTER_ROOT:
@@ -90,12 +93,12 @@ def _back(text: str, at: int, sign: str) -> Span:
 
 
 def _one_line(message: str) -> str:
-    """Without the line and column, which count from the start of the fence."""
+    """Return the message without line and column, which count from the start of the fence."""
     return " ".join(message.partition(", line ")[0].split())
 
 
 def _reference(text: str) -> str:
-    """The reference that a text begins with, as it is written: up to its semicolon, or to where it must have ended."""
+    """Return the reference at the start of a text, as written: up to its semicolon, or to where it must have ended."""
     found = _REFERENCE.match(text)
     return found[0] if found else "&"
 
@@ -113,7 +116,7 @@ _NOT_NEWLINE = re.compile(r"[^\n]")
 
 
 class Element(Struct):
-    """`parts` are texts and elements in turn. The tag is as written; the places are offsets into the source."""
+    """An element. The tag is as written; positions are offsets into the source."""
 
     tag: str
     attributes: dict[str, str]
@@ -122,6 +125,7 @@ class Element(Struct):
     inner_end: int = 0
     end: int = 0
     parts: list[str | Element] = field(default_factory=list)
+    """Texts and elements, in order."""
 
     @property
     def opening(self) -> Span:
@@ -133,7 +137,7 @@ class Element(Struct):
 
     @property
     def own_text(self) -> str:
-        """The text right in the element, without that of its children."""
+        """The text directly in the element, without that of its children."""
         return "".join(part for part in self.parts if isinstance(part, str)).strip()
 
     @property
@@ -148,20 +152,20 @@ class Element(Struct):
                 yield from part._texts()
 
     def iter(self) -> Iterator[Element]:
-        """All elements below this one, in the order of the text."""
+        """Yield all elements below this one, in the order of the text."""
         for child in self.children:
             yield child
             yield from child.iter()
 
     def text_span(self, source: Source) -> Span:
-        """Where the text of the element stands, without the space around it."""
+        """Return where the text of the element is, without the white space around it."""
         inner = source.text[self.inner_start : self.inner_end]
         start = self.inner_start + len(inner) - len(inner.lstrip())
         end = self.inner_start + len(inner.rstrip())
         return Span(start, end) if start < end else self.opening
 
     def attribute_spans(self, source: Source) -> dict[str, Span]:
-        """Where the values of the attributes stand, without their quotes."""
+        """Return where the values of the attributes are, without their quotes."""
         found = _ATTRIBUTE.finditer(source.text, self.start + 1 + len(self.tag), self.inner_start)
         return {match[1]: Span(match.start(2) + 1, match.end(2) - 1) for match in found}
 
@@ -173,7 +177,7 @@ class Element(Struct):
 
 
 def read_xml(source: Source, content: Span) -> tuple[Element | None, list[Diagnostic]]:
-    """The root as far as it can be read, and what is wrong."""
+    """Return the root as far as it can be read, and the findings."""
     text = source.text[content.start : content.end]
     stripped = text.lstrip()
     base = content.start + len(text) - len(stripped)
@@ -192,7 +196,10 @@ def read_xml(source: Source, content: Span) -> tuple[Element | None, list[Diagno
 
 
 def _mask(text: str) -> tuple[str, int | None]:
-    """The text with everything blank that XML shall not look at, of the same length; and where a declaration stands."""
+    """Blank everything that the XML parser must not see; the length stays the same.
+
+    Also return the offset of a declaration, if there is one.
+    """
     parts: list[str] = []
     done, at = 0, 0
     unclosed: set[str] = set()
@@ -206,7 +213,7 @@ def _mask(text: str) -> tuple[str, int | None]:
         close = f"</{name}" if name else _ENDS[match[0]]
         end = -1 if close in unclosed else text.find(close, at)
         if end < 0:
-            # What is never closed is a mistake that the parser finds; it is not searched for again.
+            # The parser reports parts that are never closed; their end is not searched for again.
             unclosed.add(close)
             continue
         if match[0] != "<![CDATA[":
@@ -217,7 +224,7 @@ def _mask(text: str) -> tuple[str, int | None]:
 
 
 class _Stop(Exception):
-    """Reading cannot go on, for a reason that lxml does not know."""
+    """Reading cannot continue, for a reason that lxml does not know."""
 
     def __init__(self, finding: Diagnostic) -> None:
         super().__init__(finding.message)
@@ -225,7 +232,7 @@ class _Stop(Exception):
 
 
 class _Builder:
-    """What lxml calls for each tag and text. `at` goes along in the text."""
+    """The target that lxml calls for each tag and text. It scans the text in parallel to find positions."""
 
     def __init__(self, source: Source, text: str, base: int) -> None:
         self._source = source
@@ -239,7 +246,7 @@ class _Builder:
         start, name = self._next()
         rest = _REST.match(self._text, self._at)
         self._at = rest.end() if rest else len(self._text)
-        # Without resolved entities libxml2 hands out every ampersand of an attribute as `&#38;`.
+        # Without resolved entities libxml2 returns every ampersand of an attribute as `&#38;`.
         given = {key: value.replace("&#38;", "&") for key, value in attributes.items()}
         element = Element(name, given, self._base + start, self._base + self._at)
         raw = self._text[start : self._at]
@@ -279,13 +286,13 @@ class _Builder:
         return None
 
     def abandon(self, end: int) -> None:
-        """Closes at a mistake what is still open there."""
+        """Close all elements that are still open, at the position of a mistake."""
         for element in self.open:
             if not element.end:
                 element.inner_end = element.end = end
 
     def _next(self) -> tuple[int, str]:
-        """The next tag: lxml has seen it already, so there is one."""
+        """Return the next tag. lxml has already seen it, so there is one."""
         while match := _TAG.search(self._text, self._at):
             closing = _ENDS.get(match[0])
             if closing is None:

@@ -1,4 +1,4 @@
-"""The syntax tree of a pipeline file as JSON: what stands in the file, in the words of the file, with lines."""
+"""The syntax tree of a pipeline file as JSON, with the keys of the file and line numbers."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _optional(key: str, value: Value) -> Tree:
 
 
 def _argument(value: Argument) -> Value:
-    """An expression is told apart from a literal that looks like one."""
+    """Distinguish an expression from a literal that looks like one."""
     return {"expr": value.text} if isinstance(value, ExpressionText) else {"literal": value.value}
 
 

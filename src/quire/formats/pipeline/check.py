@@ -1,6 +1,6 @@
-"""Everything that can be said about a pipeline file before it runs, beyond what stops it from being read.
+"""Run all checks of a pipeline file that go beyond reading it.
 
-Without a resolver only what the file itself tells: a target that is not in it may be registered elsewhere.
+Without a resolver only the file itself is considered: a target that is not in it may be registered elsewhere.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 def check_reading(
     reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None
 ) -> tuple[Diagnostic, ...]:
-    """The findings of a reading and those of all checks, in the order of the text.
+    """Return the findings of a reading and of all checks, in the order of the text.
 
-    With errors the rest of the file is looked at all the same. What is said then holds whatever stands in the holes.
+    If there are errors, the rest of the file is checked all the same; the findings then hold whatever the unread parts
+    are.
     """
     file = reading.file or reading.partial
     if file is None:
@@ -72,7 +73,7 @@ def check_reading(
 
 
 def _results(pipeline: Pipeline, find: Find, document: Document | None) -> Mapping[str, FieldType]:
-    """What is known of the results of the documents that a pipeline calls, by their names."""
+    """Return the known result types of the documents that a pipeline calls, by name."""
     if document is None:
         return {}
     names = {target.pipeline.text for _, step in walk(pipeline) for target in targets(step)}

@@ -1,4 +1,4 @@
-"""Targets of `call` and `match`: whether they exist, what is passed to them, and whether they lead back."""
+"""Check the targets of `call` and `match`: they must exist, get their inputs, and not lead back to the caller."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _SHOWN = 8
 
 
 def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) -> list[tuple[tuple[str, ...], Target]]:
-    """The ways in which pipelines reach themselves, from here on: the names along each, and the target of this
-    pipeline by which it is entered. `done` are the pipelines that were looked at before, by identity."""
+    """Return the cycles of pipelines that can be reached from here.
+
+    Each has the names along it, and the target of this pipeline by which it is entered. `done` are the pipelines that
+    were checked before, by identity.
+    """
     found: list[tuple[tuple[str, ...], Target]] = []
     done = set() if done is None else done
     if id(pipeline) in done:
@@ -52,8 +55,11 @@ def call_cycles(pipeline: Pipeline, find: Find, done: set[int] | None = None) ->
 
 
 class CallChecker:
-    """The calls of one file. With `document`, which finds what is no pipeline, all that is not found does not exist,
-    but for `unread`. With `reach`, circles through documents of other formats are found as well."""
+    """Checks the calls of one file.
+
+    With `document`, which finds playbooks and directives, every target that is not found does not exist, except for
+    `unread`. With `reach`, circles through documents of other formats are found as well.
+    """
 
     def __init__(
         self,
@@ -97,7 +103,7 @@ class CallChecker:
                     seen.add(one.name.text)
 
     def _check_circles(self, pipeline: Pipeline) -> None:
-        """Those that documents of other formats take part in."""
+        """Report circles that involve documents of other formats."""
         first: dict[str, Target] = {}
         for target in _targets(pipeline):
             first.setdefault(target.pipeline.text, target)
@@ -112,7 +118,7 @@ class CallChecker:
                 self._fields.report(errors.CYCLE, str(circle), span, "leave one of these calls out")
 
     def _check_inputs(self, target: Target, callee: Called) -> None:
-        """What a document of another format is given; values only where they are written down."""
+        """Check the inputs for a document of another format. Values are checked only if they are constants."""
         names = {one.name.text: one.name for one in target.passes}
         if missing := callee.missing(names):
             self._fields.report(warnings.CALLEE_INPUTS, missing, target.pipeline.span)
@@ -142,16 +148,17 @@ class CallChecker:
 
 
 def needs_of(callee: Pipeline) -> tuple[tuple[str, ...], frozenset[str] | None]:
-    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+    """Return the names that a pipeline needs, and all that it may read; None if it may read any."""
     needs = _needs(callee)
     return needs.needed, needs.read
 
 
 class _Needs(Struct, frozen=True):
-    """The names that a pipeline needs, and all that it may read; None where that can be any."""
+    """The names that a pipeline needs, and all that it may read."""
 
     needed: tuple[str, ...]
     read: frozenset[str] | None
+    """None if it may read any name."""
 
 
 def _needs(callee: Pipeline) -> _Needs:
@@ -169,7 +176,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _is_base(use: Use, then: Use | None) -> bool:
-    """Whether a place is what a `get` reads from: then the place of the `get` itself is the next one."""
+    """Tell whether a `get` reads from this place: then the place of the `get` itself is the next one."""
     return then is not None and then.optional and then.text is use.text and then.path[: len(use.path)] == use.path
 
 

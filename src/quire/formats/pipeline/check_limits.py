@@ -1,4 +1,4 @@
-"""Limits that every run of a pipeline would reach, or that a step reaches whenever it runs."""
+"""Report limits that every run of a pipeline would exceed, or that a step exceeds whenever it runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 MOST_PIPELINES = 100
 MOST_STEPS = 5_000
-"""Of a bigger file, or one that calls more, the rest is not looked at: its runs are, when they start."""
+"""The rest of a bigger file, or of one that calls more, is not checked here but when a run of it starts."""
 
 
 def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) -> None:
-    """Without settings only the lists of the file are looked at."""
+    """Report exceeded limits. Without settings only the lists in the file are checked."""
     for pipeline in file.pipelines:
         for _, step in walk(pipeline):
             match step.body:
@@ -58,17 +58,17 @@ def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) 
 
 
 def _can_reach_a_limit(step: Step, known: Collection[str]) -> bool:
-    """Tell without lowering whether a step can ask a model, fan out, or call a document that is there."""
+    """Tell without lowering whether a step can call a model, fan out, or call a known document."""
     if isinstance(step.body, AgentBody | ForEachBody | ParallelBody | FoldBody):
         return True
     return any(target.pipeline.text in known for target in targets(step))
 
 
 def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], fans: int, fields: Fields) -> None:
-    """The first step that is too deep: all below it are as well."""
+    """Report the first step that is nested too deep; all steps below it are as well."""
     for at in islice(reach(plan, documents), MOST_STEPS):
         if problem := depth_problem(at, documents, fans):
-            # A step of another file is told of where this pipeline is named.
+            # A step of another file is reported at the name of this pipeline.
             where = f"step {at.place}: " if at.document else ""
             fields.report(warnings.TOO_DEEP, f"{where}{problem}", pipeline.name.span if at.document else at.step.span)
             return

@@ -1,13 +1,9 @@
-"""Texts that look like something else: references where none are filled in, slips in expressions, and commands that
-cannot run.
+"""Check the texts, names, arguments and stores of a pipeline.
 
-Names of schemas, tools and identities that steps refer to.
-
-What built-in tools are given: names that they do not take, some that they need, and literals of a wrong kind.
-
-What `!expr` gives is known only when the step runs, so that its name alone is looked at.
-
-Stores: read before they are written, written where nobody reads, and names that are nearly another.
+Texts: references where none are filled in, mistakes in expressions, and commands that cannot run. Names: schemas, tools
+and identities that steps refer to. Arguments of built-in tools: unknown and missing names, and literals of the wrong
+type; the value of `!expr` is known only when the step runs, so only its name is checked. Stores: read before they are
+written, written where no step can read them, and names that are nearly another.
 """
 
 from __future__ import annotations
@@ -54,6 +50,7 @@ _ROOTS = ("ctx", "pipe", "item", "acc")
 
 
 def check_texts(pipeline: Pipeline, fields: Fields) -> None:
+    """Check the expressions, prompts, arguments and commands of a pipeline."""
     names = _mistakable(pipeline)
     for _, step in walk(pipeline):
         for expression in expressions(step):
@@ -73,7 +70,7 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:
-    """The names that doubled braces may be meant to refer to: none where a prompt has a reference in single ones."""
+    """Return the names that double braces may be meant for: none if a prompt has a reference in single braces."""
     prompts = [step.body.prompt.text for _, step in walk(pipeline) if isinstance(step.body, AgentBody)]
     if any(True for prompt in prompts for _ in references(prompt)):
         return ()
@@ -97,7 +94,10 @@ def _check_prompt(prompt: Text, names: Collection[str], fields: Fields) -> None:
 
 
 def _check_foreign(prompt: Text, part: Span, path: str, names: Collection[str], fields: Fields) -> None:
-    """Braces are doubled on purpose too: `names` is empty where the author knows how references are written."""
+    """Report references in the syntax of other formats.
+
+    Double braces may be intended: `names` is empty if the author knows how references are written.
+    """
     text = prompt.text[part.start : part.end]
     root = path.partition(".")[0]
     if text.startswith("{{") and root in names:
@@ -164,7 +164,7 @@ def check_schema_names(file: PipelineFile, fields: Fields) -> None:
                 fix = name_fix(name.text, defined, name.span) if help else ()
                 fields.report(warnings.UNKNOWN_SCHEMA, message, name.span, help, fix)
     if file.unread or any(holes(pipeline) for pipeline in file.pipelines):
-        return  # who cannot be read may be who refers to it
+        return  # a part that cannot be read may refer to it
     for schema in file.schemas:
         if schema.name not in used:
             fields.report(lints.UNUSED_SCHEMA, f"nothing refers to the schema {schema.name}", schema.span)
@@ -192,7 +192,7 @@ def check_python_tools(file: PipelineFile, resolver: Settled, fields: Fields) ->
 
 
 def _is_there(name: str, known: Collection[str], *, pattern: bool) -> bool:
-    """An agent may be left all tools that fit a name with `*`."""
+    """Tell whether a tool exists. An agent may name several tools with `*`."""
     if pattern and "*" in name:
         return any(fnmatchcase(one, name) for one in known)
     return name in known
@@ -211,7 +211,7 @@ def check_identities(file: PipelineFile, known: Collection[str] | None, fields: 
 
 
 _COMMAND = ("shell", "command")
-"""What PL111 looks at."""
+"""The argument that PL111 checks."""
 
 
 def check_arguments(file: PipelineFile, resolver: Resolver, fields: Fields) -> None:
@@ -248,7 +248,10 @@ def _check(body: ToolBody, schema: Mapping[str, Value], fields: Fields) -> None:
 
 
 def _problem(value: Value, schema: Mapping[str, Value]) -> str:
-    """The first thing that is wrong with a value. Most values are plainly right, and then no library is loaded."""
+    """Return the first thing that is wrong with a value.
+
+    Most values are clearly right, and then no library is loaded.
+    """
     if plainly_fits(schema, value):
         return ""
     import jsonschema_rs
@@ -268,8 +271,9 @@ def _place(use: Use, fields: Fields) -> Span:
 
 
 def check_stores(pipeline: Pipeline, fields: Fields) -> None:
+    """Check where the stores of a pipeline are read and written."""
     inner = {step.output.text for top in pipeline.steps for step, _ in _inside(top) if step.output}
-    # A step that cannot be read may write any store, if it does not even tell which.
+    # A step that cannot be read may write any store, unless its output is known.
     any_store = any(hole.output is None for hole in holes(pipeline))
     for use in uses(pipeline):
         root = use.path[0]
@@ -287,7 +291,7 @@ def check_stores(pipeline: Pipeline, fields: Fields) -> None:
 
 def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
     at = use.first.get(name)
-    # A step that reads and writes one name is working on an input.
+    # A step that reads and writes the same name works on an input.
     if at is not None and at > use.index:
         message = f"{name} is read here, but step {at + 1} writes it, later"
         fields.report(warnings.UNWRITTEN, message, _place(use, fields), "else it has to be an input")
@@ -308,7 +312,7 @@ def _check_read(name: str, use: Use, inner: set[str], fields: Fields) -> None:
 
 
 def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
-    """The steps inside of a step, and whether what they write is lost: a `fold` keeps it for its next item."""
+    """Yield the nested steps of a step, and whether their outputs are lost: a `fold` keeps them for its next item."""
     for name, part in parts(step):
         yield part, not (isinstance(step.body, FoldBody) and name == "do")
         yield from _inside(part)
@@ -317,7 +321,7 @@ def _inside(step: Step) -> Iterator[tuple[Step, bool]]:
 def _check_output(step: Step, lost: bool, fields: Fields) -> None:
     if step.output is None:
         return
-    # A fold cannot do without its output.
+    # The output of a fold is mandatory.
     if lost and not isinstance(step.body, FoldBody):
         message = f"{step.output.text} cannot be read: the copy of the stores that it is written to ends here"
         fields.report(lints.LOST_OUTPUT, message, step.output.span, "the output of the whole step keeps the result")

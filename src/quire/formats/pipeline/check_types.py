@@ -1,9 +1,7 @@
-"""The type of an expression, as far as schemas, literals and operators tell.
+"""Type checks: unknown fields, `match` cases that can never occur, comparisons between types without an order.
 
-What schemas tell about values: fields that there are not, cases that cannot come, and orders that do not exist.
-
-Types flow from a step with a schema through stores, the pipe, items and branches to whoever reads them. Where nothing
-is known, nothing is said.
+Types are inferred from schemas, literals and operators. They flow from a step with a schema through stores, the pipe,
+items and branches to the expressions that read them. If a type is not known, nothing is reported.
 """
 
 from __future__ import annotations
@@ -57,13 +55,13 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 Types: TypeAlias = "Mapping[str, FieldType | None]"
-"""By name; None is a type that nobody knows."""
+"""Types by name; None is an unknown type."""
 
 _BOOL, _NUMBER, _TEXT = Simple(Kind.BOOL), Simple(Kind.NUMBER), Simple(Kind.STRING)
 
 
 class Scope(Struct, frozen=True):
-    """What is known of the stores, of the pipe, and of the other bindings of a place."""
+    """Known types of the stores, of the pipe, and of the other bindings at one place."""
 
     stores: Types
     pipe: FieldType | None
@@ -73,7 +71,7 @@ class Scope(Struct, frozen=True):
         return Scope(self.stores, self.pipe, {**self.names, name: type})
 
     def begin(self, segments: tuple[str, ...]) -> tuple[FieldType | None, tuple[str, ...]]:
-        """The type of what a path begins at, and the segments that lead on from there."""
+        """Return the type of the value at which a path begins, and the segments after it."""
         root, rest = segments[0], segments[1:]
         if root in self.names:
             return self.names[root], rest
@@ -90,13 +88,14 @@ class Shapes(Struct, frozen=True):
     schemas: Mapping[str, Schema]
 
     def resolved(self, type: FieldType | None) -> FieldType | None:
-        """The type with a reference followed."""
+        """Return the type with a reference followed."""
         if not isinstance(type, Ref):
             return type
         schema = self.schemas.get(type.schema)
         return Object(schema.fields) if schema else None
 
     def infer(self, node: Node, scope: Scope) -> FieldType | None:
+        """Return the type of an expression; None if it is not known."""
         match node:
             case Constant(value=value):
                 return _literal(value)
@@ -128,17 +127,17 @@ class Shapes(Struct, frozen=True):
 
 
 def element(type: FieldType | None) -> FieldType | None:
-    """The type of the items of a list."""
+    """Return the type of the items of a list."""
     return type.of if isinstance(type, ListOf) else None
 
 
 def parts_of(type: FieldType | None) -> tuple[Field, ...] | None:
-    """The fields of an object; None for what has no fields."""
+    """Return the fields of an object; None for any other type."""
     return type.fields if isinstance(type, Object) else None
 
 
 def order_of(type: FieldType | None) -> str | None:
-    """What a value is to `<` and its kin: booleans count as numbers. None where that is not known."""
+    """Return the kind of a value for `<` and its relatives: booleans count as numbers. None if it is not known."""
     match type:
         case Simple(kind=Kind.STRING):
             return "text"
@@ -169,7 +168,7 @@ _NEVER = frozenset({"list", "map"})
 def check_types(
     pipeline: Pipeline, schemas: Iterable[Schema], fields: Fields, gives: Mapping[str, FieldType] | None = None
 ) -> None:
-    """`gives` are the types of what documents of other formats return, by their names."""
+    """Check the types of a pipeline. `gives` are the result types of documents of other formats, by name."""
     walker = _Walker(Shapes({schema.name: schema for schema in schemas}), fields, gives or {})
     stores: dict[str, FieldType | None] = {}
     pipe: FieldType | None = None
@@ -186,7 +185,7 @@ class _Walker:
         self._fields = fields
 
     def step(self, step: Step, scope: Scope) -> FieldType | None:
-        """Looks at a step, and tells what is known of its result."""
+        """Check a step, and return the type of its result."""
         for expression in expressions(step):
             self._examine(expression.expression.root, scope, expression)
         schema = schema_of(step)
@@ -220,7 +219,10 @@ class _Walker:
         return element(scope.pipe) if source is None else None
 
     def _examine(self, node: Node, scope: Scope, text: Text) -> None:
-        """The limit on the depth of expressions bounds the recursion."""
+        """Check the paths and comparisons of an expression.
+
+        The limit on the depth of expressions bounds the recursion.
+        """
         if isinstance(node, Path):
             self._path(node.segments, node.places, scope, text)
             return

@@ -1,4 +1,4 @@
-"""Pipelines that an agent writes: the grammar that it is given, and how its mistakes are told."""
+"""Pipelines that an agent writes at run time: the grammar for the agent, and the report of its mistakes."""
 
 from __future__ import annotations
 
@@ -45,13 +45,16 @@ _MOST_MISTAKES = 10
 
 
 def definition_source(text: str) -> Source:
-    """The text of a definition. Models put one into a Markdown fence, which no YAML can begin with: it is taken off."""
+    """Return the text of a definition.
+
+    Models often put it into a Markdown fence, which is removed: YAML cannot begin with one.
+    """
     fenced = _FENCE.fullmatch(text) if text.lstrip().startswith("```") else None
     return Source.of(fenced[1] if fenced else text, "inline.yaml")
 
 
 def mistakes(reading: Reading) -> str:
-    """What is wrong with a definition, for whoever wrote it: each with its place and what to do."""
+    """List the errors of a definition for its author, each with its position and what to do."""
     found = reading.of(Severity.ERROR)
     told = []
     for one in found[:_MOST_MISTAKES]:

@@ -1,4 +1,4 @@
-"""What `quire.formats` asks of a format, for pipelines."""
+"""The `FormatModule` of pipelines."""
 
 from __future__ import annotations
 

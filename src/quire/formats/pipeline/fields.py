@@ -1,8 +1,7 @@
-"""What reading finds wrong, and how it is told: where it points, what it quotes, what it suggests.
+"""Read keys and values of a pipeline document, and report what is wrong with them.
 
-Keys and values of a pipeline document: what may stand there, and what is said about what may not.
-
-Everything here reports and returns None, so that a caller can look at all parts of a step before it gives up on it.
+`Findings` decides where a finding points, what it quotes and what it suggests. The methods of `Fields` report a problem
+and return None, so that a caller can read all parts of a step before it gives up on it.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from quire.source import Source, Span
 from quire.wording import nearest
 
 LONGEST = 60
-"""Characters of a name that somebody may have misspelt, and of a text that is quoted."""
+"""Maximum length of a name for which a correction is suggested, and of a text that is quoted."""
 
 _MAX_SUGGESTIONS = 50
 _MAX_KNOWN = 200
 
 
 class Findings:
-    """Those of one reading."""
+    """The findings of one reading."""
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
@@ -41,11 +40,14 @@ class Findings:
 
     @property
     def suggests(self) -> bool:
-        """Whether there are suggestions left to make."""
+        """True if suggestions may still be made."""
         return self._suggested < _MAX_SUGGESTIONS
 
     def suggestion(self, name: str, known: Collection[str]) -> str:
-        """`did you mean`, for so many names as a person makes slips; likeness is dear to compute."""
+        """Return a `did you mean`, else an empty text.
+
+        The number of suggestions is limited, because comparing names is slow.
+        """
         if len(name) > LONGEST or len(known) > _MAX_KNOWN or not self.suggests:
             return ""
         self._suggested += 1
@@ -53,7 +55,7 @@ class Findings:
         return f"did you mean {meant}?" if meant else ""
 
     def visible(self, entry: Entry) -> Span:
-        """Where to point at a value: at its key if it is empty."""
+        """Return where to point for a value: at its key if the value is empty."""
         return entry.value.span if entry.value.span.start < entry.value.span.end else entry.key.span
 
     def shown(self, text: str) -> str:
@@ -64,7 +66,7 @@ _MAX_PLACING = 3_000_000
 
 
 class Fields(Findings):
-    """One reading: its source, what was found so far, and the expressions that were met before."""
+    """One reading: its source, its findings, and the expressions parsed so far."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -73,13 +75,16 @@ class Fields(Findings):
         self._expressions: dict[str, Expression] = {}
 
     def at(self, text: Text, part: Span) -> Span:
-        """The place of a part of a text. Finding it takes time with the length of the text: after so many findings in
-        so long texts only the whole is pointed at."""
+        """Return the position of a part of a text.
+
+        Finding it takes time proportional to the length of the text: after many findings in long texts, the whole text
+        is returned.
+        """
         self._placing += len(text.text)
         return text.place(self.source, part) if self._placing <= _MAX_PLACING else text.span
 
     def entries(self, node: Mapping, known: tuple[str, ...], what: str, code: Code) -> dict[str, Entry]:
-        """The entries by key; keys that do not belong there are reported."""
+        """Return the entries by key; unknown keys are reported."""
         found: dict[str, Entry] = {}
         for entry in node.entries:
             name = entry.key.value
@@ -88,7 +93,7 @@ class Fields(Findings):
             else:
                 text = entry.key.text
                 help = self.suggestion(text, known)
-                # A key that is there is not what another one was meant to be.
+                # A key that is already present cannot be what another one was meant to be.
                 fix = word_fix(text, known, entry.key.span) if help else ()
                 fix = tuple(edit for edit in fix if node.get(edit.new) is None)
                 help = help or f"the keys are {', '.join(known)}"
@@ -109,7 +114,7 @@ class Fields(Findings):
         return None
 
     def text(self, entry: Entry, what: str, *, empty: bool = False) -> str | None:
-        """The text of a value; without `empty` it must have some."""
+        """Return the text of a value; without `empty` it must not be empty."""
         node = entry.value
         if isinstance(node, Scalar) and isinstance(node.value, str) and not node.tag:
             if node.value or empty:
@@ -127,7 +132,7 @@ class Fields(Findings):
         return Text(text, entry.value.body, entry.value)
 
     def expression(self, entry: Entry, what: str) -> ExpressionText | None:
-        """A value that is always an expression, and so needs no tag."""
+        """Read a value that is always an expression, and so needs no tag."""
         node = entry.value
         if isinstance(node, Scalar):
             if node.tag:
@@ -143,7 +148,7 @@ class Fields(Findings):
         return None
 
     def argument(self, node: Node) -> Argument | None:
-        """A literal, or an expression where the whole value is tagged as one."""
+        """Read a literal, or an expression if the whole value is tagged as one."""
         if isinstance(node, Scalar) and node.tag:
             return self._parsed(node)
         before = len(self.found)
@@ -151,7 +156,7 @@ class Fields(Findings):
         return Literal(value, node.span) if len(self.found) == before else None
 
     def count(self, entry: Entry | None, what: str) -> tuple[bool, int | None]:
-        """Whether it is right, and the number where there is one."""
+        """Return whether the entry is valid, and its number if there is one."""
         if entry is None:
             return True, None
         node = entry.value
@@ -162,7 +167,7 @@ class Fields(Findings):
         return False, None
 
     def tagged(self, node: Node, what: str) -> bool:
-        """Whether a tag is what is wrong with a value; then that is reported."""
+        """Tell whether the value has a tag where none is allowed, and report it."""
         if not isinstance(node, Scalar) or not node.tag:
             return False
         message = f"{node.tag} cannot stand here: {what} is always written out"
@@ -179,7 +184,7 @@ class Fields(Findings):
             try:
                 expression = self._expressions[text] = parse_expression(text)
             except ExprSyntaxError as error:
-                # What is missing at the end is said to stand one place behind it, which is in no text.
+                # An error about the end of the text points one character after it, which is not part of the text.
                 part = Span(min(error.span.start, len(text)), min(error.span.end, len(text)))
                 self.report(EXPRESSION_SYNTAX, error.message, place(self.source, scalar, part), error.help)
                 return None

@@ -1,7 +1,8 @@
-"""The static gate: what a definition that an agent wrote at run time may not contain, at any depth.
+"""The static gate: refuse definitions that an agent wrote at run time if they contain something forbidden.
 
-It comes before anything is spawned, so a refused definition leaves nothing behind. Targets of `call` are not looked at:
-they are registered by somebody else, and one that does not exist fails its step.
+Steps are checked at any depth. The gate comes before anything is spawned, so a refused definition has no effect.
+Targets of `call` are not checked: they are registered independently of the agent, and a target that does not exist
+fails its step.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ LAUNCHING = frozenset({"run_pipeline", "run_pipeline_async", "run_pipeline_inlin
 DELEGATING = frozenset({"delegate_to_agent", "multi_agent__delegate"})
 LAUNCH_PREFIX = "pipeline__"
 ALWAYS_THERE = frozenset({"ask"})
-"""Tools of the engine's own."""
+"""Tools of the engine itself."""
 MOST_TOLD = 20
 
 
 class Problem(Struct, frozen=True):
-    """`path` is that of the step, such as `1.for_each.do`: steps count from 1, as people do."""
+    """One reason to refuse a definition."""
 
     path: str
+    """The path of the step, such as `1.for_each.do`. Steps count from 1."""
     message: str
 
     def __str__(self) -> str:
@@ -35,7 +37,7 @@ class Problem(Struct, frozen=True):
 
 
 class Refusal(Struct, frozen=True):
-    """All that is wrong with a definition, in the order of the text; there is at least one problem."""
+    """All reasons to refuse a definition, in the order of the text; there is at least one."""
 
     problems: tuple[Problem, ...]
 
@@ -48,9 +50,9 @@ class Refusal(Struct, frozen=True):
 def gate(
     file: PipelineFile, identity: str, known_tools: Collection[str], shell: bool, denied: Collection[str] = ()
 ) -> Refusal | None:
-    """What is wrong with a definition; None where nothing is.
+    """Check a definition. Return None if it is allowed.
 
-    `known_tools` are all names that resolve, `shell` says whether commands may run, and `denied` are further names of
+    `known_tools` are all tool names that resolve, `shell` is true if commands may run, and `denied` are more names of
     tools that launch or delegate.
     """
     schemas = {schema.name: schema for schema in file.schemas}

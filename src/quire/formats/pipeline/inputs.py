@@ -1,4 +1,4 @@
-"""What a pipeline reads from its stores and when, and so which inputs it has although it declares none."""
+"""Find out which stores a pipeline reads and when, and from that its inputs, which it does not declare."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Use(Struct, frozen=True):
-    """One place that reads a name, in its step.
-
-    `text` is what it stands in, None for a name that is passed on, and `span` counts from the start of it; a name has
-    its place in the file. `bindings` are the names besides stores that the step sees, `index` is that of the step or of
-    the top-level step around it, and `first` are the stores that any such step writes with the index of the first one.
-    """
+    """One place in a step that reads a name."""
 
     path: tuple[str, ...]
     step: Step
     text: Text | None
+    """The text that contains the place; None for a name that is passed on."""
     span: Span
+    """Counts from the start of `text`; for a passed name it is the position in the file."""
     index: int
+    """Index of the step, or of the top-level step around it."""
     bindings: frozenset[str]
+    """Names other than stores that the step can read."""
     first: Mapping[str, int]
+    """The stores that top-level steps write, with the index of the first step that does."""
     optional: bool = False
     in_prompt: bool = False
 
     @property
     def store(self) -> str | None:
-        """The store that is read; None where it is a binding. A bare name in a prompt may be no reference at all."""
+        """The store that is read; None for a binding. A bare name in a prompt may not be a reference at all."""
         root = self.path[0]
         if root == "ctx":
             return self.path[1] if len(self.path) > 1 else None
         return None if root in RESERVED or root in self.bindings else root
 
     def written(self, name: str) -> bool:
-        """Whether a step before has written a store."""
+        """Tell whether an earlier step writes the store."""
         return self.first.get(name, self.index) < self.index
 
 
 def uses(pipeline: Pipeline) -> Iterator[Use]:
-    """Every reading place, in the order of the steps."""
+    """Yield every place that reads, in the order of the steps."""
     first: dict[str, int] = {}
     for index, step in enumerate(pipeline.steps):
         if step.output:
@@ -71,18 +71,18 @@ def uses(pipeline: Pipeline) -> Iterator[Use]:
 
 
 def inferred_inputs(pipeline: Pipeline) -> tuple[str, ...]:
-    """The names of the stores that are read before any step has written them, in the order of their first reading."""
+    """Return the names of the stores that are read before any step writes them, in the order of their first use."""
     return _unwritten(pipeline, optional=False)
 
 
 def optional_inputs(pipeline: Pipeline) -> tuple[str, ...]:
-    """Those that only a `get` reads, so that the pipeline runs without them."""
+    """Return the inputs that only `get` reads, so that the pipeline runs without them."""
     needed = inferred_inputs(pipeline)
     return tuple(name for name in _unwritten(pipeline, optional=True) if name not in needed)
 
 
 def unread_inputs(pipeline: Pipeline, given: Iterable[str]) -> tuple[str, ...]:
-    """Those of the given names that no step reads as an input: most of them are misspelled."""
+    """Return the given names that no step reads as an input: most of them are misspelled."""
     read: set[str] = set()
     found = list(uses(pipeline))
     for use, after in zip_longest(found, found[1:]):
@@ -106,7 +106,7 @@ def _unwritten(pipeline: Pipeline, *, optional: bool) -> tuple[str, ...]:
 
 
 def _uses(step: Step, index: int, bindings: frozenset[str], first: Mapping[str, int]) -> Iterator[Use]:
-    """`bindings` are for the step itself: the steps inside of it have their own."""
+    """Yield the places of a step that read. `bindings` are for the step itself; nested steps have their own."""
 
     def use(found: Read | PromptReference, text: Text) -> Use:
         optional = isinstance(found, Read) and found.optional
@@ -124,12 +124,12 @@ def _uses(step: Step, index: int, bindings: frozenset[str], first: Mapping[str, 
 
 
 def passed(step: Step) -> Iterator[Name]:
-    """The names in the lists of what a step passes on."""
+    """Yield the names that a step passes on in list form."""
     return (one.name for target in targets(step) for one in target.passes if one.value is None)
 
 
 def inner_bindings(step: Step) -> tuple[frozenset[str], ...]:
-    """The bindings of each of the steps inside of a step, besides `ctx` and `pipe`."""
+    """Return the bindings of each nested step, besides `ctx` and `pipe`."""
     match step.body:
         case ForEachBody():
             return frozenset({"item"}), frozenset({"errors"})

@@ -1,4 +1,4 @@
-"""From the syntax tree of a pipeline to the Plan: one node for one step, expressions compiled, prompts taken apart."""
+"""Lower the syntax tree of a pipeline to the Plan: one node per step, expressions compiled, prompts parsed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ DEFAULT_PARALLEL = 8
 
 
 def lower(file: syntax.PipelineFile, pipeline: syntax.Pipeline, names: Mapping[str, str] | None = None) -> Plan:
-    """The plan of one pipeline of a file, with all schemas of the file. Inputs are any JSON: none is declared.
+    """Build the plan of one pipeline of a file, with all schemas of the file. Inputs are any JSON; none is declared.
 
-    `names` are the full names of the pipelines of a registered file of several, which call each other by short ones.
+    `names` maps the short names by which the pipelines of a registered file call each other to their full names.
     """
     lowering = _Lowering(names or {})
     steps = tuple(lowering.step(step, at, str(at)) for at, step in enumerate(pipeline.steps, 1))
@@ -58,7 +58,7 @@ class _Lowering:
         return self._names.get(name, name)
 
     def step(self, step: syntax.Step, position: int, label: str) -> Step:
-        """Labels of steps inside of others go on with a dot: `2.do`, `2.collect`, `3.security`."""
+        """Lower a step. Labels of nested steps continue with a dot: `2.do`, `2.collect`, `3.security`."""
         return Step(
             position=position,
             label=label,
@@ -122,7 +122,10 @@ def _source(source: syntax.Argument | None) -> Literal | Formula | None:
 
 
 def _passed(one: syntax.Pass) -> Formula:
-    """A name in a list is the store of that name and nothing else, also where it could not be written as a path."""
+    """Lower one passed name.
+
+    In a list it means exactly the store of that name, even if it could not be written as a path.
+    """
     if one.value is not None:
         return _formula(one.value)
     name = one.name.text

@@ -1,4 +1,4 @@
-"""What may be the name of a pipeline, a schema, a field, a store, a branch or an identity."""
+"""The rule for names of pipelines, schemas, fields, stores, branches and identities."""
 
 from __future__ import annotations
 

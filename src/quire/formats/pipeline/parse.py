@@ -1,6 +1,7 @@
-"""Reads a pipeline file: a text in, a syntax tree and everything that is wrong with it out. Never raises for a text.
+"""Parse a pipeline file into a syntax tree and findings. Never raises because of the content of a text.
 
-All mistakes are reported, not the first one: a part that cannot be read is left out, and reading goes on beside it.
+All mistakes are reported, not only the first one: a part that cannot be read is left out, and reading continues after
+it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP
 
 
 def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
-    """A registered file may hold several pipelines, a text that is run directly exactly one."""
+    """Parse a text.
+
+    A registered file may contain several pipelines; a text that is run directly must contain exactly one.
+    """
     yaml = read_yaml(source, limit=limit)
     reader = _DocumentReader(source)
     schemas = read_schemas([node for node in yaml.documents if isinstance(node, Mapping) and node.find("schema")])
@@ -49,6 +53,7 @@ class _DocumentReader:
         self._strange = False
 
     def document(self, node: Node) -> Pipeline | None:
+        """Read one document of the file. Return None if it is not a pipeline or has no readable list of steps."""
         report = self.fields.report
         declared = node.find("pipeline") if isinstance(node, Mapping) else None
         if not isinstance(node, Mapping) or declared is None:
@@ -69,7 +74,7 @@ class _DocumentReader:
         return Pipeline(name or Name("", declared.value.span), description or "", steps, declared.key.span)
 
     def count(self, yaml: YamlReading, registered: bool) -> None:
-        """How many pipelines a file has to have."""
+        """Report a file without pipeline, with several pipelines that are not registered, or with repeated names."""
         report = self.fields.report
         if not self._declared and not self._strange:
             if not any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):

@@ -1,4 +1,4 @@
-"""What comes out of reading a pipeline file: a tree, if there can be one, and everything there is to say about it."""
+"""The result of parsing a pipeline file: a syntax tree, if there is one, and all findings."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ if TYPE_CHECKING:
 
 
 class Reading(Struct, frozen=True):
-    """`file` is None exactly when there is an error. Diagnostics are in the order of the text.
-
-    `partial` is what could be read of a file with errors, with holes where something could not: to be looked at for
-    further findings, never to be run.
-    """
+    """The result of parsing one file. Diagnostics are in the order of the text."""
 
     source: Source
     file: PipelineFile | None
+    """None exactly if there is an error."""
     diagnostics: tuple[Diagnostic, ...]
     partial: PipelineFile | None = None
+    """The readable parts of a file with errors, with holes for the rest: only for more findings, never to be run."""
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity is severity)

@@ -1,4 +1,4 @@
-"""What a prompt refers to: `{path}` is a reference, `{{path}}` the escape for one, and other braces are text."""
+"""Find the references in a prompt: `{path}` is a reference, `{{path}}` its escaped form, and other braces are text."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ class PromptReference(Struct, frozen=True):
 
 
 def references(text: str) -> Iterator[PromptReference]:
-    """All that may be one: whether a bare root is the name of a store is known only when the step runs."""
+    """Yield everything that may be a reference.
+
+    Whether a bare root is the name of a store is known only when the step runs.
+    """
     for found in _REFERENCE.finditer(text):
         if found[2]:
             yield PromptReference(tuple(found[2].split(".")), Span(*found.span()))
 
 
 def attempts(text: str) -> Iterator[Span]:
-    """Braces that hold an expression, or a path with spaces around it: they look like references and are text."""
-    # The inner braces of an escape begin one place behind it.
+    """Yield braces with an expression, or with a path and spaces around it: they look like references but are text."""
+    # The inner braces of an escape begin one character later.
     taken = {at for found in _REFERENCE.finditer(text) for at in (found.start(), found.start() + 1)}
     for found in _ATTEMPT.finditer(text):
         if found.start() not in taken and '"' not in found[0] and _ROOT.search(found[0]):
@@ -40,15 +43,21 @@ def attempts(text: str) -> Iterator[Span]:
 
 
 def foreign(text: str) -> Iterator[tuple[Span, str]]:
-    """References as other formats write them, each with the one that is meant: `{{ctx.x}}`, `${ctx.x}`, `{input:x}`."""
+    """Yield references in the syntax of other formats, each with the path that is meant.
+
+    Such references are `{{ctx.x}}`, `${ctx.x}` and `{input:x}`.
+    """
     for found in _FOREIGN.finditer(text):
         doubled, dollar, named = found.groups()
         yield Span(*found.span()), f"ctx.{named}" if named else doubled or dollar
 
 
 def template(text: str) -> Template:
-    """Whether a bare root is the name of a store, and so whether double braces around it are an escape, is known only
-    when the step runs: such an escape is a reference whose default is the text that it then stands for."""
+    """Parse a prompt into a template.
+
+    Whether a bare root is the name of a store, and so whether double braces around it are an escape, is known only when
+    the step runs. So such an escape becomes a reference whose default is the text that it would otherwise stand for.
+    """
     parts: list[str | Reference] = []
     plain: list[str] = []
     at = 0

@@ -1,4 +1,4 @@
-"""What checking a pipeline needs to know from elsewhere."""
+"""Ports through which the checks of a pipeline learn about the workspace."""
 
 from __future__ import annotations
 
@@ -17,40 +17,46 @@ class Resolver(Protocol):
     """The registered pipelines, the tools and the identities of a workspace."""
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
-        """What a target means in a pipeline. The same pipeline is the same object each time."""
+        """Return the pipeline that a target means inside `caller`.
+
+        Returns the same object for the same pipeline each time.
+        """
         ...
 
     def document(self, name: str) -> Called | None:
-        """A playbook or a directive that is no pipeline's namesake."""
+        """Return a playbook or a directive by its name, unless a pipeline has the same name."""
         ...
 
     def tools(self) -> Collection[str] | None:
-        """All names by which a tool can be called; None where that cannot be known without asking somebody."""
+        """Return all names by which a tool can be called.
+
+        Return None if they cannot be known without starting a server or a module.
+        """
         ...
 
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
-        """The JSON Schema of what a built-in tool takes; None for every other name."""
+        """Return the JSON Schema of the arguments of a built-in tool; None for every other name."""
         ...
 
     def identities(self) -> Collection[str] | None:
-        """All names that an agent can run under; None where nobody knows."""
+        """Return all identities that an agent can run under; None if they are not known."""
         ...
 
 
 @runtime_checkable
 class Settled(Protocol):
-    """A resolver that knows the settings of the workspace and the plans of its pipelines, too."""
+    """A resolver that also knows the settings of the workspace and the plans of its pipelines."""
 
     def plans(self) -> Mapping[str, Plan]:
-        """The registered pipelines by name."""
+        """Return the registered pipelines by name."""
         ...
 
     def caps(self) -> tuple[int, int]:
-        """How many model calls a run may make, and how deep fans may be nested; 0 where there is no limit."""
+        """Return how many model calls a run may make, and how deep fans may be nested; 0 means no limit."""
         ...
 
     def python_problem(self, tool: str) -> str:
-        """Why a name means a Python tool of the workspace that cannot be used; empty for every other name."""
+        """Return why a Python tool of the workspace cannot be used; empty for every other name."""
         ...
 
 
@@ -59,8 +65,11 @@ Find: TypeAlias = Callable[[str, Pipeline], Pipeline | None]
 
 
 def finder(file: PipelineFile, resolver: Resolver | None) -> Find:
-    """The pipelines of the file itself come first: siblings call each other by their bare names. A name that is not
-    registered means the checked pipeline itself, as in a run of its file."""
+    """Return a function that finds the pipeline of a name.
+
+    The pipelines of the file itself come first: siblings call each other by their bare names. A name that is not
+    registered means the checked pipeline itself, as in a run of its file.
+    """
     siblings = {pipeline.name.text: pipeline for pipeline in file.pipelines}
 
     def find(name: str, caller: Pipeline) -> Pipeline | None:

@@ -1,4 +1,4 @@
-"""Reads `schema:` documents: YAML nodes in, schemas and everything that is wrong with them out."""
+"""Read `schema:` documents: YAML nodes in, schemas and findings out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quire.source import Span
 
 _PARTS = {"bool": "", "string": "", "number": "", "enum": "values", "list": "of", "object": "fields", "ref": "schema"}
-"""Each type, and the one key that it needs besides."""
+"""Each type, and the one other key that it needs."""
 _MEANT = {
     **dict.fromkeys(("boolean", "flag"), "bool"),
     **dict.fromkeys(("str", "text", "date", "datetime"), "string"),
@@ -29,27 +29,30 @@ _MEANT = {
     **dict.fromkeys(("choice", "select", "literal"), "enum"),
 }
 _SAME = ("boolean", "str", "text", "int", "integer", "float", "double", "decimal")
-"""Words that mean no more than the type that stands for them: a date is more than a text, an array has items."""
+"""Words that mean the same as the type that replaces them.
+
+Others mean more: a date is more than a text, an array has items.
+"""
 _OWNERS = {part: type for type, part in _PARTS.items() if part}
 _MAX_CYCLES = 20
 
 
 class SchemaReading(Struct, frozen=True):
-    """The schemas of a file by name; those with errors are left out."""
+    """The schemas of a file by name, without those that have errors."""
 
     schemas: dict[str, Schema]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def read_schema(document: Node) -> tuple[Schema | None, tuple[Diagnostic, ...]]:
-    """One schema document by itself; None if there is an error in it."""
+    """Read a single schema document. Return None and the findings if there is an error in it."""
     reader = _Reader()
     schema = reader.document(document)
     return schema, tuple(reader.found)
 
 
 def read_schemas(documents: Iterable[Node]) -> SchemaReading:
-    """All schema documents of a file: also duplicate names, cycles, and references that lead nowhere."""
+    """Read all schema documents of a file, and report duplicate names, cycles and undefined references."""
     reader = _Reader()
     declared: set[str] = set()
     good: dict[str, Schema] = {}
@@ -82,7 +85,7 @@ def read_schemas(documents: Iterable[Node]) -> SchemaReading:
 
 class _Reader(Findings):
     def document(self, node: Node) -> Schema | None:
-        """None if there is an error in the document."""
+        """Read a document. Return None if there is an error in it."""
         before = len(self.found)
         schema = self._document(node)
         return None if any(one.severity is Severity.ERROR for one in self.found[before:]) else schema
@@ -115,7 +118,7 @@ class _Reader(Findings):
         return None
 
     def _fields(self, entry: Entry | None, whole: Span, owner: str, missing: Code) -> tuple[Field, ...] | None:
-        """None where there are no fields to speak of; a field with an error is left out."""
+        """Read fields. Return None if there are none to read; a field with an error is left out."""
         if entry is None:
             self.report(missing, f"{owner} needs the key fields, a mapping of field names to types", whole)
             return None

@@ -1,4 +1,4 @@
-"""Reads steps: one function for the body of each kind, and the shape that all kinds share."""
+"""Read steps: one function for the body of each kind, and the structure that all kinds share."""
 
 from __future__ import annotations
 
@@ -95,9 +95,10 @@ class StepReader:
         }
 
     def step(self, node: Node, where: str) -> Step:
-        """`where` says which step it is, for messages. The reader's limit on depth bounds the recursion.
+        """Read a step; `where` says which step it is, for messages.
 
-        A step with a mistake of its own has a hole for a body; one that only holds such a step is what it is.
+        A step with a mistake of its own gets a hole as its body; a step that only contains such a step keeps its body.
+        The YAML reader's limit on depth bounds the recursion.
         """
         found, nested = self._fields.found, self._nested
         before = len(found)
@@ -131,7 +132,7 @@ class StepReader:
         return Step(kind, made, output, entry.key.span) if made else None
 
     def _kind(self, node: Node, where: str) -> Entry | None:
-        """The entry that names the kind of a step."""
+        """Return the entry that names the kind of a step."""
         report = self._fields.report
         if not isinstance(node, Mapping) or not node.entries:
             what = "an empty mapping" if isinstance(node, Mapping) else describe(node)
@@ -162,7 +163,7 @@ class StepReader:
         return None
 
     def _beside(self, kind: Entry, node: Mapping) -> None:
-        """Keys beside the kind: most often those of its body, not indented far enough."""
+        """Report keys beside the kind: most often they belong to its body and are not indented far enough."""
         name = kind.key.text
         for entry in node.entries:
             if entry is kind:
@@ -336,7 +337,7 @@ class StepReader:
 
 
 def _hole(node: Node, step: Step | None) -> Step:
-    """A step whose body could not be read. The store that it writes is looked for wherever it may have been meant."""
+    """Return a step whose body could not be read. Its output is taken from any place where it may have been meant."""
     output = step.output if step else None
     kind, span = (step.kind, step.span) if step else ("transform", node.span)
     places = [node, *(entry.value for entry in node.entries)] if isinstance(node, Mapping) else []

@@ -1,8 +1,7 @@
-"""The syntax tree of a pipeline file: what stands in it and where, expressions read but not yet compiled.
+"""The syntax tree of a pipeline file with positions; expressions are parsed but not compiled.
 
-Nobody changes a node once it is made; they are not frozen because that costs several times as much to make.
-
-Every step of a pipeline, however deep, with its path; and the expressions that a step has of its own.
+Nodes are not frozen, but never changed once they are made. `walk` yields every step of a pipeline at any depth;
+`expressions` yields those of one step.
 """
 
 from __future__ import annotations
@@ -25,20 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Text:
-    """A text that other things stand in. `scalar` leads from a place in the text to the place in the file."""
+    """A text that contains references or an expression."""
 
     text: str
     span: Span = NOWHERE
     scalar: Scalar | None = field(default=None, repr=False, compare=False)
+    """Maps positions in the text to positions in the file."""
 
     def place(self, source: Source, part: Span) -> Span:
-        """Where a part of the text stands in the file, as exactly as the way it is written allows."""
+        """Return where a part of the text is in the file, as exactly as its notation allows."""
         return self.span if self.scalar is None else place(source, self.scalar, part)
 
 
 @dataclass(slots=True)
 class ExpressionText(Text):
-    """An R1 expression, read but not compiled; its own spans count from the start of the text."""
+    """An R1 expression, parsed but not compiled. Its own spans count from the start of the text."""
 
     expression: Expression = field(kw_only=True)
 
@@ -57,14 +57,15 @@ class Name(Struct):
 
 
 class Pass(Struct):
-    """One name that a callee sees. `value` is None in the list form: the caller's store of that name."""
+    """One name that a callee sees."""
 
     name: Name
     value: ExpressionText | None = None
+    """None in the list form: then it is the caller's store of that name."""
 
 
 class Target(Struct):
-    """A static name: that of a pipeline, or `KEY.NAME` for one of a file with several."""
+    """The static name of a pipeline, or `KEY.NAME` in a file with several, and the values passed to it."""
 
     pipeline: Name
     passes: tuple[Pass, ...] = ()
@@ -86,11 +87,12 @@ class ShellBody(Struct):
 
 
 class AgentBody(Struct):
-    """`tools` is None where `capabilities` are not given; an empty tuple grants nothing."""
+    """The body of an `agent` step."""
 
     prompt: Text
     identity: Name | None = None
     tools: tuple[Name, ...] | None = None
+    """None if there are no `capabilities`; an empty tuple grants nothing."""
     schema: Name | None = None
 
 
@@ -105,9 +107,10 @@ class MatchBody(Struct):
 
 
 class FoldBody(Struct):
-    """`source` is None where the incoming pipe is the list."""
+    """The body of a `fold` step."""
 
     source: Argument | None
+    """None if the list is the incoming pipe."""
     init: ExpressionText
     do: Step
     max_items: int | None = None
@@ -134,12 +137,14 @@ Body: TypeAlias = (
 
 
 class Step(Struct):
-    """`kind` is the key of the step as written; `span` covers that key."""
+    """One step."""
 
     kind: str
+    """The key of the step as written."""
     body: Body
     output: Name | None = None
     span: Span = NOWHERE
+    """Covers that key."""
 
 
 class Pipeline(Struct):
@@ -150,26 +155,26 @@ class Pipeline(Struct):
 
 
 class PipelineFile(Struct):
-    """All documents of one text. A direct run takes exactly one pipeline; a registered file may have several.
-
-    `unread` are the names of the schemas and pipelines that are declared and could not be read.
-    """
+    """All documents of one text. A direct run needs exactly one pipeline; a registered file may have several."""
 
     pipelines: tuple[Pipeline, ...]
     schemas: tuple[Schema, ...]
     unread: frozenset[str] = frozenset()
+    """Names of schemas and pipelines that are declared but could not be read."""
 
 
 HOLE = TransformBody(ExpressionText("null", expression=parse("null")))
-"""Stands for the body of a step that could not be read, in a tree that is looked at and never run: its value can be
-anything, and what it reads nobody knows."""
+"""Replaces the body of a step that could not be read, in a tree that is checked but never run.
+
+Its value can be anything, and its reads are not known.
+"""
 
 
 _COMPOUND = (FoldBody, ForEachBody, ParallelBody)
 
 
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
-    """Steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
+    """Yield steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
     for number, step in enumerate(pipeline.steps, 1):
         yield str(number), step
         if isinstance(step.body, _COMPOUND):
@@ -184,12 +189,12 @@ def _below(path: str, step: Step) -> Iterator[tuple[str, Step]]:
 
 
 def holes(pipeline: Pipeline) -> tuple[Step, ...]:
-    """The steps that could not be read."""
+    """Return the steps that could not be read."""
     return tuple(step for _, step in walk(pipeline) if step.body is HOLE)
 
 
 def parts(step: Step) -> tuple[tuple[str, Step], ...]:
-    """The steps inside of a step, by name. A branch may be called `collect` as well."""
+    """Return the nested steps of a step by name. A branch may also be called `collect`."""
     match step.body:
         case FoldBody(do=do):
             return (("do", do),)
@@ -201,7 +206,7 @@ def parts(step: Step) -> tuple[tuple[str, Step], ...]:
 
 
 def targets(step: Step) -> tuple[Target, ...]:
-    """The pipelines that a step may call."""
+    """Return the pipelines that a step may call."""
     match step.body:
         case CallBody(target=target):
             return (target,)
@@ -211,12 +216,12 @@ def targets(step: Step) -> tuple[Target, ...]:
 
 
 def schema_of(step: Step) -> Name | None:
-    """The schema that the result of a step is held to."""
+    """Return the schema that the result of a step must match."""
     return step.body.schema if isinstance(step.body, AgentBody | ToolBody | ShellBody) else None
 
 
 def expressions(step: Step) -> Iterator[ExpressionText]:
-    """Those that are evaluated in the context of the step itself, not of a step inside of it."""
+    """Yield the expressions that are evaluated in the context of the step itself, not of a nested step."""
     match step.body:
         case TransformBody(value=value):
             yield value

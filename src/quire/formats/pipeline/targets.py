@@ -1,4 +1,4 @@
-"""Reads what `call` and the cases of `match` name: a pipeline by its static name, and what is passed to it."""
+"""Read the targets of `call` and of `match` cases: a pipeline by its static name, and the values passed to it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ class TargetReader:
         self._fields = fields
 
     def of(self, entries: dict[str, Entry]) -> Target | None:
-        """From the entries of a call or a target; that `pipeline` is missing has been said."""
+        """Read a target from the entries of a call or a case. A missing `pipeline` has already been reported."""
         name = self._pipeline(entries["pipeline"]) if "pipeline" in entries else None
         passes = self._passes(entries.get("pass"))
         return Target(name, passes) if name else None
 
     def nested(self, entry: Entry, what: str) -> Target | None:
+        """Read a target that is the value of an entry."""
         node = entry.value
         report = self._fields.report
         if not isinstance(node, Mapping):

@@ -1,7 +1,7 @@
-"""YAML from a syntax tree: what `write` gives is read back as an equal tree, apart from the places.
+"""Write a syntax tree as YAML. Parsing the output gives an equal tree, apart from positions.
 
-Texts are written in double quotes as JSON has them, which is YAML as well; names and plain words stand bare. Steps are
-blocks, everything below their keys that fits on a line is in braces.
+Texts are written in double quotes as in JSON, which is also YAML; names and plain words have no quotes. Steps are
+blocks; everything below their keys that fits on a line is in braces.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value, encode
 
 Block: TypeAlias = "str | list[tuple[str, Block]]"
-"""A value on the line of its key, or entries on lines of their own."""
+"""A value on the line of its key, or entries on separate lines."""
 
 _UNSAFE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 
@@ -183,7 +183,7 @@ def _value(value: Value) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without quotes, unless YAML would take it for something else."""
+    """Return a name without quotes, unless YAML would read it as something else."""
     return name if is_name(name) and name not in WORDS else _quoted(name)
 
 
@@ -192,7 +192,7 @@ def _quoted(text: str) -> str:
 
 
 def _prompt(text: str) -> str:
-    """A prompt of several lines is a block, which people can read, where that gives the same text back."""
+    """Write a prompt of several lines as a readable block, if parsing that gives the same text."""
     body = text.removesuffix("\n")
     lines = body.split("\n")
     as_block = len(lines) > 1 and lines[0] and lines[-1] and not lines[0][0].isspace() and not _UNSAFE.search(text)

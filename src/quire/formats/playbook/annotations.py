@@ -1,11 +1,10 @@
-"""Double-quoted texts in a row, as `@elicit` has them, with escapes: `"say \"hi\"", default:"c"`.
+"""Read one line that begins with `@`: a directive, something to ignore with a warning, or text.
 
-The format has none: a quote ends the text, and the scan reads it so. Only a row that makes no sense that way is read
-again with a backslash before a quote meaning the quote itself, so that `"C:\"` stays what it is.
+Every pattern is anchored and possessive, so no line takes longer than its length.
 
-One line that begins with `@`: a directive, something to ignore with a warning, or text.
-
-Every pattern here is anchored and possessive, so no line takes longer than its length.
+The format has no escapes in the texts of `@elicit`: a quote ends the text, and the scan reads it so. Only a row of
+texts that is not valid that way is read again with a backslash before a quote meaning the quote itself, as in `"say
+\\"hi\\"", default:"c"`. So `"C:\\"` keeps its meaning.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _TEXT = re.compile(rf'"({_INSIDE})"', re.DOTALL)
 
 
 def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] | None:
-    """The texts from `at` to `end`, and the default; None for anything but quoted texts with commas between them."""
+    """Return the texts from `at` to `end`, and the default; None for anything but quoted texts separated by commas."""
     match = _ROW.fullmatch(text, at, end)
     if not match or at == end:
         return None
@@ -37,7 +36,7 @@ def read_escaped(text: str, at: int, end: int) -> tuple[list[str], str | None] |
 
 
 class Ignored(Struct, frozen=True):
-    """A line that is a directive and yet does nothing; the warning says why."""
+    """A line that is a directive but has no effect; a warning says why."""
 
 
 _ELICIT = re.compile(r"@elicit\(([A-Za-z0-9_]++),")
@@ -58,9 +57,9 @@ _FORMS = {
 def read_directive(
     text: str, at: int, found: list[Diagnostic]
 ) -> Elicitation | PromptReference | ToolCall | Ignored | None:
-    """Reads a line without the space around it, which stands at `at`; None when it is text.
+    """Read a line without the white space around it; `at` is its position. Return None if it is text.
 
-    The scan has read every `@output`, and every `@elicit` without escapes.
+    The scan has already read every `@output`, and every `@elicit` without escapes.
     """
     directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
     if text[-1] == ")":
@@ -78,7 +77,7 @@ def read_directive(
 def elicitation(
     kind: str, texts: list[str], default: str | None, at: int, end: int, found: list[Diagnostic]
 ) -> Elicitation | Ignored:
-    """The question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
+    """Build the question of an `@elicit` from `at` to `end`; the first of the texts is the prompt."""
     known = ELICIT_KINDS.get(kind) or ELICIT_KINDS.get(kind.lower())
     if known is None:
         return _unknown_kind(kind, at, found)
@@ -192,14 +191,14 @@ def _tool(text: str, at: int, found: list[Diagnostic]) -> ToolCall | Ignored | N
 
 
 def looks_like(text: str) -> str | None:
-    """The directive that a line was probably meant to be."""
+    """Return the directive that a line was probably meant to be."""
     match = _LIKE.match(text)
     if not match:
         return None
     word = match[1].lower()
     if word in DIRECTIVES:
         return word
-    # Only a parenthesis makes an unknown word look like a directive: `@team` is a mention.
+    # An unknown word looks like a directive only if a parenthesis follows: `@team` is a mention.
     return nearest_word(word, DIRECTIVES) if text[match.end() - 1] == "(" else None
 
 

@@ -1,4 +1,4 @@
-"""A reading as the JSON that the format's published test vectors have; `quire parse` prints it."""
+"""A reading as JSON in the form of the format's published test vectors; `quire parse` prints it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ Object = dict[str, Value]
 
 
 def as_vector(reading: Reading) -> Object:
+    """Return a reading as a test vector."""
     source = reading.source
     return {
         "valid": reading.playbook is not None,

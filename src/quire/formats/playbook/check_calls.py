@@ -1,4 +1,4 @@
-"""Calls of other documents, `@tool(quire, NAME, {…})`: whether there is such a one, and whether it takes the inputs."""
+"""Check calls of other documents, `@tool(quire, NAME, {…})`: that the document exists and accepts the inputs."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ PYTHON = "python"
 
 
 class Resolver(Protocol):
-    """What checking the calls of a playbook needs to know from elsewhere."""
+    """Port through which the check of calls learns about the workspace."""
 
     def is_built_in(self, name: str) -> bool: ...
 
     def document(self, name: str) -> Called | None:
-        """The document that a name means, of any format."""
+        """Return the document of a name, of any format."""
         ...
 
 
 @runtime_checkable
 class ToolResolver(Protocol):
-    """One that knows the built-in tools, and the Python tools of the workspace."""
+    """A resolver that knows the built-in tools, and the Python tools of the workspace."""
 
     def tool_problems(self, connection: str, tool: str, given: Arguments) -> Sequence[str]:
-        """What is wrong with a call of a built-in tool, or of a Python tool of the workspace; nothing for others."""
+        """Return the problems of a call of a built-in or Python tool of the workspace; empty for other tools."""
         ...
 
 
 def check_calls(playbook: Playbook, resolver: Resolver, reach: Reach | None = None) -> Iterator[Diagnostic]:
-    """With `reach`, also whether they lead back."""
+    """Check the calls of a playbook; with `reach`, also whether they lead back to it."""
     tools = [step.tool for parent in playbook.steps for step in family(parent) if step.tool]
     if isinstance(resolver, ToolResolver):
         for tool in tools:
@@ -65,7 +65,7 @@ def _tool(call: ToolCall, resolver: ToolResolver) -> Iterator[Diagnostic]:
     try:
         given = arguments(call.arguments)
     except ValueError:
-        return  # a finding of its own
+        return  # reported by another lint
     code = lints.BUILTIN_ARGUMENTS if call.connection == OWN else lints.PYTHON_TOOL
     for problem in resolver.tool_problems(call.connection, call.tool, given):
         yield Diagnostic(code, f"{call.tool}: {problem}", call.span, "the run could not start")
@@ -80,7 +80,7 @@ def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:
     try:
         given = arguments(call.arguments)
     except ValueError:
-        return  # a finding of its own
+        return  # reported by another lint
     if not isinstance(given, dict):
         return
     if missing := callee.missing(given):
@@ -97,7 +97,7 @@ def _call(call: ToolCall, resolver: Resolver) -> Iterator[Diagnostic]:
 
 
 def _literal(value: Arguments) -> tuple[Value] | None:
-    """A value that is the same in every run; None for one that depends on the run."""
+    """Return a value that is the same in every run; None if it depends on the run."""
     match value:
         case Hole():
             return None

@@ -1,4 +1,4 @@
-"""What `quire.formats` asks of a format, for playbooks."""
+"""The `FormatModule` of playbooks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check(
     reach: Reach | None = None,
     has_file: HasFile | None = None,
 ) -> tuple[Diagnostic, ...]:
-    """`has_file` says whether there is a file beside the playbook."""
+    """Return all findings about a playbook. `has_file` tells whether a file exists beside the playbook."""
     reading = parse(source)
     found = [*reading.diagnostics, *lint(reading, resolver, reach)]
     if has_file is not None and reading.playbook is not None:

@@ -25,7 +25,7 @@ _UNEQUAL = ("!=", "!==", "<>")
 
 
 def step_fix(headings: Sequence[Match[str]], taken: Collection[int]) -> Fix:
-    """Edits that make the headings steps; none for a number that two of them, or a heading and a step, have."""
+    """Return edits that turn headings into steps; none for a number that occurs twice among headings and steps."""
     meant = [(heading, _STEP.match(heading[SECTION])) for heading in headings]
     numbers = [int(step[1]) for _, step in meant if step] + list(taken)
     return tuple(
@@ -36,13 +36,13 @@ def step_fix(headings: Sequence[Match[str]], taken: Collection[int]) -> Fix:
 
 
 def _span(heading: Match[str], part: Match[str]) -> Span:
-    """Where a part of a section's heading stands: the scan looks at the text behind a line end."""
+    """Return where a part of a section's heading is. The scan runs on the text with a line end before it."""
     start = heading.start(SECTION) - 1
     return Span(start + part.start(), start + part.end())
 
 
 def directive_fix(text: str, at: int) -> Fix:
-    """The edit that spells the word of a directive right, where the rest of the line has its form."""
+    """Return the edit that corrects the word of a directive, if the rest of the line has its form."""
     match = _DIRECTIVE.match(text)
     if not match:
         return ()
@@ -62,7 +62,7 @@ def _is_directive(line: str) -> bool:
 
 
 def marker_fix(text: str, word: str, at: int) -> Fix:
-    """The edit that writes a branch marker in its one form."""
+    """Return the edit that writes a branch marker in its only valid form."""
     match = _MARKER.fullmatch(text)
     if not match:
         return ()

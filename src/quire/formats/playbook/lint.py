@@ -1,4 +1,4 @@
-"""The advice that `check` adds to what the reader says. Each lint is one function over the tree or the text."""
+"""The advice that `check` adds to the findings of the reader. Each lint is one function over the tree or the text."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ HasFile = Callable[[str], bool]
 
 
 def lint(reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
-    """Lints of a document that can be read; of one that cannot, only what its headings were meant to be.
+    """Return the lints of a document; if it cannot be read, only those about its text.
 
-    With a resolver, calls of other documents are looked at, too, and with `reach` where they lead."""
+    With a resolver, calls of other documents are checked too, and with `reach` the circles that they lead into.
+    """
     found = list(lint_text(reading))
     if reading.playbook:
         found += _Lint(reading.playbook, reading.source).all()
@@ -131,7 +132,10 @@ class _Lint:
             yield Diagnostic(lints.UNTYPED_COMPARISON, message, condition.variable_span, "", help)
 
     def _known(self, name: str, values: set[str]) -> tuple[dict[str, str], str]:
-        """The values of a name by their small letters, and the first of them; made once, for conditions may be many."""
+        """Return the values of a name by their lower case, and a list of the first ones.
+
+        They are cached, because there may be many conditions.
+        """
         if name not in self._listed:
             first = sorted(values)
             self._listed[name] = ({value.lower(): value for value in reversed(first)}, ", ".join(first[:8]))
@@ -182,7 +186,10 @@ class _Lint:
     def _unknown_type(
         self, named: InputDeclaration | OutputCapture, written: re.Pattern[str], known: Mapping[str, str]
     ) -> Iterator[Diagnostic]:
-        """The tree has only what the word was read as."""
+        """Report a type that does not exist.
+
+        The tree only has the type that it was read as, so the source is searched.
+        """
         found = written.match(self._source.text, named.start, named.end)
         kind = found[1].strip() if found and found[1] else ""
         if not found or not kind or kind.lower() in known:
@@ -209,7 +216,10 @@ class _Lint:
                 yield self._unset(match[1], artifact.span, self._names)
 
     def _unused_outputs(self) -> Iterator[Diagnostic]:
-        """Once for each name, however many arms capture it. A model that is asked later sees every result."""
+        """Report outputs that are never read, once for each name, however many arms capture it.
+
+        An output counts as read if a model is asked later, because the model sees every result.
+        """
         told = self._facts.inputs | self._read
         asking = [at for at, parent in enumerate(self._playbook.steps) if any(map(_asks_model, family(parent)))]
         for parent in self._playbook.steps[max(asking, default=0) : -1]:
@@ -283,7 +293,10 @@ def _tool(step: Step) -> Iterator[Diagnostic]:
 
 
 def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diagnostic]:
-    """A path with `{{name}}` is known only when its step is reached; one that leads out is found by the other lints."""
+    """Report prompt files that do not exist.
+
+    A path with `{{name}}` is known only when its step runs; a path that leaves the folder is reported by another lint.
+    """
     for parent in playbook.steps:
         for step in family(parent):
             if step.prompt is None or not step.prompt.ref.startswith("file:"):
@@ -295,5 +308,6 @@ def missing_prompt_files(playbook: Playbook, has_file: HasFile) -> Iterator[Diag
 
 
 def leaves_folder(path: str) -> bool:
+    """Tell whether a path leads out of the playbook's folder."""
     parts = path.replace("\\", "/").split("/")
     return ".." in parts or path.startswith(("/", "\\", "~")) or path[1:2] == ":"

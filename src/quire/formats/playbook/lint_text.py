@@ -1,4 +1,4 @@
-"""Lints about what the tree no longer shows: headings and lines that are nearly something."""
+"""Lints about the text that the tree does not show: headings and lines that are nearly something else."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
 def lint_text(reading: Reading) -> Iterator[Diagnostic]:
+    """Yield the lints about headings, placeholders and lines."""
     text = reading.source.text
     result = scan(text)
     in_step = branching = False
@@ -106,7 +107,10 @@ def _system_placeholders(text: str, result: Scan) -> Iterator[Diagnostic]:
 
 
 def _trailing(step: Step, result: Scan) -> Iterator[Diagnostic]:
-    """Directives behind text on its line, once for each line. A line that begins with one has its warning already."""
+    """Report directives that follow text on their line, once per line.
+
+    A line that begins with one already has a warning.
+    """
     text = step.document
     for start, stop in step.pieces:
         end = start
@@ -128,7 +132,7 @@ def _trailing(step: Step, result: Scan) -> Iterator[Diagnostic]:
 
 
 def _braces(reading: Reading) -> Iterator[Diagnostic]:
-    """Placeholders with spaces or hyphens, in the sections that are rendered."""
+    """Report placeholders with spaces or hyphens, in the sections that are rendered."""
     text, playbook = reading.source.text, reading.playbook
     if "{{" not in text or not playbook:
         return

@@ -1,9 +1,8 @@
-"""The arguments of a `@tool`: JSON whose strings are templates and whose bare placeholders are holes.
+"""Lower the syntax tree of a playbook to the Plan.
 
-From the syntax tree of a playbook to the Plan.
-
-The order of a step's parts is settled here: a tool silences the question beside it, and conditions that
-do not read the step's own result are decided before its work.
+The order of a step's parts is decided here: a tool suppresses the question beside it, and conditions that do not read
+the step's own result are decided before its work. The arguments of a `@tool` are JSON whose strings are templates and
+whose unquoted placeholders are holes.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
 
 
 def arguments(text: str) -> Arguments:
-    """The JSON of a `@tool` with its references in place. Raises ValueError with a sentence for the author.
+    """Parse the JSON of a `@tool` with its references. Raises ValueError with a sentence for the author.
 
-    The JSON is read first and references are looked for inside its strings, so a value can never change
-    the shape of the arguments. A reference outside of a string is read as a number that occurs nowhere
-    else in the text, and found again by the number's spelling.
+    The JSON is parsed first and references are searched inside its strings, so a value can never change the structure
+    of the arguments. A reference outside of a string is replaced by a number that does not occur elsewhere in the text,
+    and recognized by the spelling of that number.
     """
     if not text.strip():
         return {}
@@ -90,7 +89,7 @@ def _with_templates(tree: object, depth: int) -> Arguments:
 
 
 def _outside_strings(text: str) -> list[tuple[int, int]]:
-    """The stretches of a JSON text that are not inside a string."""
+    """Return the ranges of a JSON text that are not inside a string."""
     stretches, at = [], 0
     while (quote := text.find('"', at)) >= 0:
         stretches.append((at, quote))
@@ -133,7 +132,7 @@ def _input(declared: syntax.InputDeclaration) -> Input:
 
 
 def _sequence(steps: tuple[syntax.Step, ...], heir: Capture | None) -> Sequence:
-    """`heir` is a parent's capture that the last of these steps has to serve."""
+    """Lower steps. `heir` is a capture of the parent that the last of these steps must provide."""
     last = len(steps)
     return Sequence(tuple(_step(step, at, heir if at == last else None) for at, step in enumerate(steps, 1)))
 
@@ -176,7 +175,7 @@ def _match(step: syntax.Step, serves: Capture | None) -> Match:
             )
             for arm in step.arms
         ),
-        # An input wins over a result of the same name, so such a condition does not wait for the step's own one.
+        # An input takes precedence over a result of the same name, so such a condition need not wait for the result.
         decide_first=all(condition.variable != own or condition.source == "input" for condition in conditions),
     )
 
@@ -207,6 +206,6 @@ def _prompt(reference: syntax.PromptReference) -> PromptSource:
         return PromptSource("variable", variable[1])
     scheme, _, where = reference.ref.partition(":")
     if scheme not in SCHEMES:
-        # The reader leaves references of unknown schemes out of the tree; a bare id is a library's.
+        # The reader leaves references of unknown schemes out of the tree; a bare id belongs to the library.
         return PromptSource("library", reference.ref)
     return PromptSource(cast(Literal["library", "file", "mcp"], scheme), where)

@@ -1,10 +1,8 @@
-"""Lines that look like a branch marker and are none.
+"""Rare cases of branch markers and code fences.
 
-Notes about code fences: what inside of them would have been more than text, and which are never closed.
-
-A fence that begins with the word of a branch marker is a marker that lost its end: no language has such a name.
-
-What is rare about branches: markers that open or close nothing, arms without an end, text without a sub-step.
+These are lines that look like a branch marker but are not, markers that open or close nothing, arms without an end,
+text without a sub-step, fences that contain more than text, and fences that are never closed. A fence that begins with
+the word of a branch marker is a marker without its end: no language has such a name.
 """
 
 from __future__ import annotations
@@ -39,13 +37,13 @@ _COMPARISON = re.compile(
 
 
 def marker_word(text: str) -> str | None:
-    """`if`, `elif`, `else` or `endif` when the line was probably meant as such a marker."""
+    """Return `if`, `elif`, `else` or `endif` if the line was probably meant as such a marker."""
     match = _WORD.match(text)
     if not match:
         return None
     ticks, word = match[1], "".join(match[2].lower().split())
     word = {"elseif": "elif", "elsif": "elif", "fi": "endif"}.get(word, word)
-    # One or two backticks are ordinary code in a sentence, unless the line is nothing but the marker.
+    # One or two backticks are ordinary code in a sentence, unless the line consists only of the marker.
     rest = text[match.end() :].rstrip()
     if len(ticks) < 3 and (not rest.endswith(ticks) or "`" in rest[: -len(ticks)]):
         return None
@@ -55,7 +53,7 @@ def marker_word(text: str) -> str | None:
 
 
 def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
-    """What is to be said about a line that `marker_word` takes for a marker."""
+    """Return the finding about a line that `marker_word` recognizes as a marker."""
     shown = text if len(text) <= 60 else f"{text[:60]}…"
     code: Code = warnings.MARKER
     message = f"Looks like a branch marker but is not one: {shown}"
@@ -77,6 +75,7 @@ _MEANT = (OUTPUT, ELICIT, SUBSTEP, CONDITION, MARKER)
 
 
 def note_fences(source: Source, result: Scan, found: list[Diagnostic]) -> None:
+    """Report lines inside fences that would be more than text outside, and fences that are never closed."""
     heads = [line for line in result.lines if is_section(line)]
     at = 0
     for (start, _), inside in zip(result.blocks, result.fenced, strict=True):
@@ -107,7 +106,7 @@ def _warn_of_marker(text: str, start: int, found: list[Diagnostic]) -> None:
 
 
 def _means_something(line: Match[str], in_step: bool) -> bool:
-    """Whether a line inside a fence would have been more than text outside of it."""
+    """Tell whether a line inside a fence would be more than text outside of it."""
     if is_section(line):
         return True
     if in_step and line.lastindex == AT:
@@ -119,7 +118,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnostic]) -> int:
-    """A marker that is text: it stands in a nested `if`, begins one, or belongs to none. Returns the new nesting."""
+    """Treat a marker as text: it is inside a nested `if`, begins one, or belongs to none. Return the new nesting."""
     if nested:
         return nested + {"if": 1, "endif": -1}.get(word, 0)
     if word == "if":
@@ -146,7 +145,7 @@ def marker_as_text(line: Match[str], word: str, nested: int, found: list[Diagnos
 
 
 def ticks_as_text(line: Match[str], in_branch: bool, nested: int, found: list[Diagnostic]) -> int:
-    """A line of backticks or tildes that is no marker, though it may look like one. Returns the new nesting."""
+    """Treat a line of backticks or tildes as text, although it may look like a marker. Return the new nesting."""
     text = line[0].strip()
     if not nested and (word := marker_word(text)):
         found.append(marker_look_alike(text, word, line_span(line).start))
@@ -168,7 +167,7 @@ def warn_of_no_end(line: Match[str], found: list[Diagnostic]) -> None:
 
 
 def warn_of_arm(line: Match[str], word: str, after_else: bool, found: list[Diagnostic]) -> None:
-    """An arm that no run reaches, or a second `if`, which belongs to the chain before it."""
+    """Report an arm that no run reaches, or a second `if`, which belongs to the chain before it."""
     if after_else:
         message = f"No run reaches this {word}: it comes after an else"
         help = "put the else last, or give the second decision a step of its own"
@@ -181,7 +180,7 @@ def warn_of_arm(line: Match[str], word: str, after_else: bool, found: list[Diagn
 
 
 def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
-    """Text of the step itself behind its first marker, once: what is inside of a branch belongs to a sub-step."""
+    """Report text of the step itself after its first marker, once. Text inside a branch belongs to a sub-step."""
     first = parent.arms[0].start
     for start, end in parent.pieces:
         if start < first:
@@ -200,7 +199,7 @@ def warn_of_late_text(parent: Step, found: list[Diagnostic]) -> None:
 
 
 def lead(parent: Step, arm: Arm, substeps: list[Step], leads: list[Step]) -> Step:
-    """A sub-step for what an arm has before its first one; `name_leads` gives it a label."""
+    """Add a sub-step for the text of an arm before its first sub-step; `name_leads` gives it a label."""
     step = Step(parent.number, "", "", arm.start, arm.end, parent.document, [])
     substeps.append(step)
     leads.append(step)
@@ -208,7 +207,7 @@ def lead(parent: Step, arm: Arm, substeps: list[Step], leads: list[Step]) -> Ste
 
 
 def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None:
-    """Gives leads the first letters that no sub-step of their parent has, and their first line of text as a place."""
+    """Give each lead the first label that no sub-step of its parent has, and its first line of text as position."""
     taken = {step.label for arm in parent.arms for step in arm.steps}
     prefix = str(parent.number)
     letters = (a + b for a in ("", *_LETTERS) for b in _LETTERS)
@@ -228,7 +227,7 @@ def name_leads(parent: Step, leads: list[Step], found: list[Diagnostic]) -> None
 
 
 def _place(step: Step) -> None:
-    """A lead of directives alone keeps the place of its marker."""
+    """Set the position of a lead. A lead that has only directives keeps the position of its marker."""
     for start, end in step.pieces:
         piece = step.document[start:end]
         if not piece.isspace():

@@ -1,6 +1,6 @@
-"""Which names a condition may read, step by step. Known only when all is read: a section may declare inputs later.
+"""Names of a playbook: which step sets each name, which values it can have, and which names a condition may read.
 
-What the lints need to know about a playbook as a whole: who sets which name, and what it can hold.
+Conditions are resolved only when the whole document is read: a later section may declare inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclaration], found: list[Diagnostic]) -> None:
-    """Says of each condition on no input where its value comes from, and warns of those that nothing sets before."""
+    """Set the source of each condition that does not read an input, and report those whose name is not set before."""
     names = _Names(inputs, steps, found)
     for step in steps:
         for arm in step.arms:
@@ -34,7 +34,7 @@ def _family(step: Step) -> list[Step]:
 
 
 class _Names:
-    """Goes along with the steps: `after` each, what it captures may be read."""
+    """The names that may be read, step by step: after each step its captures are added."""
 
     def __init__(self, inputs: Mapping[str, InputDeclaration], steps: Sequence[Step], found: list[Diagnostic]) -> None:
         self._found = found
@@ -78,27 +78,29 @@ class _Names:
 
 
 def family(step: Step) -> Iterator[Step]:
-    """The step, then its sub-steps."""
+    """Yield the step, then its sub-steps."""
     yield step
     for arm in step.arms:
         yield from arm.steps
 
 
 def asked_names(step: Step) -> set[str]:
-    """The names under which the answer to this step's own question can be read."""
+    """Return the names under which the answer to this step's own question can be read."""
     if not step.elicitation:
         return set()
     return {f"__elicit_step_{step.number}", f"__elicit_step_{step.label}"}
 
 
 class Facts(Struct):
-    """`values` has the only texts a name can hold, where they are known; `untyped` the captures without a type."""
+    """Names of a whole playbook, for the lints."""
 
     inputs: set[str] = field(default_factory=set)
     outputs: dict[str, str] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
     values: dict[str, set[str]] = field(default_factory=dict)
+    """The only texts that a name can hold, if they are known."""
     untyped: set[str] = field(default_factory=set)
+    """Captures without a type."""
 
     @property
     def names(self) -> set[str]:
@@ -106,6 +108,7 @@ class Facts(Struct):
 
 
 def gather(playbook: Playbook) -> Facts:
+    """Collect the names of a playbook."""
     facts = Facts(inputs={declared.name for declared in playbook.inputs})
     known: dict[str, list[tuple[str, ...] | None]] = {}
     for declared in playbook.inputs:

@@ -1,13 +1,11 @@
-"""Reads what follows the title: sections and steps, with their directives and branches.
+"""Parse a playbook into a syntax tree and diagnostics. Never raises because of the content of a document.
 
-The special lines go by one after the other. What stands between those of a step is its text, which is kept as places
-in the document and put together when the step ends. This is the inner loop of reading and one function for that
-reason: spread over the methods of a reader, a page takes an eighth longer. Whatever is rare is somewhere else.
+The work is linear in the length of the text: each line is looked at a fixed number of times, by patterns that do not
+backtrack.
 
-Reads a playbook: text in, a syntax tree and diagnostics out. Never raises for what a document says.
-
-The work is linear in the length of the text, whatever it is: each line is looked at a fixed number of times, by
-patterns that cannot go back.
+`read_body` goes over the special lines one by one. The text between those of a step is kept as positions in the
+document and joined when the step ends. This is the inner loop of parsing and therefore one function: split into methods
+of a reader, a page takes an eighth longer. Rare cases are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -78,21 +76,22 @@ NO_STEPS = "No steps found: document must contain at least one ## STEP heading"
 
 Arms = list[tuple[Arm, list[Step]]]
 
-# From the first group of a line to its beginning: the directive's opening, the marker's ticks, and the line end that
-# the scan puts before the text.
+# Distance from the first group of a line to its beginning: the opening of the directive or the ticks of the marker, and
+# the line end that the scan puts before the text.
 _DIRECTIVE = 1 + len("@output(")
 _TICKS = 1 + len("```")
 
 
 def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook | None:
-    """The tree, as far as there can be one; None when there is no title or no step."""
+    """Return the tree as far as it can be read; None if there is no title or no step."""
     text = source.text
     sections = Sections(source, scan.blocks, found)
     steps: list[Step] = []
     heading: Match[str] | None = None
     first = len(text)
     conditions: list[Condition] = []
-    # The step that the section is, and what its text goes to: itself, a sub-step, or None at the start of an arm.
+    # `parent` is the step of the current section; `step` owns its text: the parent, a sub-step, or None at the start of
+    # an arm.
     parent: Step | None = None
     step: Step | None = None
     begin = 0
@@ -126,7 +125,7 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
         if parent is None:
             continue
 
-        # First: is the line more than text?
+        # First decide whether the line is more than text.
         directive: Elicitation | PromptReference | ToolCall | Ignored | None = None
         if kind >= CONDITION:
             if kind > MARKER:
@@ -149,7 +148,7 @@ def read_body(source: Source, scan: Scan, found: list[Diagnostic]) -> Playbook |
         elif kind != OUTPUT and (kind != SUBSTEP or opened is None):
             continue
 
-        # Then what came before it is text of the step at hand.
+        # If so, the lines before it are text of the current step.
         if begin < start:
             if step is None and not text[begin:start].isspace():
                 step = lead(parent, *arms[-1], leads)
@@ -229,10 +228,10 @@ def _end(
     opened: Match[str] | None,
     found: list[Diagnostic],
 ) -> None:
-    """The step ends at `stop`; what stands from `begin` to there is text of it, or of its sub-step at hand."""
+    """End the step at `stop`. The text from `begin` to there belongs to it, or to its current sub-step."""
     text = parent.document
     if begin < stop:
-        # A blank end after a directive is no text, and most steps are one piece without it.
+        # Blank lines after a directive are not text; without them most steps are one piece.
         if step is None:
             if not text[begin:stop].isspace():
                 lead(parent, *arms[-1], leads).pieces.append((begin, stop))
@@ -284,7 +283,7 @@ def _note_replaced(replaced: Directive, line: Match[str], found: list[Diagnostic
 
 
 def _check_company(step: Step, tool: ToolCall, found: list[Diagnostic]) -> None:
-    """A tool is alone in its step."""
+    """Report a question or a prompt beside a tool: a tool must be alone in its step."""
     if not (step.elicitation or step.prompt):
         return
     there = (("@elicit", step.elicitation), ("@prompt", step.prompt))
@@ -329,6 +328,7 @@ _in_order = attrgetter("span.start")
 
 
 def parse(source: Source) -> Reading:
+    """Parse the text of a playbook."""
     text = source.text
     if source.exceeds(MAX_DOCUMENT_BYTES):
         return Reading(source, None, (_too_large(f"{source.size:,} bytes"),))
@@ -349,7 +349,7 @@ def parse(source: Source) -> Reading:
 
 
 def unread(name: str, kind: str) -> Reading:
-    """The reading of a file that `read_source` gave up as `empty` or `too_large` before there was a text."""
+    """Return the reading of a file that `read_source` refused as `empty` or `too_large`, so that there is no text."""
     return Reading(Source.of("", name), None, (_EMPTY if kind == "empty" else _too_large("more than 200,000 bytes"),))
 
 

@@ -1,4 +1,4 @@
-"""What comes out of reading a playbook: a tree, if there can be one, and everything there is to say about it."""
+"""The result of parsing a playbook: a syntax tree, if there is one, and all findings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 
 class Reading(Struct, frozen=True):
-    """`playbook` is None exactly when there is an error. Diagnostics are in the order of the text."""
+    """The result of parsing one document. Diagnostics are in the order of the text."""
 
     source: Source
     playbook: Playbook | None
+    """None exactly if there is an error."""
     diagnostics: tuple[Diagnostic, ...]
 
     def of(self, severity: Severity) -> tuple[Diagnostic, ...]:

@@ -1,10 +1,10 @@
-"""Finds the lines of a playbook that can mean anything, and what is inside fences.
+"""Find the lines of a playbook that can have a meaning, and the content of fences.
 
 Most lines are plain text. One pattern goes over the whole text and stops only at lines that begin with `#`, `@`, a
-backtick or a tilde; everything after it looks at these and takes the text between them as it is. What is well formed
-is taken apart by the pattern itself. Its time is linear, also for hostile texts: runs of characters are possessive, and
-a repeated group can be read in one way only, so giving up its rounds finds nothing new. The groups themselves are not
-possessive, because CPython before 3.11.5 matches such groups wrongly.
+backtick or a tilde; all later code looks only at these and takes the text between them as it is. The pattern itself
+splits well-formed lines into their parts. It takes linear time, also for hostile texts: runs of characters are
+possessive, and a repeated group can match in one way only, so backtracking over its repetitions finds nothing new. The
+groups themselves are not possessive, because CPython before 3.11.5 matches such groups wrongly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from quire.source import Span
 if TYPE_CHECKING:
     from quire.formats.markdown import Fences
 
-# Alternatives begin with a plain character wherever they can: those that do are passed over without a try.
+# Alternatives begin with a plain character wherever possible, so that most of them are skipped without a match attempt.
 _SPECIAL = re.compile(
     r"""\n(?:
     # ## STEP 1: Title (a number that fits no machine is a slip), any other section, a title
@@ -58,7 +58,7 @@ _SPECIAL = re.compile(
     )""",
     re.VERBOSE,
 )
-# What a special line can be: the `lastindex` of its match. Whatever comes after MARKER is a line of ticks.
+# The kinds of special lines: the `lastindex` of the match. Every kind after MARKER is a line of ticks.
 STEP, SECTION, TITLE, OUTPUT, ELICIT, AT, SUBSTEP, HASH, CONDITION, MARKER = 2, 3, 4, 9, 13, 14, 16, 17, 22, 23
 BACKTICK_FENCE, BACKTICKS, TILDE_FENCE = 24, 25, 26
 # The other groups: parts of a step's heading, of @output, of @elicit, of a sub-step's heading, of a condition.
@@ -72,24 +72,27 @@ _kind = attrgetter("lastindex")
 
 
 class Scan(Struct):
-    """`lines` are the special lines outside of fences, as matches in `"\\n" + text`: the start of a match is the
-    offset of its line in the text, the end of a match is the offset of the next line.
-
-    `kinds` says what each of them is. `fenced` has the special lines inside of each fence. `blocks` are the offsets at
-    which the fences begin and end.
-    """
+    """The special lines and the fences of a text."""
 
     lines: Sequence[Match[str]]
+    """The special lines outside of fences, as matches in `"\\n" + text`.
+
+    The start of a match is the offset of its line in the text, the end of a match is the offset of the next line.
+    """
     kinds: Sequence[int]
+    """The kind of each line."""
     title: Match[str] | None = None
     late_title: Match[str] | None = None
     fenced_title: bool = False
     blocks: Sequence[tuple[int, int]] = ()
+    """The offsets at which the fences begin and end."""
     fenced: Sequence[Sequence[Match[str]]] = ()
+    """The special lines inside each fence."""
     unclosed: Sequence[Match[str]] = ()
 
 
 def scan(text: str) -> Scan:
+    """Scan a text."""
     lines = list(_SPECIAL.finditer("\n" + text))
     kinds = list(map(_kind, lines))
     result = Scan(lines, kinds, lines[0] if kinds and kinds[0] == TITLE else None)
@@ -101,7 +104,7 @@ def scan(text: str) -> Scan:
 
 
 def line_span(line: Match[str]) -> Span:
-    """The line without the space around it, as a place in the text."""
+    """Return the span of the line in the text, without the white space around it."""
     group = line[0]
     start = line.start() - 1
     return Span(start + len(group) - len(group.lstrip()), start + len(group.rstrip()))
@@ -112,7 +115,7 @@ def is_section(line: Match[str]) -> bool:
 
 
 def step_number(line: Match[str]) -> int | None:
-    """The number of a step's heading, or None when the heading is no step's."""
+    """Return the number in the heading of a step; None if it is not the heading of a step."""
     return int(line[NUMBER] or 0) if line.lastindex == STEP else None
 
 
@@ -125,8 +128,8 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
         return
     result.title = title
     if around:
-        # The fence around the title is text, so that a playbook which was pasted with its fence stays readable.
-        # Where it is closed before any section it was only an example, and its end must not open another.
+        # The fence around the title is text, so that a playbook that was pasted with its fence can still be read.
+        # If it is closed before any section, it was only an example, and its end must not open another fence.
         result.fenced_title = True
         example = not any(is_section(line) and at < line.start() < around[1] for line in lines)
         rest = [line for line in lines if line.start() > at and not (example and line.end() - 1 == around[1])]
@@ -134,7 +137,7 @@ def _settle_title(result: Scan, title: Match[str], lines: list[Match[str]]) -> N
 
 
 def _fence(result: Scan, lines: list[Match[str]]) -> None:
-    """Takes what is inside of fences out of the lines."""
+    """Remove the content of fences from the lines."""
     ticks = [line for line in lines if line.lastindex in (BACKTICK_FENCE, TILDE_FENCE)]
     found = markdown.find([line[0][1:] for line in ticks])
     result.lines, result.kinds = lines, list(map(_kind, lines))

@@ -1,9 +1,4 @@
-"""The text of a step, put together from what is left when directives and branches are taken out.
-
-The lines of `## INPUTS`.
-
-The sections of a playbook that are no steps.
-"""
+"""Read the sections of a playbook that are not steps, and join the text of a step."""
 
 from __future__ import annotations
 
@@ -28,7 +23,10 @@ from quire.wording import nearest_word
 
 
 def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
-    """Lines without the space at their ends; blank lines around a line that was taken out become one."""
+    """Join the text of a step from the pieces that are left without directives and branches.
+
+    White space at the end of lines is removed; blank lines around a line that was taken out become one.
+    """
     if len(pieces) == 1:
         start, end = pieces[0]
         piece = text[start:end]
@@ -62,7 +60,10 @@ _DASH, _NAME, _INPUT_TYPE, _VALUE, _CLOSE, _DESCRIPTION, _OTHER = range(1, 8)
 def read_inputs(
     source: Source, start: int, end: int, declared: dict[str, InputDeclaration], found: list[Diagnostic]
 ) -> None:
-    """Adds the inputs that the lines of a section declare; the end of its heading is at `start`. Prose is fine."""
+    """Add the inputs that the lines of `## INPUTS` declare; `start` is the end of its heading.
+
+    Other text is allowed.
+    """
     for line in _LINE.finditer(source.text, start, end):
         name = line[_NAME]
         if name is None:
@@ -99,7 +100,7 @@ def read_inputs(
 
 
 def _complain(text: str, at: int, found: list[Diagnostic]) -> None:
-    # A rule (`---`) and bold text (`**`) begin like list items and are none.
+    # A rule (`---`) and bold text (`**`) begin like list items but are not.
     if not text.startswith("**") and text.strip("-*+ \t"):
         found.append(
             Diagnostic(
@@ -116,7 +117,7 @@ Gaps = Sequence[tuple[int, int]]
 
 _TYPE = re.compile(r"\n[^\S\n]*+type:[^\S\n]*+(\S++)[^\S\n]*+(?![^\n])", re.IGNORECASE)
 _STEP_LIKE = re.compile(r"\W*+step\b", re.IGNORECASE)
-# A number, a colon, or a word with a colon or a dash after it: `## Step-by-step guide` is a section like any other.
+# A number, a colon, or a word followed by a colon or a dash: `## Step-by-step guide` is an ordinary section.
 _STEP_NUMBER = re.compile(r"\W*+step(?:[^\S\n]*+[0-9:]|[^\S\n]++\w++[^\S\n]*+(?::|[-–—][^\S\n]))", re.IGNORECASE)
 _KNOWN = {
     "SYSTEM": "system",
@@ -128,17 +129,18 @@ _KNOWN = {
 
 
 class Sections:
-    """What they say. `step_like` is the first heading that was probably meant to be a step's, `near_steps` are those
-    that were certainly meant so."""
+    """The content of the sections."""
 
     system = ""
     artifact: ArtifactDeclaration | None = None
     step_like: Match[str] | None = None
+    """The first heading that was probably meant to be a step."""
     _system_heading: Match[str] | None = None
 
     def __init__(self, source: Source, blocks: Gaps, found: list[Diagnostic]) -> None:
         self.inputs: dict[str, InputDeclaration] = {}
         self.near_steps: list[Match[str]] = []
+        """Headings that were certainly meant to be steps."""
         self._source = source
         self._blocks = blocks
         self._found = found
@@ -159,7 +161,7 @@ class Sections:
                 self.near_steps.append(heading)
 
     def _gaps(self, start: int, end: int) -> Gaps:
-        """The parts of a section that no fence holds; each begins where a line ends."""
+        """Return the parts of a section that are not inside a fence; each begins at the end of a line."""
         blocks = self._blocks
         if not blocks:
             return ((start, end),)

@@ -1,15 +1,10 @@
-"""Where the placeholders of a document are, by the grammar that rendering uses.
+"""The syntax tree of a playbook with positions, the placeholders in it, and the words of the format.
 
-The pattern is that of `quire.plan.templates`, which a test holds to it: `quire check` makes no plan, and importing the
-plan would be a tenth of its time.
+Nodes are never changed once the reader has returned them. Some are not frozen, because the reader completes them later.
+Positions are kept as plain offsets into the text, and become a `Span` only on request, because that is faster.
 
-The syntax tree of a playbook: what stands in the document, where it stands, and nothing else.
-
-Nobody changes a node once the reader has given it away. Nodes are not frozen all the same: that costs several times as
-much to make, and making nodes is a good part of what reading is. For the same reason a place is kept as plain offsets
-into the text, and made a `Span` for whoever asks.
-
-The words of the format: types with their other names, and the kinds of artifact.
+The pattern of placeholders is that of `quire.plan.templates`, which a test ensures. It is repeated here because `quire
+check` builds no plan, and importing the plan would take a tenth of its time.
 """
 
 from __future__ import annotations
@@ -23,7 +18,7 @@ from msgspec import Struct
 
 from quire.source import Span
 
-# Every repetition is over a class that excludes what follows it, so matching is linear.
+# Every repetition is over a class that excludes the character after it, so matching is linear.
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
 
 
@@ -42,7 +37,7 @@ class Placeholder(Struct, frozen=True):
 
 
 def find(text: str, places: Sequence[tuple[int, int]]) -> tuple[Placeholder, ...]:
-    """The placeholders in these stretches of the text, in order."""
+    """Return the placeholders in these ranges of the text, in order."""
     return tuple(
         [
             Placeholder(found[1], found[2], found[3], found.start(), found.end())
@@ -58,7 +53,7 @@ ConditionSource = Literal["input", "step_output"]
 
 
 class InputDeclaration(Struct, frozen=True):
-    """A line of `## INPUTS`. `default` is text as written; enum inputs have options and no default."""
+    """A line of `## INPUTS`. `default` is text as written; enum inputs have options but no default."""
 
     name: str
     type: str
@@ -80,9 +75,10 @@ class InputDeclaration(Struct, frozen=True):
 
 
 class PromptReference(Struct, frozen=True):
-    """`@prompt(library:ID)` and its relatives; `ref` keeps the scheme, or is one `{{variable}}`."""
+    """`@prompt(library:ID)` and its variants."""
 
     ref: str
+    """The reference with its scheme, or one `{{variable}}`."""
     start: int
     end: int
 
@@ -92,10 +88,11 @@ class PromptReference(Struct, frozen=True):
 
 
 class OutputCapture(Struct, frozen=True):
-    """`@output(name: type, "option", extract:"field")`. `type` is None where none was written."""
+    """`@output(name: type, "option", extract:"field")`."""
 
     name: str
     type: str | None
+    """None if none is written."""
     options: tuple[str, ...]
     field: str | None
     start: int
@@ -125,11 +122,12 @@ class Elicitation(Struct):
 
 
 class ToolCall(Struct, frozen=True):
-    """`@tool(connection, tool, {…})`; `arguments` is the JSON text as written, placeholders and all."""
+    """`@tool(connection, tool, {…})`."""
 
     connection: str
     tool: str
     arguments: str
+    """The JSON text as written, including placeholders."""
     start: int
     end: int
 
@@ -160,9 +158,10 @@ class Condition(Struct):
 
 
 class Arm(Struct):
-    """One arm of a branch; `else` has no condition. `span` covers its marker."""
+    """One arm of a branch. `span` covers its marker."""
 
     condition: Condition | None
+    """None for `else`."""
     steps: tuple[Step, ...]
     start: int
     end: int
@@ -174,11 +173,7 @@ class Arm(Struct):
 
 @dataclass(slots=True, unsafe_hash=True)
 class Step:
-    """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line.
-
-    `content` is the prompt text with directives taken out; `pieces` are the places in `document` that it was put
-    together from.
-    """
+    """A `## STEP N:` or `### STEP Na:` with its text and directives. `span` covers the heading line."""
 
     number: int
     label: str
@@ -187,7 +182,9 @@ class Step:
     end: int
     document: str = field(repr=False)
     pieces: list[tuple[int, int]] = field(hash=False)
+    """The ranges of `document` that `content` was joined from."""
     content: str = ""
+    """The prompt text without directives."""
     prompt: PromptReference | None = None
     output: OutputCapture | None = None
     elicitation: Elicitation | None = None
@@ -200,9 +197,9 @@ class Step:
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """Those of the content and of every directive of this step (not of its sub-steps), with their places.
+        """The placeholders in the content and the directives of this step, but not of its sub-steps.
 
-        They are looked for when somebody asks: few readers of a document do.
+        They are searched only on request: few readers of a document need them.
         """
         places = [*self.pieces]
         places += [(one.start, one.end) for one in (self.prompt, self.elicitation, self.tool) if one]
@@ -210,7 +207,7 @@ class Step:
 
 
 class ArtifactDeclaration(Struct, frozen=True):
-    """`type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
+    """The `type:` of `## ARTIFACTS`: lower case, or a `{{variable}}` that is resolved when the run ends."""
 
     type: str
     start: int

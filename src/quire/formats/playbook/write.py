@@ -1,7 +1,7 @@
-"""Markdown from a syntax tree: what `write` gives is read back as an equal tree, apart from the places.
+"""Write a syntax tree as Markdown. Parsing the output gives an equal tree, apart from positions.
 
-That holds for every tree that the reader makes. Text is written as it is; only a first line that would be a heading
-where it stands is indented, which reading takes away again.
+This holds for every tree that the reader makes. Text is written as it is; only a first line that would be a heading in
+its place is indented, and parsing removes that indentation again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def write(playbook: Playbook) -> str:
 
 
 def _text(text: str) -> str:
-    """Stripping is what reading does to text, so indentation of the first line is safe."""
+    """Indent a first line that would be a heading. This is safe because parsing strips text."""
     return f"    {text}" if text.startswith("#") else text
 
 
@@ -55,7 +55,10 @@ def _input(declared: InputDeclaration) -> str:
 
 
 def _body(step: Step) -> list[str]:
-    """The directives come first: after a branch that is not closed there is no place for them."""
+    """Return the parts of a step.
+
+    Directives come first: after a branch that is not closed there is no place for them.
+    """
     lines = []
     if step.prompt:
         lines.append(f"@prompt({step.prompt.ref})")
@@ -89,9 +92,9 @@ def _arm(arm: Arm, index: int) -> list[str]:
 
 
 def _leaves_open(content: str) -> bool:
-    """Whether the text has a nested `if` without its `endif`: that would take the one of the branch."""
+    """Tell whether the text has a nested `if` without its `endif`: it would take the `endif` of the branch."""
     depth = 0
-    # With a title before it, no heading of the text can be taken for one.
+    # With a title before it, no heading in the text can be taken for the title.
     for line in scan(f"# T\n{content}").lines if "```" in content else ():
         text = line[0].strip()
         if line.lastindex in (CONDITION, MARKER):

@@ -1,4 +1,4 @@
-"""YAML with positions: what pipelines, document tests and other YAML files are read from."""
+"""YAML with positions, for pipelines, document tests and other YAML files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""YM0xx: what is wrong with a YAML text, whatever it is about. Ids are never reused."""
+"""YM0xx: errors in the YAML of any document. Ids are never reused."""
 
 from __future__ import annotations
 
@@ -107,5 +107,5 @@ NUMBER = _error(
 
 
 def codes() -> tuple[Code, ...]:
-    """All of them, in the order of their ids."""
+    """Return all codes of this module, in the order of their ids."""
     return tuple(sorted((value for value in globals().values() if isinstance(value, Code)), key=lambda code: code.id))

@@ -1,10 +1,10 @@
-"""What a YAML text is read into: three kinds of node, each with its place in the source.
+"""The nodes of a parsed YAML text: three kinds, each with its position in the source.
 
-Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); what is in quotes or in a block is text.
-Where there are aliases one node stands in several places of the tree, and its span is that of the anchored text. Nobody
-changes a node once the reader has given it away; they are not frozen because that costs several times as much to make.
+Plain scalars are resolved by the core schema of YAML 1.2 (see `scalars`); quoted scalars and blocks are text. With
+aliases one node is at several places of the tree, and its span is that of the anchored text. Nodes are not frozen, but
+never changed once the reader has returned them.
 
-Nodes as plain values, and mappings whose keys must be text.
+`literal` turns nodes into plain values, and `named` reads mappings whose keys must be text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 EXPR = "!expr"
-"""The one tag of our own."""
+"""The only tag that Quire adds to those of YAML."""
 
 
 class Style(StrEnum):
@@ -36,21 +36,24 @@ class Style(StrEnum):
 
 
 class Scalar(Struct):
-    """`span` covers tag and anchor as well, `body` only what comes after them (quotes included).
-
-    `tag` is only ever ours, and such a scalar is text; one of YAML's own has had its effect on `value`.
-    """
+    """A single value."""
 
     value: None | bool | int | float | str
     text: str
     span: Span
+    """Covers tag and anchor as well."""
     body: Span
+    """Covers only the part after tag and anchor, quotes included."""
     style: Style = Style.PLAIN
     tag: str = ""
+    """Only ever `EXPR`, and then the scalar is text. YAML's own tags have already been applied to `value`."""
 
 
 class Entry(Struct):
-    """A key can be any untagged scalar: whether it must be text is for the reader of the mapping to say."""
+    """A key and its value.
+
+    A key can be any untagged scalar: the reader of the mapping decides whether it must be text.
+    """
 
     key: Scalar
     value: Node
@@ -62,7 +65,7 @@ class Sequence(Struct):
 
 
 class Mapping(Struct):
-    """Keys are distinct, in the order of the text; those that were merged into it come first."""
+    """A mapping with distinct keys in the order of the text; keys that were merged into it come first."""
 
     entries: tuple[Entry, ...]
     span: Span
@@ -79,17 +82,17 @@ Node: TypeAlias = Scalar | Sequence | Mapping
 
 
 def text_of(node: Node | None) -> str | None:
-    """The text, if the node is text without a tag."""
+    """Return the text if the node is text without a tag, else None."""
     return node.value if isinstance(node, Scalar) and not node.tag and isinstance(node.value, str) else None
 
 
 def label_of(key: Scalar) -> str:
-    """A key as the text that Python makes of its value: `true` is `True`, `null` is `None`, `3` is `3`."""
+    """Return a key as the text of its Python value: `true` is `True`, `null` is `None`, `3` is `3`."""
     return str(key.value)
 
 
 def describe(node: Node) -> str:
-    """What a node is, for messages that say it should have been something else."""
+    """Describe a node, for messages that say it should be something else."""
     if isinstance(node, Sequence):
         return "a list"
     if isinstance(node, Mapping):
@@ -104,7 +107,10 @@ def describe(node: Node) -> str:
 
 
 def literal(node: Node, found: list[Diagnostic]) -> Value:
-    """The value of a node; what is not a literal is reported and left out. The reader's limit bounds the recursion."""
+    """Return the value of a node.
+
+    Parts that are not literals are reported and left out. The reader's limit bounds the recursion.
+    """
     if isinstance(node, Scalar):
         if node.tag:
             message = f"{node.tag} cannot stand here: it marks the whole value of an argument"
@@ -117,7 +123,7 @@ def literal(node: Node, found: list[Diagnostic]) -> Value:
 
 
 def named(mapping: Mapping, found: list[Diagnostic]) -> list[tuple[str, Entry]]:
-    """The entries by name; a key that is not text is reported and left out."""
+    """Return the entries by name. A key that is not text is reported and left out."""
     entries: list[tuple[str, Entry]] = []
     for entry in mapping.entries:
         name = entry.key.value

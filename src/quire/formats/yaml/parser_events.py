@@ -1,11 +1,11 @@
-"""The events of the YAML parser, with offsets into the source in place of its marks.
+"""Yield the events of the YAML parser with offsets into the source instead of marks.
 
-Events are pulled one by one instead of composing a tree at once: the parser's own composer recurses in C, so a text of
-brackets could end the process. The C parser is used where it was built, else the one in Python.
+Events are pulled one by one instead of composing a whole tree: the parser's own composer recurses in C, so a text of
+brackets could kill the process. The C parser is used if it is available, else the one in Python.
 
-Two traps are dealt with here. YAML 1.1 ends a line at U+0085, U+2028 and U+2029, which no editor and not our `Source`
-does: stand-ins of the same length take their place while the text is parsed. And a byte order mark at the start is not
-counted by the C parser, so every offset would be wrong by one: it is refused like a control character.
+Two traps are handled here. YAML 1.1 ends a line at U+0085, U+2028 and U+2029, which neither editors nor our `Source`
+do: placeholders of the same length replace them while the text is parsed. And the C parser does not count a byte order
+mark at the start, so every offset would be wrong by one: it is refused like a control character.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _MAX_CHARACTERS = 20
 
 
 class Events:
-    """Iterates over the events of a source; after a syntax error over those of the next document."""
+    """Iterates over the events of a source. After a syntax error it continues with the next document."""
 
     def __init__(self, source: Source) -> None:
         self.found: list[Diagnostic] = []
         self.broken = False
-        """Whether the document under way ended in a syntax error; whoever sees it sets it back."""
+        """True if the current document ended in a syntax error; the consumer resets it."""
         self._source = source
         self._base = 0
         self._text, self._back = _without_foreign_breaks(source.text)
 
     def __iter__(self) -> Iterator[tuple[yaml.Event, int, int]]:
-        """Each with its start and its end."""
+        """Yield each event with its start and end."""
         self.found += _forbidden(self._source.text)
         if self.found:
             return
@@ -50,12 +50,12 @@ class Events:
             pull = loader.get_event
             try:
                 while (event := pull()) is not None:
-                    # The stubs allow for events without marks; a parser's always have them.
+                    # The stubs allow events without marks; those of a parser always have them.
                     yield event, base + event.start_mark.index, base + event.end_mark.index  # type: ignore[union-attr]
                 return
             except yaml.MarkedYAMLError as error:
                 at = self._syntax(error)
-            except (ValueError, OverflowError):  # The parser in Python trips over some escapes and version numbers.
+            except (ValueError, OverflowError):  # The parser in Python fails on some escapes and version numbers.
                 at = self._base + 1
                 problem = "an escape or a directive cannot be read"
                 self.found.append(Diagnostic(codes.SYNTAX, problem, Span(self._base, self._base)))
@@ -68,7 +68,7 @@ class Events:
             self._base = following.start()
 
     def restored(self, text: str) -> str:
-        """The text of a scalar without stand-ins."""
+        """Return the text of a scalar with the original characters instead of placeholders."""
         return text.translate(self._back) if self._back else text
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> int:
@@ -109,7 +109,7 @@ def _help(problem: str, context: str, there: str) -> str:
 
 def _forbidden(text: str) -> list[Diagnostic]:
     if text.isascii() and not text.encode().translate(None, _ALLOWED):
-        return []  # ten times as fast as the pattern, which most texts need not meet
+        return []  # ten times as fast as the pattern, which most texts do not need
     found = []
     for match in _FORBIDDEN.finditer(text):
         code = ord(match[0])
@@ -123,7 +123,10 @@ def _forbidden(text: str) -> list[Diagnostic]:
 
 
 def _without_foreign_breaks(text: str) -> tuple[str, dict[int, int]]:
-    """The text with a character of private use, one that is not in it, for each line end that is none to us."""
+    """Replace each line break that only YAML knows with a private use character that does not occur in the text.
+
+    Return the text and the table that restores it.
+    """
     used = [one for one in _FOREIGN_BREAKS if one in text]
     if not used:
         return text, {}

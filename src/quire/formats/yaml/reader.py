@@ -1,18 +1,16 @@
-"""Anchors and aliases: an alias is the anchored node again, and the text is measured as if it were written out.
+"""Read YAML strictly, into nodes with positions and diagnostics. Never raises because of the content of a text.
 
-Nodes are shared, never copied, so an alias costs nothing to read; but whoever walks the tree meets the node at every
-alias. What holds for every other text must hold there as well: written out it may have no more characters than a
-document may have bytes, and lists and mappings may not be nested deeper than the limit. Characters are counted, not
-nodes, because a long text that is repeated grows as well; and counting them needs no more than the places that are
-known anyway. An alias that goes over a limit is refused before anything is made of it.
+Strict means that nothing is dropped silently: duplicate keys, aliases without anchor and unknown tags are errors.
+Reading takes linear time and does not recurse.
 
-Reads YAML strictly: a text in, nodes with their places and diagnostics out. Never raises for what a text says.
+An alias is the node of its anchor, with the position of the anchor. Nodes are shared, never copied, so an alias costs
+nothing to read; but code that walks the tree meets the node at every alias. So the limits apply to the text with all
+aliases written out: it may not have more characters than a document may have bytes, and lists and mappings may not be
+nested too deep. Characters are counted rather than nodes, because a long text that is repeated grows as well, and the
+known positions are enough to count them. An alias that exceeds a limit is refused before a node is made of it.
 
-Strict means that nothing is dropped in silence: duplicate keys, aliases of nothing and unknown tags are errors. Reading
-is linear in the length of the text and uses no stack of Python's for its depth.
-
-An alias is the node of its anchor, with the place of that. `<<` gives a mapping the entries of others: its own come
-before them where the keys are the same, and those of the first before those of the next.
+`<<` gives a mapping the entries of others. Its own entries take precedence, then those of the first mapping, then those
+of the next.
 """
 
 from __future__ import annotations
@@ -34,35 +32,41 @@ from quire.formats.yaml.scalars import TAGS, Mismatch, NotJson, resolve, tagged
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 MAX_DEPTH = 100
-"""Lists and mappings inside of each other."""
+"""Maximum depth of nested lists and mappings."""
 
 
 class _Anchored(Struct):
-    """`node` is None until its end has come. `length` is that of its text, written out; a scalar has no height."""
+    """An anchor and its node."""
 
     at: int
     node: Node | None = None
+    """None until the end of the node has been read."""
     length: int = 0
+    """Length of its text with aliases written out."""
     height: int = 0
+    """Levels of nesting; 0 for a scalar."""
 
 
 class Anchors:
-    """Those of one YAML document at a time; the measure is that of the whole text."""
+    """The anchors of one YAML document at a time. The added characters are counted over the whole text."""
 
     def __init__(self, source: Source, limit: int) -> None:
         self.found: list[Diagnostic] = []
         self.added = 0
-        """Characters that aliases would add to the text so far."""
+        """Number of characters that aliases would add to the text so far."""
         self._source = source
         self._limit = limit
         self._known: dict[str, _Anchored] = {}
 
     def forget(self) -> None:
-        """At the start of a document: an alias never names what stands in another one."""
+        """Forget all anchors at the start of a document: an alias cannot refer to an anchor of another document."""
         self._known.clear()
 
     def open(self, name: str, start: int) -> None:
-        """An anchor has come, its node has not. A name that comes again would make it matter where an alias stands."""
+        """Remember an anchor whose node has not been read yet.
+
+        A repeated name is reported: otherwise the meaning of an alias would depend on its position.
+        """
         at = self._source.text.index("&", start)
         same = self._known.get(name)
         self._known[name] = _Anchored(at)
@@ -76,7 +80,7 @@ class Anchors:
         anchored.node, anchored.length, anchored.height = node, length, height
 
     def node(self, name: str, span: Span, depth: int) -> tuple[Node, int]:
-        """What an alias stands for, and its height; a stand-in where there is nothing that it may stand for."""
+        """Return the node of an alias and its height; a placeholder if there is no node that it may refer to."""
         anchored = self._known.get(name)
         if anchored is None:
             help = f"an anchor &{_short_name(name)} must come before it; put text that begins with * in quotes"
@@ -104,7 +108,10 @@ class Anchors:
 
 
 def is_stand_in(node: Node) -> bool:
-    """Whether an alias stood here that is reported already. No plain text begins with an asterisk."""
+    """Tell whether this is the placeholder of an alias that has been reported.
+
+    No plain text begins with an asterisk.
+    """
     return isinstance(node, Scalar) and node.text.startswith("*") and node.style is Style.PLAIN
 
 
@@ -121,13 +128,13 @@ _PROPERTIES = re.compile(r"(?:[!&][^ \t\n]*+|#[^\n]*+|[ \t\n]++)*")
 _STYLES = {"": Style.PLAIN, "'": Style.SINGLE, '"': Style.DOUBLE, "|": Style.LITERAL, ">": Style.FOLDED}
 _in_order = attrgetter("span.start", "span.end")
 _Key: TypeAlias = tuple[type, object]
-"""Of a key its value, and the type of that: `1`, `1.0` and `true` are equal in Python."""
+"""The value of a key and its type: `1`, `1.0` and `true` are equal in Python."""
 
 
 class YamlReading(Struct, frozen=True):
-    """The documents that could be read, empty ones left out, and everything that is wrong, in the order of the text.
+    """The documents that could be read, without empty ones, and everything that is wrong, in the order of the text.
 
-    With an error there are still documents, so that their readers can find more; what stands in for a part that
+    If there are errors, there are still documents, so that their readers can find more. The placeholder for a part that
     could not be read begins where the error about it does.
     """
 
@@ -136,7 +143,7 @@ class YamlReading(Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
 
     def with_findings(self, found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """These and the findings of a later reader, without those about parts that are already known to be wrong."""
+        """Return these findings and those of a later reader, without those about parts that are already reported."""
         known = {one.span.start for one in self.diagnostics}
         fresh = (one for one in dict.fromkeys(found) if one.span.start not in known)
         return tuple(sorted([*self.diagnostics, *fresh], key=_in_order))
@@ -152,10 +159,10 @@ def read_yaml(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> YamlReading
 
 
 class _Open:
-    """A list or a mapping whose end has not come; the keys and values of a mapping stand in turn.
+    """A list or a mapping whose end has not been read yet. The keys and values of a mapping alternate in `parts`.
 
-    `aliases` are the places of those parts that stand elsewhere themselves. `before` is what aliases had added to the
-    text when it began, `height` how many levels there are from here on down.
+    `aliases` are the positions of the parts that are aliases. `before` is the number of characters that aliases had
+    added to the text when it began; `height` is the number of levels from here down.
     """
 
     __slots__ = ("aliases", "anchor", "before", "flow", "height", "is_mapping", "parts", "start")
@@ -229,7 +236,7 @@ class _Builder:
         return documents
 
     def _unclosed(self, stack: list[_Open]) -> None:
-        """Where a bracket was open at a syntax error, the missing other half is the likely reason."""
+        """Add a hint to a syntax error inside an open bracket: the missing closing bracket is the likely cause."""
         error = self._events.found[-1]
         if stack and stack[-1].flow and not error.help:
             at = stack[-1].start
@@ -240,7 +247,7 @@ class _Builder:
     def _scalar(self, event: yaml.ScalarEvent, start: int, end: int) -> Scalar:
         text, style = self._events.restored(event.value), event.style
         if style in ("|", ">"):
-            # The parser counts the blank lines after a block to it.
+            # The parser includes the blank lines after a block.
             end = start + len(self._text[start:end].rstrip(" \t\n"))
         span = body = Span(start, end)
         tag, anchor = event.tag, event.anchor
@@ -284,7 +291,7 @@ class _Builder:
         return text
 
     def _tag(self, tag: str, start: int, right: str) -> None:
-        """Reports the tag of a node, if it is not the right one for it."""
+        """Report the tag of a node if it is not the right one."""
         if tag == right:
             return
         at = self._text.index("!", start)
@@ -312,7 +319,7 @@ class _Builder:
 
     def _closed(self, done: _Open, end: int) -> Node:
         if not done.flow:
-            # A block ends for the parser where the next token begins, far below.
+            # For the parser a block ends where the next token begins, possibly many lines below.
             parts = done.parts
             last = done.place(len(parts) - 1) if done.aliases else parts[-1].span if parts else None
             end = last.end if last else done.start
@@ -348,7 +355,7 @@ class _Builder:
         return Mapping(tuple(entries.values()), span)
 
     def _merged(self, merge: Entry) -> dict[_Key, Entry]:
-        """The entries that `<<` stands for; the length of what it names has been counted where an alias names it."""
+        """Return the entries that `<<` stands for. The length of an alias in it has already been counted."""
         entries: dict[_Key, Entry] = {}
         for one in merge.value.items if isinstance(merge.value, Sequence) else (merge.value,):
             if isinstance(one, Mapping):

@@ -1,13 +1,12 @@
-"""What a scalar means: plain ones by the core schema of YAML 1.2, those with one of YAML's own tags by their tag.
+"""Resolve the values of scalars, and map positions in their text back to the source.
 
-So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.` and `1e3` are numbers; `on`, `no`, `12:30`, `1_000` and `2026-01-01`,
-which YAML 1.1 took for something else, are text, as whoever wrote them most likely meant. `.inf` and `.nan` are numbers
-that JSON cannot hold, and so are refused.
+Plain scalars follow the core schema of YAML 1.2, tagged ones their tag. So `1`, `+1`, `007`, `0x1F`, `0o17`, `.5`, `1.`
+and `1e3` are numbers; `on`, `no`, `12:30`, `1_000` and `2026-01-01`, which YAML 1.1 read as something else, are text,
+as the author most likely meant. `.inf` and `.nan` are numbers that JSON cannot represent, so they are refused.
 
-Where a part of a scalar's text stands in the source: what an expression's own errors point at.
-
-Exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white
-space belongs to the word before it. Where there is no way back the whole scalar is the answer.
+`place` finds where a part of a scalar's text is in the source, so that errors in an expression can point at it. It is
+exact for text on one line, with or without quotes and escapes, for literal blocks, and for folded text, where white
+space belongs to the word before it. If a position cannot be mapped back, it returns the whole scalar.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ _KINDS: dict[str, tuple[type, str]] = {
     "null": (type(None), "null"),
 }
 TAGS = frozenset(("str", *_KINDS))
-"""The tags that YAML itself has for scalars, as they are written after `!!`."""
+"""YAML's own tags for scalars, as they are written after `!!`."""
 
 
 class NotJson(ValueError):
-    """A number that JSON cannot hold; says why."""
+    """A number that JSON cannot represent; the text says why."""
 
 
 class Mismatch(ValueError):
-    """A text that is not what its tag says; says so."""
+    """A text that does not match its tag; the text of the error says so."""
 
 
 def resolve(text: str) -> None | bool | int | float | str:
-    """The value of a plain scalar."""
+    """Return the value of a plain scalar. Raises `NotJson`."""
     if text in WORDS:
         return WORDS[text]
     if text[0] not in "-+.0123456789":
@@ -63,12 +62,12 @@ def resolve(text: str) -> None | bool | int | float | str:
         return value
     try:
         return int(text)
-    except ValueError:  # Python refuses to convert thousands of digits, which takes quadratic time.
+    except ValueError:  # Python refuses to convert thousands of digits, because that takes quadratic time.
         raise NotJson(f"{_short(text)} has too many digits") from None
 
 
 def tagged(kind: str, text: str) -> None | bool | int | float | str:
-    """The value of a scalar with one of `TAGS`, in quotes or not."""
+    """Return the value of a scalar with one of `TAGS`, quoted or not. Raises `NotJson` or `Mismatch`."""
     if kind == "str":
         return text
     type_, meant = _KINDS[kind]
@@ -104,19 +103,19 @@ _BLANK_ESCAPES = " \t\nntvfrN_LP"
 
 
 def place(source: Source, scalar: Scalar, part: Span) -> Span:
-    """The span in the source of a span in `scalar.text`."""
+    """Return the span in the source of a span in `scalar.text`."""
     at = _offsets(source.text, scalar)
     if at is None or not 0 <= part.start <= part.end < len(at):
         return scalar.body
     if part.start == part.end:
         return Span(at[part.start], at[part.start])
-    # A part that ends with a line of a block does not reach into the indentation of the next one.
+    # A part that ends at the end of a line of a block does not extend into the indentation of the next line.
     end = at[part.end - 1] + 1 if scalar.style is Style.LITERAL else at[part.end]
     return Span(at[part.start], end)
 
 
 def _offsets(text: str, scalar: Scalar) -> list[int] | None:
-    """For each character of the scalar's text its offset, and one more for the end of it."""
+    """Return the offset of each character of the scalar's text and of its end; None if that is not possible."""
     body = text[scalar.body.start : scalar.body.end]
     start = scalar.body.start
     if scalar.style is Style.LITERAL:
@@ -142,7 +141,7 @@ def _literal_block(body: str, text: str, start: int) -> list[int] | None:
 
 
 def _folded(body: str, scalar: Scalar, start: int) -> list[int] | None:
-    """Folding changes white space and nothing else: all other characters stand in both texts, in the same order."""
+    """Map folded text. Folding changes only white space: all other characters are in both texts, in the same order."""
     pattern = _PIECES.get(scalar.style, _ANY)
     begin = body.find("\n") + 1 if scalar.style is Style.FOLDED else 0 if pattern is _ANY else 1
     end = len(body) if pattern is _ANY else len(body) - 1
@@ -171,7 +170,7 @@ def _blank(piece: str) -> bool:
 
 
 def _lines(body: str, start: int) -> Iterator[tuple[int, str]]:
-    """The lines below the header, with their offsets."""
+    """Yield the lines below the header, with their offsets."""
     at = body.find("\n") + 1
     while 0 < at <= len(body):
         end = body.find("\n", at)

@@ -1,7 +1,7 @@
 """Every kind of finding about a directive or a knowledge file, with the page that `quire check --explain` prints.
 
 DR0xx are errors (from DR020 on those that only `check` and a run find), DR1xx warnings, DR2xx lints of `check`, DR3xx
-notes. What is about knowledge files is KN, with the same hundreds. Ids are never reused.
+notes. Findings about knowledge files are KN, with the same hundreds. Ids are never reused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def knowledge_codes() -> tuple[Code, ...]:
 
 
 def codes() -> tuple[Code, ...]:
-    """Those of directives, in the order of their ids."""
+    """Return the codes of directives, in the order of their ids."""
     rooms = (errors, warnings, lints, notes)
     found = [value for room in rooms for value in vars(room).values() if isinstance(value, Code)]
     return tuple(sorted(found, key=lambda code: code.id))

@@ -1,4 +1,4 @@
-"""DR0xx: what stops a directive from being read, and from DR020 on what stops it from running."""
+"""DR0xx: errors that stop a directive from being read, and from DR020 on those that stop it from running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DR3xx: good practice, and what the reader did with something unusual. Notes never make a check fail."""
+"""DR3xx: good practice, and how the reader treated something unusual. Notes never make a check fail."""
 
 from __future__ import annotations
 

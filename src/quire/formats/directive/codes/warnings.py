@@ -1,4 +1,4 @@
-"""DR1xx: the directive runs, but not all of it as it seems to be meant."""
+"""DR1xx: the directive runs, but a part of it probably not as intended."""
 
 from __future__ import annotations
 

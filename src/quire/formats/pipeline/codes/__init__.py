@@ -1,7 +1,7 @@
 """Every kind of finding about a pipeline, with the page that `quire check --explain` prints.
 
 PL0xx are errors (from PL040 on about schemas), PL1xx warnings (from PL140 on about schemas), PL2xx lints of `check`.
-What is wrong with the YAML itself is YM0xx, with an expression EX0xx. Ids are never reused.
+Errors in the YAML itself are YM0xx, errors in an expression EX0xx. Ids are never reused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from quire.formats.yaml.codes import codes as yaml_codes
 
 
 def codes() -> tuple[Code, ...]:
-    """All of them, in the order of their ids."""
+    """Return all codes, in the order of their ids."""
     rooms = (errors, warnings, lints, schemas)
     found = [value for room in rooms for value in vars(room).values() if isinstance(value, Code)]
     return tuple(sorted([*found, *yaml_codes(), *EXPRESSION_CODES], key=lambda code: code.id))

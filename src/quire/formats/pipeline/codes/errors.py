@@ -1,4 +1,4 @@
-"""PL001 to PL039: what stops a pipeline from running."""
+"""PL001 to PL039: errors that stop a pipeline from running."""
 
 from __future__ import annotations
 

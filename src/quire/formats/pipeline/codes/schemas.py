@@ -1,4 +1,4 @@
-"""PL04x and PL14x: what is wrong with `schema:` documents."""
+"""PL04x and PL14x: errors and warnings about `schema:` documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PL101 to PL139: what runs, but cannot come out as it seems to be meant."""
+"""PL101 to PL139: problems that do not stop a run, but probably make it fail or do something unintended."""
 
 from __future__ import annotations
 

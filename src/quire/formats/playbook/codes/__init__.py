@@ -10,7 +10,7 @@ from quire.formats.playbook.codes import errors, lints, notes, warnings
 
 
 def codes() -> tuple[Code, ...]:
-    """All of them, in the order of their ids."""
+    """Return all codes, in the order of their ids."""
     found = [
         value for room in (errors, warnings, lints, notes) for value in vars(room).values() if isinstance(value, Code)
     ]

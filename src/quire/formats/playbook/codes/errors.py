@@ -1,4 +1,4 @@
-"""PB0xx: what stops a playbook from running."""
+"""PB0xx: errors that stop a playbook from running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PB2xx: advice that `check` adds. Nothing is wrong with the format; probably something is with the document."""
+"""PB2xx: advice that `check` adds. The document is valid, but probably not as intended."""
 
 from __future__ import annotations
 

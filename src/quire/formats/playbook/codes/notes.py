@@ -1,4 +1,4 @@
-"""PB3xx: what the reader did with something unusual. Notes never make a check fail."""
+"""PB3xx: how the reader treated something unusual. Notes never make a check fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PB1xx: the format's own warnings. The document runs, but a part of it is not read as it seems to be meant."""
+"""PB1xx: warnings of the format itself. The document runs, but a part of it is probably not read as intended."""
 
 from __future__ import annotations
 
