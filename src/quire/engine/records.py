@@ -224,7 +224,7 @@ class RunUpdate(Struct):
 
 
 class Letter(Struct, frozen=True):
-    """A message to the run or thread that launched a run."""
+    """A message to the launcher of a run."""
 
     recipient: str
     run: str

@@ -442,8 +442,8 @@ def hashed_request(request: Recorded) -> tuple[str, int]:
 def _hashed_in_pieces(request: ModelRequest, instructions: SystemText) -> tuple[str, int]:
     """Compute the same hash without writing the earlier results as JSON again.
 
-    The request is written with an empty system text, and the earlier results are inserted at that place; it is found by
-    its key, since keys are sorted.
+    The request is written with an empty system text, and the real one is hashed at its place. Keys are sorted, so the
+    last key named `system` is the right one.
     """
     written = canonical_of_checked([KINDS[ModelRequest], request.content_with("")])
     at = written.rindex(_SYSTEM) + len(_SYSTEM)

@@ -1,7 +1,7 @@
-"""Who can move: the branches of one drive, their slots in fans, and the moment when nothing moves any more.
+"""Concurrency of one drive: its branches, their slots in fans, and the moment when no branch can move any more.
 
-A branch that waits for a person gives its slot back, and so does a branch all of whose children wait. When the
-root comes to rest, the whole run can only wait.
+A branch that waits for a person returns its slot, and so does a branch all of whose children wait. When the root is
+suspended, the whole run can only wait.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from quire.engine.requests import Outcome, Walk
 
 
 class Branch:
-    """One walk under way. `active` counts itself while it moves, and each child that has something moving.
+    """One running walk in the tree of concurrent walks.
 
-    `live` is true once it has performed an effect in this drive, so that what follows is not a replay.
+    `active` is the number of runnable parts of this subtree: the branch itself while it moves, and each child that has
+    something moving. At 0 the branch is suspended: it returns its fan slot and notifies its parent. `live` becomes true
+    with its first effect that is performed in this drive rather than replayed.
     """
 
     __slots__ = ("active", "live", "moving", "on_rest", "parent", "slots")
@@ -30,7 +32,7 @@ class Branch:
         self.on_rest: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Begins to move; its slot has been taken already."""
+        """Begin to move; the slot has been taken already."""
         self.moving = True
         self.up()
 
@@ -40,7 +42,7 @@ class Branch:
             self.down()
 
     async def wake(self) -> None:
-        """Moves again, once there is room for it in every fan that it is part of."""
+        """Move again, once there is room for this branch in every fan that it is part of."""
         await self._up_with_slots()
         self.moving = True
 
@@ -74,7 +76,8 @@ class Branch:
         self.active += 1
 
     async def _take_slot(self, slots: Slots) -> None:
-        """Who is stopped in the queue has moved its ancestors already: they come to rest again."""
+        """Take a slot in the fan. If the branch is cancelled in the queue, its ancestors, which already count as
+        moving, are suspended again."""
         try:
             await slots.take()
         except asyncio.CancelledError:
@@ -96,7 +99,7 @@ class Branch:
 
 
 class Slots:
-    """The places of one fan. A freed place goes to a branch that woke up, else to the next child."""
+    """The slots of one fan. A freed slot goes to a branch that woke up, else to the next child."""
 
     def __init__(self, limit: int, start_next: Callable[[], bool]) -> None:
         self.free = max(1, limit)
@@ -134,7 +137,7 @@ class Slots:
 
 
 class Fanning:
-    """A fan under way: starts children as there is room and collects their outcomes in order."""
+    """A running fan: starts children as there is room and collects their outcomes in order."""
 
     def __init__(
         self, parent: Branch, children: Iterator[Walk], limit: int, start: Callable[[Walk, Branch, int], None]
@@ -151,7 +154,7 @@ class Fanning:
         self._exhausted = False
 
     def begin(self) -> None:
-        """From here on the children move and the parent rests."""
+        """Start the children; from here on they move and the parent rests."""
         self._slots.fill()
         if self._exhausted and not self._drawn:
             self.done.set_result(None)
@@ -169,7 +172,7 @@ class Fanning:
             self._parent.down()
 
     def fail(self, error: BaseException, number: int) -> None:
-        """Ends the fan early; the parent moves again and stops the children that are left."""
+        """End the fan early; the parent moves again and stops the remaining children."""
         if not self.done.done():
             self.ended_by = number
             self._parent.start()

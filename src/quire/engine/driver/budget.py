@@ -1,4 +1,4 @@
-"""The money of a run: what a model call may cost is set aside before it is made, so that calls side by side cannot
+"""The budget of a run: the estimated cost of a model call is set aside before the call, so that concurrent calls cannot
 spend the same dollar."""
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from quire.errors import LimitReached
 
 
 class Budget:
-    """`most` is None where there is none. Of a call whose price is not known beforehand, the dearest one so far stands
-    for it; before there is one, such calls are made one after the other."""
+    """The money of one run. `most` is None if there is no budget.
+
+    If the price of a call is not known beforehand, the cost of the dearest call so far is used for it; before there is
+    one, such calls are made one after the other.
+    """
 
     def __init__(self, most: float | None, ledger: Ledger) -> None:
         self._most = most
@@ -25,7 +28,8 @@ class Budget:
 
     @contextlib.asynccontextmanager
     async def reserved(self, estimate: float | None) -> AsyncIterator[None]:
-        """Waits for calls under way where they may leave enough. Raises `LimitReached`."""
+        """Reserve the cost of a call while it runs; wait for running calls if they may leave enough. Raises
+        `LimitReached`."""
         if self._most is None:
             yield
             return
