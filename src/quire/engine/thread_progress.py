@@ -63,7 +63,7 @@ class ThreadView(Struct):
 def turn_of(path: str) -> str:
     """Return the path of the innermost turn that contains a path, or an empty text."""
     if "turn[" not in path:
-        return ""  # nearly all paths, and each event of a run asks
+        return ""  # true of nearly all paths, and called for each event
     found = [match.end() for match in _TURN.finditer(path)]
     return path[: found[-1]] if found else ""
 

@@ -78,7 +78,7 @@ def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
     match schema:
         case {"if": {"required": [str(instead)]}, "else": {"required": [*required]}, "properties": Mapping() as fields}:
             if '"$ref"' in encode(schema):
-                return [schema]  # its places would not be where they point to any more
+                return [schema]  # its references would no longer point to the right places
         case _:
             return [schema]
     usual = {name: field for name, field in fields.items() if name != instead}

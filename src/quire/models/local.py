@@ -239,7 +239,7 @@ async def _chunks(runtime: Runtime, request: dict[str, object]) -> AsyncGenerato
     def arrive(item: Mapping[str, object] | QuireError | None) -> None:
         try:
             loop.call_soon_threadsafe(arrived.put_nowait, item)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no task waits any more
             stop.set()
 
     def take(chunk: Mapping[str, object] | list[Mapping[str, object]]) -> bool:

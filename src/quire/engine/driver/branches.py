@@ -68,7 +68,7 @@ class Branch:
                 await self.parent._up_with_slots()
             if self.slots:
                 await self._take_slot(self.slots)
-            if self.active > 0:  # a brother woke this branch while we waited
+            if self.active > 0:  # a sibling woke this branch while it waited
                 if self.slots:
                     self.slots.give_back()
                 if self.parent:
@@ -131,7 +131,7 @@ class Slots:
         try:
             await future
         except asyncio.CancelledError:
-            if not future.cancelled():  # the place was given to us in the very turn in which we were stopped
+            if not future.cancelled():  # the slot was given to this branch in the same turn in which it was cancelled
                 self.give_back()
             raise
 

@@ -55,7 +55,7 @@ class Budget:
             amount = (dearest or 0.0) if estimate is None else estimate
             fits = spent + self._held + amount <= most + TINY and (spent < most or not amount)
             if estimate is None and not self._calls and not waited:
-                fits = spent < most  # a guess alone does not refuse a call that nothing is beside
+                fits = spent < most  # a guess alone does not refuse a call when no other is running
             if fits and not (estimate is None and dearest is None and self._calls):
                 return amount
             if not self._calls:

@@ -78,13 +78,13 @@ class Drive:
         try:
             return await self._settle(main)
         except asyncio.CancelledError:
-            self._walker.grace = 0.0  # whoever cancels the task itself wants it to stop at once
+            self._walker.grace = 0.0  # cancelling the task itself means stopping at once
             main.cancel()
             await self._abandon()
             raise
         finally:
             watch.cancel()
-            if not main.cancelling():  # once: a second one would cut a writing tool's grace short
+            if not main.cancelling():  # a second cancel would cut a writing tool's grace short
                 main.cancel()
             await asyncio.gather(main, watch, return_exceptions=True)
             await self._walker.children.end()
@@ -158,7 +158,7 @@ class Drive:
         if await self._ledger.park(update):
             return Ended(Status.AWAITING_INPUT, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
-            self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
+            self._still.set()  # the answer is to a stale question: withdraw it and try to park again
         return None
 
     async def _pause(self) -> Ended:

@@ -201,7 +201,7 @@ class _Following(Struct):
         if ended_by is not None:
             if ended_by not in failures:
                 raise JournalMismatch(abort_path(fan))
-            del self.replayed.open[open_before:]  # cut off: nobody will perform it
+            del self.replayed.open[open_before:]  # cut off: these will not be performed
         if failures:
             first = failures.pop(min(failures) if ended_by is None else ended_by)
             for other in failures.values():

@@ -67,7 +67,7 @@ class Resting:
             given = await woken
             await branch.wake()
         finally:
-            if not woken.cancelled():  # else it was stopped before anybody woke it
+            if not woken.cancelled():  # otherwise it was stopped before it was woken
                 self.waking -= 1
         return given
 
@@ -82,7 +82,7 @@ class Resting:
         for answer in await self._ledger.store.answers(self._ledger.lease.run):
             waiting = self._waiting.get(answer.path)
             if waiting is None or waiting.question is None or waiting.answered.done():
-                continue  # nobody waits for it, or a branch that is just being stopped
+                continue  # no branch waits for it, or the branch is being stopped
             if waiting.question.hash == answer.hash:
                 del self._waiting[answer.path]
                 self.wake(waiting.answered, answer)

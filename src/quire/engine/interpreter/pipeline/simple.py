@@ -25,7 +25,7 @@ _KINDS = ("input", "confirm", "select")
 def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Generator[Request, Any, Value]:
     """Compute an expression. It is pure: every replay computes it again, and it is never recorded."""
     return frame.value(work.value, path)
-    yield  # a generator, like the runners of all kinds
+    yield  # makes this a generator, like all runners
 
 
 def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:

@@ -113,7 +113,7 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
             own, written = yield from use_tool(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
         case None if not (step.ask or step.match):
-            own = ""  # a step of which there is nothing but the heading
+            own = ""  # a step that consists of its heading alone
     if own is not None:
         displayed = yield from _capture(step, path, own, scope)
         # A reply that consists of that object alone is shown as it is.

@@ -57,7 +57,7 @@ def follow(setup: Setup) -> Generator[Request, Any, Ending]:
     try:
         return (yield from _Following(setup).run())
     finally:
-        setup.purse.close()  # also when it is stopped from outside: what it spent, its parent has spent
+        setup.purse.close()  # also if it is stopped from outside: its spending counts for its parent
 
 
 class _Ended(Exception):
@@ -257,7 +257,7 @@ class _Following:
         yield Emit("tool_told", path, self._label, said, kept=False)
         if not told["kind"]:
             return
-        # In 0.1.0 hooks were told of a tool's error in the JSON that the model gets.
+        # In 0.1.0 hooks got a tool's error as the JSON that the model gets.
         message = told["content"] if self.composed.rules < 2 else told["message"]
         kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
         decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
