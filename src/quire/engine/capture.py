@@ -186,8 +186,10 @@ class Captured(Struct, frozen=True):
 
 
 def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *, cut: bool = False) -> Captured:
-    """Capture a value from the text of a step. `cut` says that the text broke off, so the object that it should end
-    with is missing."""
+    """Capture a value from the text of a step.
+
+    `cut` says that the text broke off, so the object that it should end with is missing.
+    """
     displayed, value, warning = text, text, ""
     if capture.field is not None:
         found = None if cut else find_field(text, capture.field)
@@ -208,8 +210,10 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *,
 
 
 def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
-    """Return the last JSON object of the text that has the field. Nested objects count only if no outermost object has
-    it."""
+    """Return the last JSON object of the text that has the field.
+
+    Nested objects count only if no outermost object has it.
+    """
     objects = json_objects(text)
     for place in reversed(objects):
         if field in place.value:
@@ -223,7 +227,10 @@ def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
 
 def displayed_so_far(text: str, field: str) -> str:
     """Return the part of an unfinished reply that people are shown: without the object that has the field, and without
-    a possible beginning of it. If that beginning turns out to be plain text, it is shown then."""
+    a possible beginning of it.
+
+    If that beginning turns out to be plain text, it is shown then.
+    """
     begun = open_object(text)
     text = _without_begun_fence(text if begun is None else text[:begun])
     found = find_field(text, field)

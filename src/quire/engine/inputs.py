@@ -46,8 +46,10 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
 
 
 def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
-    """Return the value of one input as the run gets it; blank text becomes the default. Raises ValueError that says
-    what would be right."""
+    """Return the value of one input as the run gets it; blank text becomes the default.
+
+    Raises ValueError that says what would be right.
+    """
     text = _as_text(given)
     if text.strip():
         return checked_input(wanted, text, one_line=one_line)
@@ -165,8 +167,10 @@ def _missing(parameter: Parameter) -> str:
 
 
 def converted(type: str, value: Value) -> Value:
-    """Convert the value to the type. Raises ValueError that says what would be right. An unknown type accepts
-    anything."""
+    """Convert the value to the type.
+
+    Raises ValueError that says what would be right. An unknown type accepts anything.
+    """
     kind = kind_of(type)
     return value if kind is None else _CONVERSIONS[kind](value)
 

@@ -1,5 +1,7 @@
-"""Ports of the engine: the protocols through which it reaches stores, models, tools and people. The code that builds a
-drive chooses the adapters behind them."""
+"""Ports of the engine: the protocols through which it reaches stores, models, tools and people.
+
+The code that builds a drive chooses the adapters behind them.
+"""
 
 from __future__ import annotations
 
@@ -73,8 +75,10 @@ class ModelReply(Struct, frozen=True):
 
 
 class Model(Protocol):
-    """A model that can be asked. Raises `ModelFailed` and no other error of its own. Cancelling the task stops the call
-    at once."""
+    """A model that can be asked.
+
+    Raises `ModelFailed` and no other error of its own. Cancelling the task stops the call at once.
+    """
 
     @property
     def name(self) -> str: ...
@@ -89,8 +93,7 @@ class Priced(Protocol):
     """A model whose price is known before a call."""
 
     def estimate(self, call: ModelCall) -> float | None:
-        """Return the most that a call may cost in dollars, with a reply as long as `max_tokens` allows; None if
-        unknown."""
+        """Return the most that a call may cost in dollars, with the longest reply allowed; None if unknown."""
         ...
 
 
@@ -108,18 +111,21 @@ class Tools(Protocol):
     """The one gate to tools: checks what it dispatches, dispatches what it checked, redacts the results."""
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
-        """Classify the effect that a crash in the middle of this call would leave behind; an unknown tool counts as
-        writing."""
+        """Classify the effect that a crash during this call would leave behind; an unknown tool counts as writing."""
         ...
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
-        """Call the tool. Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can
-        deduplicate."""
+        """Call the tool.
+
+        Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can deduplicate.
+        """
         ...
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
-        """Return the tools of these names that the run may use, in order. Raises `ToolFailed` for a name that is not a
-        tool."""
+        """Return the tools of these names that the run may use, in order.
+
+        Raises `ToolFailed` for a name that is not a tool.
+        """
         ...
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
@@ -212,8 +218,10 @@ class Store(Protocol):
         ...
 
     async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
-        """Store an answer given by `by`. Raises `RunState` if the question is no longer open or was worded
-        differently."""
+        """Store an answer given by `by`.
+
+        Raises `RunState` if the question is no longer open or was worded differently.
+        """
         ...
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
@@ -233,8 +241,10 @@ class Store(Protocol):
         ...
 
     async def check_seal(self, run: str, *, whole: bool = True) -> None:
-        """Raise `BrokenSeal` unless the run is as its user wrote it: its pins, and if `whole` its journal, questions
-        and answers too."""
+        """Raise `BrokenSeal` unless the run is as its user wrote it.
+
+        Checks its pins and, if `whole`, its journal, questions and answers too.
+        """
         ...
 
     async def reseal(self, run: str) -> None:

@@ -226,8 +226,10 @@ class Progress(Struct):
                 step.status = str(status)
 
     def step_of(self, path: str) -> StepView | None:
-        """Return the step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`. A turn that is not
-        known yet is created."""
+        """Return the step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`.
+
+        A turn that is not known yet is created.
+        """
         if (step := self.steps.get(path)) is not None:
             return step
         if (turn := turn_of(path)) and turn not in self.steps:
@@ -249,8 +251,7 @@ class Progress(Struct):
             self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
 
     def depth_of(self, path: str) -> int | None:
-        """Return the depth of a path of a thread, in the document and in threads; None in a fan, whose threads are not
-        shown."""
+        """Return the depth of a path in the document and in threads; None in a fan, whose threads are not shown."""
         above = self._planned(path)
         if above is not None and above.fan:
             return None
@@ -331,8 +332,7 @@ _AGAIN = re.compile(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
 
 
 def place_in_plan(path: str) -> str:
-    """Return the place in the plan that a path of a run belongs to: `2/for_each[7]/try[2]/model` is
-    `2/for_each/model`."""
+    """Return the place in the plan that a path belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
     return _AGAIN.sub("", _COLLECT.sub("/collect", path))
 
 

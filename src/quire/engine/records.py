@@ -79,8 +79,10 @@ class EffectRecord(Struct):
         return self.at + self.elapsed
 
     def told(self) -> dict[str, Value]:
-        """Return the data of the `effect` event. All of it comes from the record, so a store does not have to keep it
-        twice."""
+        """Return the data of the `effect` event.
+
+        All of it comes from the record, so a store does not have to keep it twice.
+        """
         data: dict[str, Value] = {"kind": self.kind, "state": self.state, "elapsed": round(self.elapsed, 3)}
         if self.usage:
             data["input_tokens"] = self.usage.input_tokens
@@ -157,8 +159,7 @@ class Question(Struct, frozen=True):
         return last_label(self.way)
 
     def is_named(self, name: str) -> bool:
-        """Tell whether a name that a person types means this question: its path, the way to its step, or the step's
-        label."""
+        """Tell whether a typed name means this question: its path, the way to its step, or the step's label."""
         return name == self.path or typed_way(name) in (self.way, self.label)
 
 
@@ -235,8 +236,10 @@ class Letter(Struct, frozen=True):
 
 
 class Batch(Struct):
-    """Everything that one transaction writes. The usage of the effects is added to the run's totals in the same
-    transaction."""
+    """Everything that one transaction writes.
+
+    The usage of the effects is added to the run's totals in the same transaction.
+    """
 
     effects: tuple[EffectRecord, ...] = ()
     events: tuple[Event, ...] = ()
@@ -279,8 +282,10 @@ class Lease:
 
 
 def has_shape(record: EffectRecord) -> bool:
-    """Return True if the walk can continue with this record. The value of a failed effect is never read, so it is not
-    checked."""
+    """Return True if the walk can continue with this record.
+
+    The value of a failed effect is never read, so it is not checked.
+    """
     shape = _SHAPES.get(record.kind)
     if record.state == "failed" and record.failure is None:
         return False

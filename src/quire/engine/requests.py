@@ -124,8 +124,11 @@ class Bounds(Struct, frozen=True):
 
 
 class ModelRequest(Struct, frozen=True):
-    """One model call. The answer is a mapping with at least `text`; it has `uses` if the model wants tools called, and
-    `cut` if the reply reached the longest that the model may write."""
+    """One model call.
+
+    The answer is a mapping with at least `text`; it has `uses` if the model wants tools called, and `cut` if the reply
+    reached the longest that the model may write.
+    """
 
     path: str
     label: str
@@ -297,8 +300,7 @@ class Boundary(Struct):
         return cls(f"{path}{BREAK}", label, inner)
 
     def stops_at(self, breakpoints: Collection[str]) -> bool:
-        """Return True if one of the breakpoints names the step; all of them must be in the form that `typed_way`
-        returns."""
+        """Return True if one of the breakpoints, all in the form that `typed_way` returns, names the step."""
         return self.label in breakpoints or (not self.inner and last_label(self.label) in breakpoints)
 
     def content(self) -> Value:
@@ -340,8 +342,10 @@ class Fan(Struct, frozen=True):
 
 
 class Spawn(Struct, frozen=True):
-    """Start a child that runs beside its parent, in the same run. There is no answer: `Join` waits for it by this
-    path."""
+    """Start a child that runs beside its parent, in the same run.
+
+    There is no answer: `Join` waits for it by this path.
+    """
 
     path: str
     child: Walk
@@ -375,8 +379,10 @@ class Halt(Struct, frozen=True):
 
 
 class Metering(Struct, frozen=True):
-    """Read what the effects at `paths` used and, for each path in `below`, the total of all effects below it. The
-    answer is a list of `Meter`s, taken from the records."""
+    """Read what the effects at `paths` used and, for each path in `below`, the total of all effects below it.
+
+    The answer is a list of `Meter`s, taken from the records.
+    """
 
     paths: tuple[str, ...] = ()
     below: tuple[str, ...] = ()

@@ -156,8 +156,10 @@ WAYS = """no model is configured. Three ways to get one:
 
 
 def choose_model(asked: str | None, document: str | None, config: ModelSettings, environ: Mapping[str, str]) -> Choice:
-    """Choose a model. Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a
-    model."""
+    """Choose a model.
+
+    Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model.
+    """
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
             return _resolved(named, reason, config)

@@ -223,8 +223,7 @@ def _sha256(path: Path) -> str:
 
 
 def _last_error(text: str) -> str:
-    """Return the line of pip's output that says why it failed, without the addresses of indexes, which may hold a
-    password."""
+    """Return the line of pip's output that says why it failed, without addresses, which may hold a password."""
     if "No module named pip" in text:
         return "this Python has no pip (`python -m ensurepip` adds it)"
     lines = [line.removeprefix("ERROR: ").strip() for line in text.splitlines() if line.startswith("ERROR")]

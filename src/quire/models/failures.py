@@ -116,8 +116,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _nobody_there(error: BaseException) -> bool:
-    """Return True if no service listens at the address, or the host name does not exist: waiting some seconds does not
-    change that."""
+    """Return True if no service listens at the address, or the host name does not exist: a retry would not help."""
     return any(isinstance(one, ConnectionRefusedError | socket.gaierror) for one in _chain(error))
 
 

@@ -62,8 +62,11 @@ def is_small(schema: Mapping[str, Value]) -> bool:
 
 
 def shaped(schema: Mapping[str, Value], *, texts: int, place: str = "#") -> dict[str, Value]:
-    """Rewrite a schema. `texts` is the longest that a text without a limit of its own may be, `place` the location of
-    the schema in a bigger one."""
+    """Rewrite a schema.
+
+    `texts` is the longest that a text without a limit of its own may be, `place` the location of the schema in a bigger
+    one.
+    """
     shaping = _Shaping(texts, place, schema)
     ways = [shaping.part({**way, "type": "object"}) for way in _either(schema)]
     return ways[0] if len(ways) == 1 else {"anyOf": ways}
@@ -92,8 +95,10 @@ def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
 def choice(
     tools: Sequence[Offered], answer: Mapping[str, Value] | None, *, texts: int, loose: bool = False
 ) -> dict[str, Value]:
-    """Return the schema of one tool call or the answer: a text, or what the `answer` schema says. If `loose`, any
-    arguments are accepted."""
+    """Return the schema of one tool call or the answer: a text, or what the `answer` schema says.
+
+    If `loose`, any arguments are accepted.
+    """
     parts: dict[str, Value] = {}
     ways: list[Value] = []
     for number, tool in enumerate(tools):
@@ -114,8 +119,10 @@ class _Shaping(Struct, frozen=True):
     root: Mapping[str, Value]
 
     def part(self, schema: Value, *, closed: bool = True) -> dict[str, Value]:
-        """Rewrite one part. `closed` objects have no fields but those that they name; the parts of an `allOf` cannot be
-        closed."""
+        """Rewrite one part.
+
+        `closed` objects have no fields but those that they name; the parts of an `allOf` cannot be closed.
+        """
         if not isinstance(schema, Mapping):
             return self.anything()
         reference = schema.get("$ref")

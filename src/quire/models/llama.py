@@ -63,8 +63,10 @@ _loading = threading.Lock()
 
 
 def runtime_for(path: Path) -> Runtime:
-    """Return the runtime of a file; loading waits for the first call. Raises `CannotStart` for a file that cannot be a
-    model."""
+    """Return the runtime of a file; loading waits for the first call.
+
+    Raises `CannotStart` for a file that cannot be a model.
+    """
     try:
         # Opening a pipe would wait for a writer.
         if not stat.S_ISREG(path.stat().st_mode):

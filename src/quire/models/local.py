@@ -43,8 +43,10 @@ OnDelta = Callable[[str], None]
 
 
 class LocalModel:
-    """A model from a file. `name` is the text after `local:`; calls from anywhere in the process wait for each
-    other."""
+    """A model from a file.
+
+    `name` is the text after `local:`; calls from anywhere in the process wait for each other.
+    """
 
     def __init__(self, path: Path, *, name: str) -> None:
         self._runtime = runtime_for(path)
@@ -115,8 +117,7 @@ class LocalModel:
         return self._reply(said, text)
 
     async def _close(self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, on_delta: OnDelta) -> _Said:
-        """Return the prose and the object after it; the prose alone if the runtime's grammars cannot express the
-        schema."""
+        """Return the prose and the object after it; the prose alone if a grammar cannot express the schema."""
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages
         pending = gap
@@ -143,8 +144,10 @@ class LocalModel:
         sampling: Mapping[str, object],
         on_delta: OnDelta,
     ) -> _Said:
-        """Generate an object of that shape. The text is empty if the runtime could not force it, which it does not
-        report."""
+        """Generate an object of that shape.
+
+        The text is empty if the runtime could not force it, which it does not report.
+        """
         try:
             grammar = self._runtime.grammar(shape)
         except RuntimeError:
@@ -153,8 +156,10 @@ class LocalModel:
         return await self._say(request, on_delta, begins="{")
 
     async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Said:
-        """Generate a text. With `begins`, the text is empty unless it begins so, and nothing is passed on before that
-        is known."""
+        """Generate a text.
+
+        With `begins`, the text is empty unless it begins so, and nothing is passed on before that is known.
+        """
         said, held = _Said(), ""
         async with aclosing(_chunks(self._runtime, request)) as chunks:
             async for chunk in chunks:
@@ -230,8 +235,10 @@ def closes(text: str, schema: Mapping[str, Value]) -> bool:
 
 
 async def _chunks(runtime: Runtime, request: dict[str, object]) -> AsyncGenerator[Mapping[str, object]]:
-    """Yield the chunks of one generation, which runs in the runtime's thread. Closing the iterator stops the
-    generation."""
+    """Yield the chunks of one generation, which runs in the runtime's thread.
+
+    Closing the iterator stops the generation.
+    """
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[Mapping[str, object] | QuireError | None] = asyncio.Queue()
     stop = threading.Event()

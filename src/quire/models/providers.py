@@ -83,7 +83,7 @@ class HostedModel:
         no_key: str = "",
         absent: str = "",
     ) -> None:
-        """`no_key` is the advice if the service requires a key and none is sent, `absent` the advice if it does not
+        """`no_key` is the advice if a required key is not configured, `absent` the advice if the service does not
         answer."""
         self._name = name
         self._build = build
@@ -114,8 +114,10 @@ class HostedModel:
         return reply
 
     def _forced(self, call: ModelCall) -> Mapping[str, Value] | None:
-        """Return the schema that the service should force the reply into, or None if it cannot; the caller checks the
-        reply anyway."""
+        """Return the schema that the service should force the reply into, or None if it cannot.
+
+        The caller checks the reply anyway.
+        """
         able = self._model.profile.get("supports_json_schema_output", False)
         if not able or call.schema is None or not forcible(call.schema):
             return None
@@ -168,8 +170,10 @@ class HostedModel:
     async def _stream(
         self, model: ProviderModel, conversation: Conversation, schema: Mapping[str, Value] | None
     ) -> AsyncGenerator[Event]:
-        """Yield the events that the service sends and, last, the whole response. Every exception of a library is
-        converted here."""
+        """Yield the events that the service sends and, last, the whole response.
+
+        Every exception of a library is converted here.
+        """
         messages, parameters = conversation.messages(), conversation.parameters(schema)
         settings = self._settings(conversation.call)
         failure: ModelFailed
@@ -195,8 +199,7 @@ class HostedModel:
         raise failure
 
     def estimate(self, call: ModelCall) -> float | None:
-        """Estimate by the list price, at three characters a token, which gives more tokens than nearly all texts
-        have."""
+        """Estimate by the list price, at three characters a token: nearly all texts have fewer tokens than that."""
         if self._price == "free":
             return 0.0
         if self._price != "listed":

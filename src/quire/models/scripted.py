@@ -57,8 +57,10 @@ class Entry(Struct, frozen=True, eq=False):
         return self.step is None and self.contains is None and not self.is_default
 
     def fits(self, step: str | None, prompt: str) -> bool:
-        """Tell whether the entry answers a prompt. `step` is a label, or the way to a step; None matches an entry that
-        names no step."""
+        """Tell whether the entry answers a prompt.
+
+        `step` is a label, or the way to a step; None matches an entry that names no step.
+        """
         return self.step == step and (self.contains is None or self.contains in prompt)
 
     def same_rule(self, other: Entry) -> bool:
@@ -274,8 +276,10 @@ SHORT = 60
 
 
 class ScriptedModel:
-    """Replies from a script. `calls` are the calls that it received, in order; in a long run they use much memory, so
-    keeping them is optional."""
+    """Replies from a script.
+
+    `calls` are the calls that it received, in order; in a long run they use much memory, so keeping them is optional.
+    """
 
     def __init__(
         self,
@@ -355,8 +359,10 @@ class ScriptedModel:
 
 
 def _pieces(text: str) -> list[str]:
-    """Split a text between words: a short one into up to two pieces, others into up to four. Joined they are the
-    text."""
+    """Split a text between words: a short one into up to two pieces, others into up to four.
+
+    Joined they are the text.
+    """
     words = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
     size = max(1, -(-len(words) // (4 if len(text) > SHORT else 2)))
     return ["".join(words[at : at + size]) for at in range(0, len(words), size)]

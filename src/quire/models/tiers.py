@@ -113,8 +113,10 @@ def _family(tier: str) -> tuple[str, ...] | None:
 
 
 def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: Mapping[str, str]) -> Choice:
-    """Choose the model of a thread. Raises `NoModel`. Contacts a service only if no other source names a model (see
-    `choose_model`)."""
+    """Choose the model of a thread.
+
+    Raises `NoModel`. Contacts a service only if no other source names a model (see `choose_model`).
+    """
     passed: list[str] = []
     named = attributes.get("id", "").strip()
     if named:
@@ -155,8 +157,8 @@ def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[st
 
 
 def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Choice | None:
-    """Look up a tier: in the workspace's settings first, then the provider of its default model, then the first key
-    that is set."""
+    """Look up a tier: first in the workspace's settings, then by its default model's provider, then by the first key
+    set."""
     family = _family(tier)
     same = [tier, *(name for name in _INSTEAD[family][: len(family)] if name != tier)] if family else [tier]
     for name in same:

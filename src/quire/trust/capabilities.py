@@ -97,8 +97,10 @@ def _parts(pattern: str) -> tuple[tuple[_Spot, ...], ...]:
 
 
 def _members(inside: str) -> frozenset[str]:
-    """Return the members of a set. `a-c` is a range, as is any pair of characters joined by a hyphen; a backward range
-    is empty."""
+    """Return the members of a set.
+
+    `a-c` is a range, as is any pair of characters joined by a hyphen; a backward range is empty.
+    """
     members: set[str] = set()
     at = 0
     while at < len(inside):
@@ -262,8 +264,7 @@ class Grants:
         return self.covers(pattern) and (not pattern.endswith(".*") or self.covers(pattern[:-2]))
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
-        """Tell whether a request by a document is allowed, including items that need no grant and the rule for
-        queries."""
+        """Tell whether a request by a document is allowed: granted, always allowed, or a permitted query."""
         if _climbs(item_id):
             return False
         identity = _identity(item_type, item_id)
@@ -331,8 +332,7 @@ def _identity(item_type: str, item_id: str) -> str:
 
 
 def _climbs(item_id: str) -> bool:
-    """Return True if an id has a segment `.` or `..`, which would lead out of its place; grants never cover such an
-    id."""
+    """Return True if an id has a segment `.` or `..`, which leads out of its place; grants never cover such an id."""
     return "." in item_id and not {".", ".."}.isdisjoint(item_id.split("/"))
 
 
@@ -341,8 +341,7 @@ def _always(item_id: str) -> bool:
 
 
 def _normal(pattern: str) -> str:
-    """Write a pattern in its one form: dots for slashes, one `*` for a run of them, and the current id for an old
-    one."""
+    """Write a pattern in its one form: dots for slashes, one `*` for several, and the current id for an old one."""
     pattern = re.sub(r"\*+", "*", pattern.strip().replace("/", "."))
     stem, tail = (pattern[:-2], ".*") if pattern.endswith(".*") else (pattern, "")
     return _OLD_GRANTS.get(stem, stem) + tail

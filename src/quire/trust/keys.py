@@ -101,8 +101,10 @@ class PublicKey(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def _verifies(pem: str, signature: bytes, message: bytes) -> bool:
-    """Verify a signature. The result is cached, because a run verifies the same items again and again, and the answer
-    never changes."""
+    """Verify a signature.
+
+    The result is cached, because a run verifies the same items again and again, and the answer never changes.
+    """
     from cryptography.exceptions import InvalidSignature
 
     try:

@@ -121,8 +121,10 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
 
 
 def read_risk(text: str, where: str) -> ProjectRisk:
-    """Read a project's table. Anything in it that is not understood is a problem, because it may have been
-    important."""
+    """Read a project's table.
+
+    Anything in it that is not understood is a problem, because it may have been important.
+    """
     from quire.formats.yaml import read_yaml
 
     reading = read_yaml(Source.of(text, where))

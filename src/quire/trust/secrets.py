@@ -66,7 +66,7 @@ def looks_secret(name: str) -> bool:
 
 
 def secrets_of(environ: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """Return the secrets of an environment: variables with secret names, those in `named`, and addresses that hold a
+    """Return the secrets of an environment: variables with secret names, those in `named`, and addresses with a
     password."""
     known = frozenset(named)
     return {

@@ -49,8 +49,10 @@ class Signable(Struct, frozen=True):
 
 
 def signable(path: Path, workspace: Path) -> Signable:
-    """Identify a file by its path. Raises `CannotStart` for a file that cannot be signed. The file itself is not
-    read."""
+    """Identify a file by its path.
+
+    Raises `CannotStart` for a file that cannot be signed. The file itself is not read.
+    """
     # Links are not followed: the place where an item is found is its name.
     whole = Path(os.path.abspath(path))  # noqa: PTH100
     suffix = whole.suffix.lower()

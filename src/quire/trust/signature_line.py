@@ -59,8 +59,10 @@ class SignatureLine(Struct, frozen=True):
         return f"{opening}{self.time}:{self.digest}:{self.signature}:{self.key_id}{after}{closing}"
 
     def raw_signature(self) -> bytes | None:
-        """Return exactly the 64 bytes of the signature, or None. A signature that is not in its canonical spelling was
-        changed and is invalid."""
+        """Return exactly the 64 bytes of the signature, or None.
+
+        A signature that is not in its canonical spelling was changed and is invalid.
+        """
         text = self.signature
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -35,8 +35,7 @@ class UserSpace(Protocol):
 
 
 class Home(Struct, frozen=True):
-    """A user's space for code that needs no other setting, so that a workspace with broken files does not get in the
-    way."""
+    """A user's space for code that needs no other setting: broken files in a workspace do not get in its way."""
 
     user: Path
 
@@ -63,8 +62,10 @@ class TrustedKeys(Struct, frozen=True):
 
     @classmethod
     def load(cls, settings: UserSpace) -> TrustedKeys:
-        """Read the keys of the user. Raises `BadKey` for a damaged file: going on without it would only hide the
-        problem."""
+        """Read the keys of the user.
+
+        Raises `BadKey` for a damaged file: going on without it would only hide the problem.
+        """
         user = settings.user
         added = _read_folder(user / "trusted", "added")
         own = _read_folder(user / "keys", "own")
@@ -85,14 +86,18 @@ def meant(keys: Iterable[TrustedKey], word: str) -> list[TrustedKey]:
 
 
 def revoked_ids(settings: UserSpace) -> frozenset[str]:
-    """Return the ids of revoked keys. They come from the names of the files alone, so that damage to a file does not
-    restore a key."""
+    """Return the ids of revoked keys.
+
+    They come from the names of the files alone, so that damage to a file does not restore a key.
+    """
     return frozenset(names_in(settings.user / "revoked", ".toml"))
 
 
 def requested_keys(workspace: Path) -> list[TrustedKey]:
-    """Return the keys that a project asks to be trusted. Broken files are skipped: the user has not agreed to any of
-    them yet."""
+    """Return the keys that a project asks to be trusted.
+
+    Broken files are skipped: the user has not agreed to any of them yet.
+    """
     folder = workspace.joinpath(*REQUESTED)
     found = []
     for suffix in (".toml", ".pem"):
@@ -106,8 +111,10 @@ def requested_keys(workspace: Path) -> list[TrustedKey]:
 
 
 def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
-    """Store that the user trusts this key; return False if it is trusted already. Raises `Refused` for a revoked
-    key."""
+    """Store that the user trusts this key; return False if it is trusted already.
+
+    Raises `Refused` for a revoked key.
+    """
     if key.key_id in revoked_ids(settings):
         raise Refused(f"the key {key.key_id} is revoked, so it cannot be trusted again; ask its owner for a new one")
     if key.key_id in TrustedKeys.load(settings).keys:

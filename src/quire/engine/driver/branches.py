@@ -76,8 +76,10 @@ class Branch:
         self.active += 1
 
     async def _take_slot(self, slots: Slots) -> None:
-        """Take a slot in the fan. If the branch is cancelled in the queue, its ancestors, which already count as
-        moving, are suspended again."""
+        """Take a slot in the fan.
+
+        If the branch is cancelled in the queue, its ancestors, which already count as moving, are suspended again.
+        """
         try:
             await slots.take()
         except asyncio.CancelledError:

@@ -28,8 +28,10 @@ class Budget:
 
     @contextlib.asynccontextmanager
     async def reserved(self, estimate: float | None) -> AsyncIterator[None]:
-        """Reserve the cost of a call while it runs; wait for running calls if they may leave enough. Raises
-        `LimitReached`."""
+        """Reserve the cost of a call while it runs; wait for running calls if they may leave enough.
+
+        Raises `LimitReached`.
+        """
         if self._most is None:
             yield
             return

@@ -43,8 +43,10 @@ class Journal:
         return len(self._records)
 
     def claim(self, path: str) -> None:
-        """Mark a path as requested. A walk names each path once; a second time is a bug of the interpreter, not of the
-        document."""
+        """Mark a path as requested.
+
+        A walk names each path once; a second time is a bug of the interpreter, not of the document.
+        """
         if path in self._claimed:
             raise AssertionError(f"the walk asked for {path} twice")
         self._claimed.add(path)
@@ -112,8 +114,10 @@ _UNCLAIMED = frozenset({"abort", "terms", "work"})
 
 
 def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
-    """Tell whether this is a halt recorded by 0.1.0. The children that it named at the end of a thread depended on
-    timing, and it kept no answer, so none can be wrong."""
+    """Tell whether this is a halt recorded by 0.1.0.
+
+    The children that it named at the end of a thread depended on timing, and it kept no answer, so none can be wrong.
+    """
     return isinstance(request, Halt) and record.kind == "halt" and record.value is None
 
 
@@ -193,8 +197,7 @@ class Ledger:
         return written
 
     async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> Written:
-        """Write, however long another process holds the store: the result in hand was paid for, and would be paid for
-        again."""
+        """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
         patience = _Patience(self.feed, self._clock)
         while True:
             try:
@@ -225,8 +228,10 @@ class Ledger:
         await self._stored(self._with_the_rest(Batch(update=update, letters=letters, supersede=supersede)))
 
     async def open(self, batch: Batch) -> None:
-        """Make a write without an effect, such as the first of a drive. It does not wait for a lock, since no result
-        can be lost."""
+        """Make a write without an effect, such as the first of a drive.
+
+        It does not wait for a lock, since no result can be lost.
+        """
         await self.store.write(self.lease, self._with_the_rest(batch))
 
     def _with_the_rest(self, batch: Batch) -> Batch:

@@ -204,8 +204,10 @@ class Performer:
         return Answer(question.path, question.hash, value, by)
 
     async def first_answer(self, question: Question, value: str) -> Answer:
-        """Return the answer that counts after a person who is present has answered. All answers go through the store,
-        which accepts one."""
+        """Return the answer that counts after a person who is present has answered.
+
+        All answers go through the store, which accepts one.
+        """
         mine = self.answer_of(question, value)
         try:
             await self._ports.store.answer(self._run, question.path, question.hash, value, mine.by)
@@ -227,8 +229,10 @@ class Performer:
         )
 
     def aborted(self, path: str, number: int) -> EffectRecord:
-        """Return the record that a child ended a fan for all of them. There was no request, so there is no hash to
-        compare."""
+        """Return the record that a child ended a fan for all of them.
+
+        There was no request, so there is no hash to compare.
+        """
         return EffectRecord(path, "abort", "ok", "", self._ports.clock.now(), number)
 
     def uncertain(self, request: ToolRequest) -> EffectRecord:
@@ -247,8 +251,7 @@ class Performer:
         return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 
     def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
-        """Return the refusal of a call for which its thread has no turns, tokens, time or money left; None if it may be
-        made."""
+        """Return the refusal of a call if its thread has no turns, tokens, time or money left for it, else None."""
         bounds = request.bounds
         if bounds is None:
             return None

@@ -98,8 +98,7 @@ async def to_perform_again(
 
 
 def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the recorded paths that are to blame; a blamed path that ends in `*` stands for all paths with that
-    prefix."""
+    """Return the recorded paths that are blamed; a path that ends in `*` stands for all paths with that prefix."""
     paths = dict.fromkeys(known)
     found: dict[str, None] = {}
     for one in blamed:

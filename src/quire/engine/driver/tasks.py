@@ -22,8 +22,10 @@ from quire.values import Value
 
 
 class Spawned:
-    """A child that runs beside its parent. The callbacks in `on_end` are called once, when the child has ended or was
-    stopped; waiting branches are among them."""
+    """A child that runs beside its parent.
+
+    The callbacks in `on_end` are called once, when the child has ended or was stopped; waiting branches are among them.
+    """
 
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
@@ -215,8 +217,7 @@ class Children:
 
 
 async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
-    """Cancel tasks, each only once even if several fans want it: a second cancel would cut a writing tool's grace
-    short."""
+    """Cancel tasks, each once even if several fans want it: a second cancel would cut a writing tool's grace short."""
     for task in tasks:
         if not task.cancelling():
             task.cancel()

@@ -46,8 +46,7 @@ class Resting:
 
     @contextlib.contextmanager
     def expecting(self, question: Question, branch: Branch) -> Iterator[asyncio.Future[Answer]]:
-        """Expect an answer from elsewhere while the branch asks a person who is present; the branch does not rest
-        meanwhile."""
+        """Expect an answer from elsewhere while the branch asks a person who is present and does not rest."""
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[question.path] = _Waiting(branch, question, answered)
         try:

@@ -184,8 +184,10 @@ class Walker:
         await asyncio.sleep(0)
 
     async def _ask_model(self, request: ModelRequest) -> Value:
-        """Perform a model call. Its estimated cost is held back while it runs, so that concurrent calls do not count on
-        that money."""
+        """Perform a model call.
+
+        Its estimated cost is held back while it runs, so that concurrent calls do not count on that money.
+        """
         money = request.bounds.money if request.bounds is not None else None
         held = 0.0 if money is None else self._performer.estimate(request) or 0.0
         if money is not None:
@@ -227,8 +229,10 @@ class Walker:
         return {}
 
     async def _with_grace(self, request: ToolRequest) -> EffectRecord:
-        """Perform a tool that changes the world; if the run is cancelled, give it some time to finish, so that its
-        outcome is known."""
+        """Perform a tool that changes the world.
+
+        If the run is cancelled, the tool gets some time to finish, so that its outcome is known.
+        """
         task = asyncio.create_task(self._performer.perform(request))
         try:
             return await asyncio.shield(task)
@@ -244,8 +248,10 @@ class Walker:
             raise
 
     async def _settle_late(self, record: EffectRecord) -> None:
-        """Record the result of a tool whose branch was stopped. A failure is not recorded, since no walk would receive
-        it: the tool is called again."""
+        """Record the result of a tool whose branch was stopped.
+
+        A failure is not recorded, since no walk would receive it: the tool is called again.
+        """
         with contextlib.suppress(CancelRequested):
             if record.failure is None:
                 await self._ledger.write(record)
@@ -253,7 +259,7 @@ class Walker:
                 await self._ledger.forget(record.path)
 
     async def _may_call_again(self, request: ToolRequest, branch: Branch) -> bool:
-        """Ask, if that is the policy, whether to repeat a tool that was started before a crash and may or may not have
+        """Ask, if that is the policy, whether to repeat a tool that was started before a crash and may have
         finished."""
         if self._terms.on_uncertain != "ask":
             return False
@@ -266,8 +272,10 @@ class Walker:
         return None if self._terms.budget is None else self._performer.estimate(request)
 
     def _refused(self, request: ModelRequest) -> EffectRecord | None:
-        """Return the refusal of a call that the run, or its thread, must not make. It is an ordinary failure of its
-        step, and recorded like one."""
+        """Return the refusal of a call that the run, or its thread, must not make.
+
+        It is an ordinary failure of its step, and recorded like one.
+        """
         if (over := self._performer.out_of_bounds(request)) is not None:
             return over
         most = self._terms.max_model_calls
@@ -300,8 +308,10 @@ class Walker:
         return answer.value
 
     async def _ask_both(self, question: Question, branch: Branch) -> Answer | None:
-        """Ask the person who is present and, through the inbox, everyone else. Return None if no person is present any
-        more: then the question stays in the inbox."""
+        """Ask the person who is present and, through the inbox, everyone else.
+
+        Return None if no person is present any more: then the question stays in the inbox.
+        """
         with self.resting.expecting(question, branch) as elsewhere:
             await self._put(question)
             here = asyncio.create_task(self._performer.ask_here(question))
@@ -351,6 +361,8 @@ class Walker:
 
 
 def _uncertain(request: ToolRequest) -> str:
-    """Return the path of the question whether a tool may be called again. A yes is valid for one call: after the next
-    crash the question is asked again."""
+    """Return the path of the question whether a tool may be called again.
+
+    A yes is valid for one call: after the next crash the question is asked again.
+    """
     return f"{request.path}/uncertain"

@@ -18,8 +18,10 @@ from quire.values import Value
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """Return the same walk, restricted to what its caller may do. A thread inside it has bounds of its own and keeps
-    them."""
+    """Return the same walk, restricted to what its caller may do.
+
+    A thread inside it has bounds of its own and keeps them.
+    """
     answer: Any = None
     error: StepFailed | None = None
     try:

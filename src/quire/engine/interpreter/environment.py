@@ -20,8 +20,7 @@ MAX_TURNS = 25
 
 
 class Profile(Struct, frozen=True):
-    """An identity: the model and the system prompt of its agents, the tools that they may use, and the number of
-    turns."""
+    """An identity: the model and the system prompt of its agents, their tools, and their number of turns."""
 
     model: str = ""
     system: str = ""

@@ -61,8 +61,10 @@ def find_step(plan: Plan, named: str) -> tuple[str, Step]:
 
 
 def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, str], list[str]]:
-    """Return all inputs, and the names of the required ones that were not given: each of these has its own placeholder
-    as value."""
+    """Return all inputs, and the names of the required ones that were not given.
+
+    Each missing input has its own placeholder as its value.
+    """
     missing = {wanted.name for wanted in missing_inputs(plan, given)}
     inputs = tuple(
         replace(wanted, type="string", options=(), default=f"{{{{{wanted.name}}}}}")

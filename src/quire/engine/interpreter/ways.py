@@ -18,8 +18,7 @@ from quire.values import Value
 
 
 def below(label: str, walk: Walk) -> Walk:
-    """Return the walk of a callee that the step with this label calls: the same requests, labelled with the way to
-    them."""
+    """Return the walk of a callee that the step with this label calls, its requests labelled with the way to them."""
     above = f"{label}{JOINT}"
     answer: Any = None
     error: StepFailed | None = None

@@ -1,5 +1,4 @@
-"""Run a step that gives an agent one turn: its prompt, the tools that it may use meanwhile, and the shape of its
-reply."""
+"""Run a step that gives an agent one turn: its prompt, its tools, and the shape of its reply."""
 
 from __future__ import annotations
 
@@ -91,8 +90,10 @@ class _Turn:
         return (yield from self._shaped(self._schema, reply, messages, last))
 
     def _noticed(self, use: ToolUse, result: str, path: str) -> str:
-        """Return the result, with a warning if the call has failed in the same way several times. Raises `StepFailed`
-        if the model was warned and makes the call once more."""
+        """Return the result, with a warning if the call has failed in the same way several times.
+
+        Raises `StepFailed` if the model was warned and makes the call once more.
+        """
         if not self._profile.stops_repetition:
             return result
         call = (use.name, encode(dict(use.arguments)), result)
@@ -119,8 +120,8 @@ class _Turn:
             yield Emit("warning", path, self._step.label, {"message": warning})
 
     def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
-        """Return the reply as its schema requires; one that does not fit, or was cut off, is sent back with what is
-        wrong."""
+        """Return the reply as its schema requires; one that does not fit, or was cut off, is sent back with the
+        problem."""
         for repair in range(self._frame.setting.repairs + 1):
             text = str(reply["text"])
             value, problem = self._conforming(schema, text)
@@ -222,7 +223,7 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def _spellings(name: str) -> set[str]:
-    """Return all ways to write a name: those of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`,
+    """Return all spellings of a name: aliases of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`,
     `mcp/SERVER/TOOL`."""
     identity = canonical(name)
     aliases = {alias for alias, meant in ALIASES.items() if meant == identity}

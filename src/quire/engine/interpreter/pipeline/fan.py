@@ -1,5 +1,4 @@
-"""Run steps concurrently: one step for each item of a list, or a set of named branches; then the step that collects
-them."""
+"""Run steps concurrently, one for each item of a list or a set of named branches, and then collect their results."""
 
 from __future__ import annotations
 
@@ -74,8 +73,10 @@ def _announce(step: Step, path: str, total: int, limit: int, frame: Frame) -> Ge
 
 
 def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: Frame) -> Walk:
-    """Wrap a child so that it reports its end to listeners. These events are not kept: for every item, that would be a
-    second journal."""
+    """Wrap a child so that it reports its end to listeners.
+
+    These events are not kept: for every item, that would be a second journal.
+    """
     if frame.depth:
         return walk
     return _telling(walk, path, label, which)

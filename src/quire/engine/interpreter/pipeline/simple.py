@@ -49,8 +49,10 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[R
 
 
 def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
-    """Raise `StepFailed` with all violations of the schema. `path` is the effect that returned the value, so that a
-    resume performs it again."""
+    """Raise `StepFailed` with all violations of the schema.
+
+    `path` is the effect that returned the value, so that a resume performs it again.
+    """
     violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
     if violations:
         listed = "; ".join(f"{one.path or 'the result'}: {one.message}" for one in violations[:20])
@@ -137,8 +139,10 @@ def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
 
 
 def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
-    """Run `do` for one item after the other. Stores that `do` writes stay inside the fold, from one item to the
-    next."""
+    """Run `do` for one item after the other.
+
+    Stores that `do` writes stay inside the fold, from one item to the next.
+    """
     items = frame.items(work.source, path)
     accumulated = frame.value(work.init, path)
     if work.max_items is not None and len(items) > work.max_items:

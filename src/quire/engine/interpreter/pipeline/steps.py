@@ -75,8 +75,10 @@ class Frame(Struct):
         return list(found)
 
     def render(self, prompt: Template, path: str) -> str:
-        """Fill in the prompt. A reference with an unknown root stays as text; a known root with a missing path fails
-        the step."""
+        """Fill in the prompt.
+
+        A reference with an unknown root stays as text; a known root with a missing path fails the step.
+        """
         names = self._names()
         texts: list[str] = []
         room = MAX_TEXT
@@ -151,8 +153,10 @@ frame."""
 
 
 def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
-    """Run steps in sequence; each step's value goes on to the next. Only the steps of the run's own document emit
-    events."""
+    """Run steps in sequence; each step's value goes on to the next.
+
+    Only the steps of the run's own document emit events.
+    """
     for step in body.steps:
         path = f"{prefix}{step.position}"
         if top:

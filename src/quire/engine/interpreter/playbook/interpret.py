@@ -90,8 +90,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
 
 
 def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
-    """Perform a step: its question, then a `match` that decides first, the work, a `match` that the work decides, and
-    one arm."""
+    """Perform a step: its question, a `match` that decides first, the work, a `match` on the work, and one arm."""
     before = len(scope.entries)
     own: str | None = None
     if step.ask:

@@ -21,8 +21,10 @@ MAX_RENDERED = 16_000_000
 
 
 class Scope(Struct):
-    """Values of one walk. Changed only by the interpreter that owns it, in document order; so a replay builds the same
-    one."""
+    """Values of one walk.
+
+    Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
+    """
 
     plan: Plan
     inputs: dict[str, str]
@@ -66,8 +68,7 @@ class Scope(Struct):
         return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
 
     def override(self, path: str, label: str, name: str, value: str) -> Emit | None:
-        """Set a value that a person gave at a stop: it replaces an input, and a named result until that is set
-        again."""
+        """Set a value that a person gave at a stop. It replaces an input, or a named result until that is set again."""
         if any(declared.name == name for declared in self.plan.inputs):
             self.inputs[name] = value
             return None

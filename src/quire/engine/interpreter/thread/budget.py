@@ -123,8 +123,10 @@ class Account:
         self._purse.pay(meter.cost)
 
     def count_child(self, cost: Mapping[str, Value]) -> None:
-        """Add the cost of a child. Its turns and tokens are its own; its time is the parent's too, and its money is
-        already counted by the purse."""
+        """Add the cost of a child.
+
+        Its turns and tokens are its own; its time is the parent's too, and its money is already counted by the purse.
+        """
         spend = cost["spend"]
         known = self.cost.spend is not None and isinstance(spend, int | float)
         total = (self.cost.spend or 0.0) + cast("float", spend) if known else None

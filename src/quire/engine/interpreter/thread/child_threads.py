@@ -51,8 +51,11 @@ class About(Struct, frozen=True):
 
 
 class Children:
-    """The children of one thread. `started` counts all of them, waited for or not; `outside` becomes True when one of
-    them has read content from outside."""
+    """The children of one thread.
+
+    `started` counts all of them, waited for or not; `outside` becomes True when one of them has read content from
+    outside.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.started = 0
@@ -146,8 +149,10 @@ class Children:
         return below(label, following()), child.purse
 
     def halt(self, path: str, label: str, names: list[str]) -> Steps:
-        """Stop children. The amount that they spent is taken from their records: a replay of them may not have come as
-        far."""
+        """Stop children.
+
+        The amount that they spent is taken from their records: a replay of them may not have come as far.
+        """
         children = [self._beside[name] for name in names]
         paths = tuple(child.path for child in children)
         yield Halt(path, label, paths)

@@ -60,8 +60,10 @@ def nudge(outputs: Sequence[Parameter]) -> str:
 
 
 class Resolver(Protocol):
-    """Items by id. Both methods return None for an item that does not exist, and raise `Refused` for one that is not
-    trusted."""
+    """Items by id.
+
+    Both methods return None for an item that does not exist, and raise `Refused` for one that is not trusted.
+    """
 
     def directive(self, item_id: str) -> Thread | None: ...
 
@@ -114,8 +116,10 @@ def compose(
     project_hooks: Iterable[Hook] = (),
     rules: int = THREAD_RULES,
 ) -> Composed:
-    """Compose a directive. Raises `CannotStart` for a chain that is broken or circular, `BadInputs`, and `Refused` from
-    the resolver."""
+    """Compose a directive.
+
+    Raises `CannotStart` for a chain that is broken or circular, `BadInputs`, and `Refused` from the resolver.
+    """
     chain = read_chain(item_id, resolver)
     leaf = chain[0][1]
     if leaf.problems and rules > 1:
@@ -248,8 +252,10 @@ class _Context:
 
 
 class Bundle(Struct, frozen=True):
-    """Directives and the bodies of knowledge items, by the ids that refer to them. Items that were not found are not in
-    it."""
+    """Directives and the bodies of knowledge items, by the ids that refer to them.
+
+    Items that were not found are not in it.
+    """
 
     item_id: str
     directives: Mapping[str, str]

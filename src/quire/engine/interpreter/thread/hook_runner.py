@@ -77,8 +77,10 @@ class Hooking(Struct):
         return answer == "yes"
 
     def higher_limit(self, name: str, why: str, path: str, label: str) -> Generator[Request, Any, float | None]:
-        """Return the higher limit that a person gives, or None for a no. Any other answer is taken for a typing error,
-        and the question is asked again."""
+        """Return the higher limit that a person gives, or None for a no.
+
+        Any other answer is taken for a typing error, and the question is asked again.
+        """
         slips = 0
         while True:
             asked = f"{path}/ask" + (f"[{slips}]" if slips else "")

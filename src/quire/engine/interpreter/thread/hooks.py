@@ -167,14 +167,18 @@ def names_statically(item_id: str) -> bool:
 
 
 def injects(hook: Hook, action: HookAction) -> bool:
-    """Tell whether the action brings a text into the first message or the system text. Composition has done that
-    already, so a thread does not perform it again."""
+    """Tell whether the action brings a text into the first message or the system text.
+
+    Composition has done that already, so a thread does not perform it again.
+    """
     return adds_context(hook.event) and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
 
 
 def ordered(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
-    """Return the hooks of all layers in one sequence. Layers are given from the root ancestor down to the leaf, then
-    the project."""
+    """Return the hooks of all layers in one sequence.
+
+    Layers are given from the root ancestor down to the leaf, then the project.
+    """
     return tuple(hook for layer in layers for hook in layer)
 
 

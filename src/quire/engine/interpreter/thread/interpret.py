@@ -10,8 +10,10 @@ PATH = "thread"
 
 
 def interpret_directive(setup: Setup) -> Walk:
-    """Run a thread. Its result has the outputs, or the last words if none are declared. A thread that failed ends the
-    run."""
+    """Run a thread.
+
+    Its result has the outputs, or the last words if none are declared. A thread that failed ends the run.
+    """
     ending = yield from follow(setup)
     if not ending.success:
         raise ending.failure(setup.path)

@@ -47,8 +47,10 @@ class Limits(Struct, frozen=True):
         return {name: getattr(self, name) for name in DEFAULTS}
 
     def with_room(self) -> Limits:
-        """Return these limits with room for one thread below. A thread that is being started was already admitted,
-        whatever the limit is by now."""
+        """Return these limits with room for one thread below.
+
+        A thread that is being started was already admitted, whatever the limit is by now.
+        """
         return self if self.depth is None else replace(self, depth=max(1, self.depth))
 
     def raised(self, name: str, value: float) -> Limits:

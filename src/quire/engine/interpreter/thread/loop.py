@@ -132,8 +132,10 @@ class _Following:
 
     @property
     def _label(self) -> str:
-        """Return the label of the current turn. Before the first turn and after the last one the thread is not in any
-        turn."""
+        """Return the label of the current turn.
+
+        Before the first turn and after the last one the thread is not in any turn.
+        """
         here = END if self._over else f"turn {self.turn}" if self.turn else START
         return here if not self.setup.depth else f"{self.setup.id} {here}"
 

@@ -42,8 +42,10 @@ def returns_block(outputs: Sequence[Parameter]) -> str | None:
 
 
 def return_tool(outputs: Sequence[Parameter]) -> Offered:
-    """Return the tool that ends the thread. Its schema does not require any output, since a failed thread has none to
-    give; `returned` checks the required ones."""
+    """Return the tool that ends the thread.
+
+    Its schema does not require any output, since a failed thread has none to give; `returned` checks the required ones.
+    """
     status, detail = _own_names(outputs)
     properties: dict[str, Value] = {output.name: _property(output) for output in outputs}
     properties[status] = {
@@ -61,8 +63,8 @@ def return_tool(outputs: Sequence[Parameter]) -> Offered:
 
 
 def as_return(use: ToolUse) -> ToolUse | None:
-    """Return this call as a call of the return tool if it is one, by any of its names or through `rye_execute`; else
-    None."""
+    """Return this call as a call of the return tool, by any of its names or through `rye_execute`; None if it is not
+    one."""
     if use.problem:
         return None
     name, arguments = canonical(use.name), use.arguments

@@ -147,8 +147,10 @@ ORCHESTRATING = Offered(
 
 
 class Above(Struct, frozen=True):
-    """The context that a new thread inherits from the thread, document or run that starts it. Its own grants, limits
-    and budget are always bounded by these."""
+    """The context that a new thread inherits from the thread, document or run that starts it.
+
+    Its own grants, limits and budget are always bounded by these.
+    """
 
     grants: Grants | None = None
     limits: Limits | None = None
@@ -196,8 +198,10 @@ def set_up(
 
 
 def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
-    """Return the capabilities that a directive asks for, narrowed by those that bound it. Raises `Denied` if none are
-    left."""
+    """Return the capabilities that a directive asks for, narrowed by those that bound it.
+
+    Raises `Denied` if none are left.
+    """
     if composed.grants_nothing:
         return Grants()
     own = Grants.of(granted.capability for granted in composed.capabilities)

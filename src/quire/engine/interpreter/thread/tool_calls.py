@@ -50,8 +50,7 @@ class Calls:
         self._grants = Grants.of(setup.grants, setup.declared)
 
     def uncounted(self) -> float:
-        """Return the cost of the documents called in this turn, added up in the order of the calls, whichever ended
-        first."""
+        """Return the cost of the documents called in this turn, added up in the order of the calls."""
         total = 0.0
         for path in in_order(self._spent):
             total += self._spent[path]
@@ -67,8 +66,10 @@ class Calls:
         return tool == FORK or (tool == EXECUTE and _as_thread(use.arguments))
 
     def calls_a_document(self, use: ToolUse) -> bool:
-        """Tell whether a call runs a document. Documents pay from this thread's own purse, so concurrent threads must
-        leave some money there."""
+        """Tell whether a call runs a document.
+
+        Documents pay from this thread's own purse, so concurrent threads must leave some money there.
+        """
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         return tool == EXECUTE and use.arguments.get("item_type") in ("pipeline", "playbook")
 
@@ -110,8 +111,10 @@ class Calls:
         return guarded(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
-        """Launch a pipeline. A registered pipeline that is waited for is part of this run; any other launch is a run of
-        its own."""
+        """Launch a pipeline.
+
+        A registered pipeline that is waited for is part of this run; any other launch is a run of its own.
+        """
         given: Value = arguments
         name = tool.removeprefix(LAUNCH_PREFIX)
         if tool == "run_pipeline":
@@ -139,8 +142,10 @@ class Calls:
         return guarded(tool, call())
 
     def _comes_from_outside(self, tool: str) -> bool:
-        """Tell whether the result of a tool may contain content from outside. An unknown name may be another name of an
-        MCP server's tool."""
+        """Tell whether the result of a tool may contain content from outside.
+
+        An unknown name may be another name of an MCP server's tool.
+        """
         if tool == SHELL:
             return self._grants.covers(capability("execute", "tool", "rye/web"))
         here = tool == ASK or tool.startswith(HERE) or _launches(tool)
@@ -160,8 +165,10 @@ class Calls:
         self.untrusted = self.untrusted or outside or self._brought or self.children.outside
 
     def _about(self, item_type: str = "") -> About:
-        """Return the facts for starting a child. `item_type` is the type that a grant is needed for, for the item that
-        an id resolves to."""
+        """Return the facts for starting a child.
+
+        `item_type` is the type that a grant is needed for, for the item that an id resolves to.
+        """
 
         def check(item_id: str) -> None:
             if item_type:
@@ -297,8 +304,10 @@ def _as_thread(arguments: Mapping[str, Value]) -> bool:
 
 
 def _settled(purse: Purse, path: str) -> Steps:
-    """Settle the purse of a called document from its records. A replay does not walk through the part that a failure
-    cut off, but the records have its cost."""
+    """Settle the purse of a called document from its records.
+
+    A replay does not walk through the part that a failure cut off, but the records have its cost.
+    """
     meters: list[Meter] = yield Metering(below=(path,))
     purse.settle(meters[0].cost or 0.0)
 
