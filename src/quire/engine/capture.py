@@ -1,18 +1,15 @@
-"""The JSON objects that stand in a text, between prose, in one linear pass.
+"""Turn the text of a step into the value that is kept, and the result of a playbook into its artifact.
 
-A decoder that is tried at every brace is quadratic: each failure costs as much as the text is long. Here the text
-is read token by token. Where the JSON breaks off, every object that is still open can never be closed (read
-from its own brace, it meets the same break), those that were complete are kept, and reading goes on at the
-first brace that was taken for part of a string.
+Nothing here can fail a step: a text that does not fit is kept whole, with a warning.
 
-The result of a playbook as the kind of thing that it says it is.
+JSON objects between prose are found in one linear pass. Trying a decoder at every brace would be quadratic, since each
+failure costs as much as the text is long. Here the text is read token by token. If the JSON breaks off, every object
+that is still open can never be closed (read from its own brace, it meets the same break); complete objects are kept,
+and reading goes on at the first brace that was taken for part of a string.
 
-One rule for whoever takes it: stdout, a file, a page, Python, the document that called. Models like to put a fence
-around what is no prose; it is no part of the thing, and nothing that reads JSON or JavaScript would take it.
-
-From the text that a step gave to the value that it is kept as.
-
-Nothing here can fail a step: what does not fit is kept whole and warned about.
+The artifact is the same for every consumer: stdout, a file, a page, Python, the calling document. Models like to put a
+fence around text that is not prose; the fence is not part of the artifact, and programs that read JSON or JavaScript
+would reject it.
 """
 
 from __future__ import annotations
@@ -41,10 +38,10 @@ _TOKEN = re.compile(
 _CUT = re.compile(
     r"""[ \t\r\n]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*\\?|-?[0-9.]*+[eE]?[+-]?|t(?:ru?)?|f(?:al?s?)?|n(?:ul?)?)?""", re.DOTALL
 )
-"""What may be left of a token where a text is cut off."""
+"""Possible remainder of a token at the end of a text that was cut off."""
 
-# What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a
-# colon; a comma or the end of what is open.
+# What may come next: a value; a value or the end of an empty list; a key; a key or the end of an empty object; a colon;
+# a comma or the end of the open list or object.
 _VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _COMMA_OR_END = range(6)
 
 
@@ -55,7 +52,7 @@ class FoundObject(Struct, frozen=True):
 
 
 def json_objects(text: str) -> list[FoundObject]:
-    """In the order of the text; an object inside another is part of it and not listed."""
+    """Return the JSON objects of the text in order. An object inside another is part of that one and not listed."""
     found: list[FoundObject] = []
     for start, end in _spans(text):
         with contextlib.suppress(ValueError):
@@ -64,7 +61,7 @@ def json_objects(text: str) -> list[FoundObject]:
 
 
 def open_object(text: str) -> int | None:
-    """Where an object begins that the end of the text cuts off; None where there is none."""
+    """Return the start of an object that the end of the text cuts off, or None."""
     seen: set[int] = set()
     at = text.find("{")
     while at >= 0:
@@ -92,9 +89,9 @@ def _spans(text: str) -> list[tuple[int, int]]:
 
 
 def _read(text: str, at: int, complete: list[tuple[int, int]], seen: set[int]) -> int | None:
-    """Reads one value from a brace on until it ends or breaks off, noting the objects that were complete.
+    """Read one value from a brace on until it ends or breaks off, and note the complete objects.
 
-    Returns where no token could be read; None where the value ended, or where a token did not fit.
+    Return the position at which no token could be read; None if the value ended, or if a token did not fit.
     """
     open_at: list[int] = []
     expected = _VALUE
@@ -152,7 +149,7 @@ def artifact_text(text: str, artifact_type: str) -> str:
 
 
 def artifact_problem(text: str, artifact_type: str) -> str:
-    """Why a text is not what it should be, as far as that can be seen; empty where it may be."""
+    """Return why a text does not fit its artifact type, as far as that can be checked; empty if no problem is found."""
     if artifact_type not in JSON:
         return ""
     try:
@@ -163,7 +160,7 @@ def artifact_problem(text: str, artifact_type: str) -> str:
 
 
 def unfenced(text: str) -> str:
-    """What is inside, where the whole text is one fenced block; else the text as it is."""
+    """Return the inside of a text that is one fenced block; otherwise the text unchanged."""
     lines = text.strip().split("\n")
     opening = _FENCE.match(lines[0])
     if len(lines) < 2 or opening is None or lines[-1].strip() != opening[0]:
@@ -179,15 +176,20 @@ _FENCE_AFTER = re.compile(r"[ \t\n]*\n?[ \t]*```[ \t]*(?=\n|\Z)")
 
 
 class Captured(Struct, frozen=True):
-    """`displayed` is the text without the extracted JSON; `warning` says why the value is not what was asked for."""
+    """A captured value."""
 
     value: str
     displayed: str
+    """The text without the extracted JSON."""
     warning: str = ""
+    """Says why the value does not fit what was asked for."""
 
 
 def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *, cut: bool = False) -> Captured:
-    """`cut` says that the text broke off: the object that it was to end with is not in it."""
+    """Capture a value from the text of a step.
+
+    `cut` says that the text broke off, so the object that it should end with is missing.
+    """
     displayed, value, warning = text, text, ""
     if capture.field is not None:
         found = None if cut else find_field(text, capture.field)
@@ -208,7 +210,10 @@ def capture_text(capture: Capture, text: str, rules: int = SEMANTICS_VERSION, *,
 
 
 def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
-    """The last JSON object of the text that has the field; objects inside others count only when no other does."""
+    """Return the last JSON object of the text that has the field.
+
+    Nested objects count only if no outermost object has it.
+    """
     objects = json_objects(text)
     for place in reversed(objects):
         if field in place.value:
@@ -221,8 +226,11 @@ def find_field(text: str, field: str) -> tuple[FoundObject, Value] | None:
 
 
 def displayed_so_far(text: str, field: str) -> str:
-    """What people are shown of a reply that is still being written: not the object with the field, nor what may be the
-    beginning of it. What turns out to be text is shown then."""
+    """Return the part of an unfinished reply that people are shown: without the object that has the field, and without
+    a possible beginning of it.
+
+    If that beginning turns out to be plain text, it is shown then.
+    """
     begun = open_object(text)
     text = _without_begun_fence(text if begun is None else text[:begun])
     found = find_field(text, field)
@@ -236,7 +244,7 @@ def _without_begun_fence(text: str) -> str:
 
 
 def _as_written(text: str, place: FoundObject, field: str) -> str:
-    """The number of a field as the reply spells it: 1.10 is not 1.1 where it is a version."""
+    """Return the number of a field as the reply spells it: as a version, 1.10 is not 1.1."""
     spelled: dict[str, Value] = _spelled(text, place.start)[0]
     if field in spelled:
         return str(spelled[field])
@@ -259,7 +267,7 @@ def _inside(value: Value, field: str) -> tuple[Value] | None:
 
 
 def _without(text: str, place: FoundObject) -> str:
-    """The text with the object taken out, and a code fence that held only the object taken out with it."""
+    """Return the text without the object, and without a code fence that held only the object."""
     before, after = text[: place.start], text[place.end :]
     opening, closing = _FENCE_BEFORE.search(before[-200:]), _FENCE_AFTER.match(after)
     if opening and closing:
@@ -284,7 +292,7 @@ def _misfit(capture: Capture, value: str) -> str:
 
 
 def _json_in_fence(text: str) -> str:
-    """The last fenced block that is JSON, where there is one; else the text as it is."""
+    """Return the last fenced block that is JSON, or the text unchanged if there is none."""
     lines = text.split("\n")
     marks = [line.lstrip() for line in lines]
     found = markdown.find(marks)

@@ -1,7 +1,8 @@
-"""The results of earlier steps as the model is told them: written once, and shared by all requests that hold them.
+"""Results of earlier steps as the model reads them: written once, and shared by all requests that hold them.
 
-Each step of a playbook sends all that came before it. Building that text anew for every step, and keeping it in every
-request, makes a run quadratic in time and memory; so a request holds two offsets into a text that only grows.
+Each step of a playbook sends all results that came before it. Building that text again for every step, and keeping it
+in every request, would make a run quadratic in time and memory; so a request holds two offsets into a text that only
+grows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _OPENING = "Results of the earlier steps, oldest first:\n\n"
 
 
 class Entry(Struct, frozen=True):
-    """One earlier result as the model is told it."""
+    """One earlier result as the model reads it."""
 
     label: str
     title: str
@@ -34,8 +35,11 @@ class Entry(Struct, frozen=True):
 
 
 class Earlier:
-    """All entries, joined: as text, and as the inside of a JSON string. Entries are added and taken off at the end;
-    those that a request has been made with are never taken off. They are written when the first request asks."""
+    """All entries joined, both as text and as the inside of a JSON string.
+
+    Entries are added and removed at the end; an entry that a request was built with is never removed. They are written
+    when the first request asks for them.
+    """
 
     __slots__ = ("_escaped", "_escaped_starts", "_lengths", "_raw", "_raw_starts", "_unwritten")
 
@@ -46,7 +50,7 @@ class Earlier:
         self._raw_starts: list[int] = []
         self._escaped_starts: list[int] = []
         self._lengths = [0]
-        """The characters of the entries up to each place."""
+        """Total characters of the entries before each position."""
 
     def __len__(self) -> int:
         return len(self._raw_starts) + len(self._unwritten)
@@ -70,7 +74,7 @@ class Earlier:
         self._lengths.append(self._lengths[-1] + len(told))
 
     def cut(self, length: int) -> None:
-        """Takes off all entries from the one of this number on."""
+        """Remove all entries from this index on."""
         written = len(self._raw_starts)
         del self._unwritten[max(0, length - written) :]
         if length >= written:
@@ -81,7 +85,7 @@ class Earlier:
         del self._raw_starts[length:], self._escaped_starts[length:], self._lengths[length + 1 :]
 
     def first_within(self, budget: int | None) -> int:
-        """The number of the oldest entry that fits, with all that follow it, into so many characters."""
+        """Return the index of the oldest entry that fits, together with all later ones, into this many characters."""
         self._write()
         if budget is None:
             return 0
@@ -90,7 +94,7 @@ class Earlier:
     def text(self, first: int, raw_end: int) -> str:
         if first >= len(self._raw_starts):
             return ""
-        # Released at once: a buffer that is being looked at cannot grow.
+        # Released at once: a bytearray cannot grow while a memoryview of it exists.
         with memoryview(self._raw)[self._raw_starts[first] : raw_end] as piece:
             return str(piece, "utf-8", "surrogatepass")
 
@@ -109,7 +113,7 @@ class Hashed(Protocol):
 
 
 class SystemText(Struct, frozen=True):
-    """A system message that holds earlier results: those from `first` to the offsets `ends`."""
+    """A system message that holds earlier results: those from index `first` up to the offsets `ends`."""
 
     before: str
     after: str
@@ -131,10 +135,10 @@ class SystemText(Struct, frozen=True):
         return f"{self.before}{self.earlier.text(self.first, self.ends[0])}{self.after}"
 
     def update(self, hashed: Hashed) -> int:
-        """Adds the text, as it stands between the quotes of a JSON string, to a hash; returns its length in bytes."""
+        """Add the text, as it stands between the quotes of a JSON string, to a hash; return its length in bytes."""
         before, after = escaped(self.before), escaped(self.after)
         hashed.update(before)
-        # Released at once: a buffer that is being looked at cannot grow.
+        # Released at once: a bytearray cannot grow while a memoryview of it exists.
         with self.earlier.inside_json(self.first, self.ends[1]) as piece:
             hashed.update(piece)
             length = len(piece)

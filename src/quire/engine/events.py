@@ -1,4 +1,4 @@
-"""The feed of a run: what those who watch are told at once, and what is kept with the next write."""
+"""The feed of a run: events go to listeners at once, and kept events to the store with the next write."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 REPEATABLE = frozenset({"step_failed"})
-"""Kept again when it happens again: a resumed step may fail once more."""
+"""Events that are kept again when they happen again: a resumed step may fail once more."""
 
 Listener = Callable[[Event], None]
 
 
 class Feed:
-    """Numbers the kept events of one drive and holds them until they are written.
+    """Number the kept events of one drive and hold them until they are written.
 
-    A replayed walk says again what it said before: `Lease.seen` tells which of it is kept already.
+    A replayed walk emits its events again; `Lease.seen` tells which of them are already kept.
     """
 
     def __init__(self, run: str, lease: Lease, clock: Clock, listen: Listener) -> None:
@@ -51,18 +51,18 @@ class Feed:
         data: Mapping[str, Value] | None = None,
         live: Mapping[str, Value] | None = None,
     ) -> None:
-        """What the driver says: kept whenever it happens."""
+        """Emit an event of the driver, which is kept every time it happens."""
         self._keep(type, path, label, data or {}, live or {})
 
     def delta(self, path: str, label: str, text: str) -> None:
         self._tell("delta", path, label, {}, {"text": text})
 
     def waiting(self, path: str, label: str, seconds: float, reason: str) -> None:
-        """A model call that failed will be made again."""
+        """Report that a failed model call will be made again."""
         self._tell("retry", path, label, {}, {"seconds": seconds, "reason": reason})
 
     def held_up(self, reason: str) -> None:
-        """What is to be kept cannot be written yet; it will be tried again."""
+        """Report that the pending events cannot be written yet; the write will be tried again."""
         self._tell("store_locked", "", "", {}, {"reason": reason})
 
     def recorded(self, record: EffectRecord, label: str) -> None:
@@ -71,7 +71,7 @@ class Feed:
         self._add(Event("effect", self._run, at, self._seq, record.path, label, data, {}, False, record))
 
     def take(self) -> tuple[Event, ...]:
-        """All that waits to be kept; it is the caller's to write."""
+        """Return and clear all pending events; the caller must write them."""
         pending, self._pending = tuple(self._pending), []
         return pending
 

@@ -1,9 +1,9 @@
-"""The inputs of a run: complete, of the right type, and as text, before anything runs.
+"""Check and convert the inputs of a run before anything runs: complete, and of the right type.
 
-The inputs of a directive: complete and of the right type before a thread starts.
-
-Values often come from a command line or from a model, so a number, a boolean, a list or an object may be given as its
-text. What has no declaration to be held to (a directive without inputs, a type that nobody knows) is passed on.
+`complete_inputs` handles the inputs of a plan, whose values are text. `resolve_inputs` handles the inputs of a
+directive: values often come from a command line or from a model, so a number, a boolean, a list or an object may be
+given as its text. Values without a usable declaration (a directive without inputs, an unknown type) are passed on
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ _BOOLEANS = dict.fromkeys(("true", "yes", "on", "1"), "true") | dict.fromkeys(("
 
 
 def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = True) -> dict[str, str]:
-    """Every declared input with its value or default. Raises `BadInputs` with all that is wrong at once.
+    """Return every declared input with its value or default. Raises `BadInputs` with all problems at once.
 
-    A `string` is one line where a person or a program gives it; with `one_line` false, as for a value that another
-    document computed, it may have several."""
+    A `string` given by a person or a program is one line. With `one_line` false, as for a value that another document
+    computed, it may have several.
+    """
     declared = {wanted.name: wanted for wanted in plan.inputs}
     problems = [_unknown(name, declared) for name in given if name not in declared]
     values: dict[str, str] = {}
@@ -48,7 +49,10 @@ def complete_inputs(plan: Plan, given: Mapping[str, Value], *, one_line: bool = 
 
 
 def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
-    """One input as the run gets it, blank its default; raises ValueError with what would be right."""
+    """Return the value of one input as the run gets it; blank text becomes the default.
+
+    Raises ValueError that says what would be right.
+    """
     text = _as_text(given)
     if text.strip():
         return checked_input(wanted, text, one_line=one_line)
@@ -58,7 +62,7 @@ def input_value(wanted: Input, given: Value, *, one_line: bool = True) -> str:
 
 
 def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
-    """The required ones that nobody has given, in document order: what a terminal can ask for."""
+    """Return the required inputs that were not given, in document order, so that a terminal can ask for them."""
     return [
         wanted
         for wanted in plan.inputs
@@ -67,7 +71,7 @@ def missing_inputs(plan: Plan, given: Mapping[str, Value]) -> list[Input]:
 
 
 def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
-    """The value as the run gets it; raises ValueError with what would be right."""
+    """Return the value as the run gets it. Raises ValueError that says what would be right."""
     match wanted.type:
         case "number":
             if not is_number(text.strip()):
@@ -127,9 +131,9 @@ _MOST_SHOWN = 60
 
 
 def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> dict[str, Value]:
-    """Every input that has a value, converted to its type. Raises `BadInputs` with all that is wrong at once.
+    """Return every input that has a value, converted to its type. Raises `BadInputs` with all problems at once.
 
-    A null is no value, an empty text is one. Without declared inputs whatever is given is passed on.
+    A null is not a value; an empty text is one. Without declared inputs all given values are passed on.
     """
     if not parameters:
         return dict(given)
@@ -156,7 +160,7 @@ def resolve_inputs(parameters: Sequence[Parameter], given: Mapping[str, Value]) 
 
 
 def missing_parameters(parameters: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
-    """A line for each input that is required and that nobody has given."""
+    """Return a line for each required input that was not given."""
     owed = (one for one in parameters if one.required and one.default is None and given.get(one.name) is None)
     return [_missing(one) for one in owed]
 
@@ -166,13 +170,16 @@ def _missing(parameter: Parameter) -> str:
 
 
 def converted(type: str, value: Value) -> Value:
-    """The value as the type has it; raises ValueError with what would be right. An unknown type takes anything."""
+    """Convert the value to the type.
+
+    Raises ValueError that says what would be right. An unknown type accepts anything.
+    """
     kind = kind_of(type)
     return value if kind is None else _CONVERSIONS[kind](value)
 
 
 def kind_of(type: str) -> str | None:
-    """The JSON type that a written type stands for, None where it is none that we know."""
+    """Return the JSON type that a written type stands for, or None for an unknown type."""
     return _KINDS.get(type.strip().lower())
 
 
@@ -255,7 +262,7 @@ _KINDS = {kind: kind for kind in _CONVERSIONS} | {
 
 
 def shown(value: Value) -> str:
-    """A value for a message: short, on one line, text in quotes."""
+    """Format a value for a message: short, on one line, text in quotes."""
     text = " ".join((value if isinstance(value, str) else encode(value)).split())
     short = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
     return f'"{short}"' if isinstance(value, str) else short

@@ -1,4 +1,7 @@
-"""The doors of the engine. What stands behind each is chosen by whoever builds a runtime."""
+"""Ports of the engine: the protocols through which it reaches stores, models, tools and people.
+
+The code that builds a drive chooses the adapters behind them.
+"""
 
 from __future__ import annotations
 
@@ -27,28 +30,29 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 LONGEST_REPLY = 4096
-"""Tokens that one reply may have where nobody asks for fewer, and that are reserved for it."""
+"""Tokens that one reply may have if the call does not set fewer, and that are reserved for it."""
 
 MAX_REPLY_CHARACTERS = 4_000_000
-"""A reply beyond it is a server gone wrong."""
+"""A longer reply means that the server is broken."""
 
 MAX_PROMPT_CHARACTERS = 8_000_000
-"""About two million tokens: more than models read. A call beyond it is not made, so nothing is paid for it."""
+"""About two million tokens: more than models read. A longer call is not made, so nothing is paid for it."""
 
 EffectClass = Literal["read", "idempotent", "write"]
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call of a model. `closing` as in `ModelRequest`; a model that cannot force it just answers.
+    """One call of a model.
 
-    `label`, `identity` and `allow` say which step of which agent asks, for scripted replies: no provider sees them.
-    `on_retry(seconds, reason)` is told of each wait before the call is made again.
+    `label`, `identity` and `allow` say which step of which agent makes the call. They are for scripted replies;
+    providers do not see them.
     """
 
     system: str
     messages: tuple[Message, ...]
     closing: Mapping[str, Value] | None = None
+    """As in `ModelRequest`; a model that cannot force it simply answers."""
     max_tokens: int | None = None
     schema: Mapping[str, Value] | None = None
     tools: tuple[Offered, ...] = ()
@@ -56,27 +60,32 @@ class ModelCall:
     identity: str = ""
     allow: tuple[str, ...] | None = None
     on_retry: Callable[[float, str], None] | None = field(default=None, compare=False)
+    """Called with (seconds, reason) for each wait before the call is made again."""
 
 
 class ModelReply(Struct, frozen=True):
-    """`delays` are the waits before transport retries inside this call, in seconds."""
+    """A model's complete reply."""
 
     text: str
     model: str
     usage: Usage
     finish_reason: str = "stop"
     delays: tuple[float, ...] = ()
+    """Waits before transport retries inside this call, in seconds."""
     uses: tuple[ToolUse, ...] = ()
 
 
 class Model(Protocol):
-    """Raises `ModelFailed`, nothing else of its own. Cancelling the task stops the call at once."""
+    """A model that can be asked.
+
+    Raises `ModelFailed` and no other error of its own. Cancelling the task stops the call at once.
+    """
 
     @property
     def name(self) -> str: ...
 
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
-        """Streams the text through `on_delta` piece by piece; the pieces joined are the reply's text."""
+        """Stream the text through `on_delta` piece by piece; the pieces joined are the reply's text."""
         ...
 
 
@@ -85,7 +94,7 @@ class Priced(Protocol):
     """A model whose price is known before a call."""
 
     def estimate(self, call: ModelCall) -> float | None:
-        """What a call may cost in dollars, its reply as long as `max_tokens` allows; None where nobody knows."""
+        """Return the most that a call may cost in dollars, with the longest reply allowed; None if unknown."""
         ...
 
 
@@ -95,69 +104,78 @@ class Scripted(Protocol):
 
     @property
     def ways(self) -> Sequence[str]:
-        """The ways to steps of callees that some are for."""
+        """Return the ways to steps of callees that some replies are for."""
         ...
 
 
 class Tools(Protocol):
-    """The one gate: checks what it dispatches, dispatches what it checked, redacts what comes back."""
+    """The one gate to tools: checks what it dispatches, dispatches what it checked, redacts the results."""
 
     def effect_class(self, request: ToolRequest) -> EffectClass:
-        """What a crash in the middle of this call would leave behind; unknown tools write."""
+        """Classify the effect that a crash during this call would leave behind; an unknown tool counts as writing."""
         ...
 
     async def call(self, request: ToolRequest, effect_id: str) -> Value:
-        """Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can deduplicate."""
+        """Call the tool.
+
+        Raises `ToolFailed` or `Denied`. `effect_id` is the same after a crash, so a tool can deduplicate.
+        """
         ...
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
-        """The tools of these names that the run may use, in order. Raises `ToolFailed` for a name that is none."""
+        """Return the tools of these names that the run may use, in order.
+
+        Raises `ToolFailed` for a name that is not a tool.
+        """
         ...
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
-        """All tools that a thread with these grants may use, under flat names, each with its id."""
+        """Return all tools that a thread with these grants may use, under flat names, each with its id."""
         ...
 
     async def prompt(self, server: str, name: str) -> str:
-        """The text of a prompt that a server offers. Raises `StepFailed` or `Denied`."""
+        """Return the text of a prompt that a server offers. Raises `StepFailed` or `Denied`."""
         ...
 
 
 class Loader(Protocol):
     async def load(self, request: Load) -> str | None:
-        """The text, or None where there is none. Raises `StepFailed` for a place that may not be read."""
+        """Return the text, or None if it does not exist. Raises `StepFailed` for a place that may not be read."""
         ...
 
 
 class People(Protocol):
     async def ask(self, question: Question, problem: str) -> str | None:
-        """An answer from somebody who is here now, or None: then the question waits in the inbox.
+        """Return an answer from a person who is present now, or None: then the question waits in the inbox.
 
-        `problem` says what was wrong with the answer before, or is empty.
+        `problem` says what was wrong with the previous answer, or is empty.
         """
         ...
 
 
 @runtime_checkable
 class Attributed(Protocol):
-    """People who say which of them has answered."""
+    """People whose answers name their author."""
 
     def answered_by(self, question: Question) -> str:
-        """Who has given the last answer to this question."""
+        """Return the author of the last answer to this question."""
         ...
 
 
 @runtime_checkable
 class Present(Protocol):
-    """People who think before they answer. Meanwhile their question stands in the inbox as well: the first answer from
-    anywhere counts, and `ask` is cancelled when it was not theirs."""
+    """People who take time to answer.
+
+    Meanwhile their question is in the inbox as well: the first answer from anywhere counts, and `ask` is cancelled if
+    the answer came from elsewhere.
+    """
 
     def is_here(self, question: Question) -> bool:
-        """Whether somebody would be shown this question now."""
+        """Return True if a person would be shown this question now."""
         ...
 
     def overtaken(self, question: Question, value: str) -> None:
-        """Somebody else has answered it so."""
+        """Tell the people that this question was answered elsewhere, with this value."""
         ...
 
 
@@ -170,8 +188,8 @@ class Clock(Protocol):
 class Store(Protocol):
     """Runs, effects, events and the inbox. Every method is one transaction; failures are `StoreError`.
 
-    Readers see statuses as they are now: a wait past its `expires_at` is `expired`, `running` without a live
-    owner is `interrupted`.
+    Readers see statuses as they are now: a wait past its `expires_at` is `expired`, `running` without a live owner is
+    `interrupted`.
     """
 
     async def create(self, run: NewRun) -> None: ...
@@ -179,11 +197,11 @@ class Store(Protocol):
     async def get(self, run: str) -> RunRow | None: ...
 
     async def find(self, prefix: str) -> Sequence[str]:
-        """Ids that begin with the prefix, newest first, at most 10."""
+        """Return the ids that begin with the prefix, newest first, at most 10."""
         ...
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
-        """Newest first."""
+        """Return runs, newest first."""
         ...
 
     async def text(self, sha256: str) -> str: ...
@@ -193,46 +211,53 @@ class Store(Protocol):
     async def events(self, run: str, after: int = 0) -> Sequence[Event]: ...
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
-        """The open ones of runs that still wait, oldest first."""
+        """Return the open questions of runs that still wait, oldest first."""
         ...
 
     async def answers(self, run: str) -> Sequence[Answer]:
-        """Given and not yet taken by a driver."""
+        """Return answers that a driver has not taken yet."""
         ...
 
     async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
-        """`by` is who gives it. Raises `RunState` when that question is not open any more or was worded differently."""
+        """Store an answer given by `by`.
+
+        Raises `RunState` if the question is no longer open or was worded differently.
+        """
         ...
 
     async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
-        """Those that came in, oldest first; without a recipient, those to everybody."""
+        """Return received letters, oldest first; without a recipient, the letters to all recipients."""
         ...
 
     async def request_cancel(self, run: str) -> bool:
-        """True when the run is cancelled now; False when its live owner has been asked to do it."""
+        """Return True if the run is cancelled now; False if its live owner has been asked to cancel it."""
         ...
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:
-        """Takes the next epoch and the owner's lock. Raises `RunBusy` while another process drives the run, `Fenced`
-        when somebody has had it since the epoch `after`, in which the caller has seen it, and `BrokenSeal` for a run
-        that is not as its user wrote it."""
+        """Take the next epoch and the owner's lock.
+
+        Raises `RunBusy` while another process drives the run, `Fenced` if another process has owned it since the epoch
+        `after`, in which the caller saw it, and `BrokenSeal` if the run is not as its user wrote it.
+        """
         ...
 
     async def check_seal(self, run: str, *, whole: bool = True) -> None:
-        """Raises `BrokenSeal` unless the run is as its user wrote it: what it was started with, and on the `whole` its
-        journal, questions and answers too."""
+        """Raise `BrokenSeal` unless the run is as its user wrote it.
+
+        Checks its pins and, if `whole`, its journal, questions and answers too.
+        """
         ...
 
     async def reseal(self, run: str) -> None:
-        """Seals the run as it stands there now. Only the user can say that it is theirs."""
+        """Seal the run as it is stored now. Only the user can confirm that it is theirs."""
         ...
 
     async def write(self, lease: Lease, batch: Batch) -> Written:
-        """Raises `Fenced` when the epoch is no longer the lease's."""
+        """Write a batch. Raises `Fenced` if the lease's epoch is no longer current."""
         ...
 
     async def park(self, lease: Lease, batch: Batch) -> bool:
-        """As `write`, unless an answer waits to be taken: then writes nothing and returns False."""
+        """Do as `write`, unless an answer waits to be taken: then write nothing and return False."""
         ...
 
     async def release(self, lease: Lease) -> None: ...
@@ -241,7 +266,7 @@ class Store(Protocol):
 
 
 class Ports(Struct, frozen=True):
-    """All the doors of one drive. `other_model` opens the model that an agent's profile names."""
+    """All ports of one drive."""
 
     store: Store
     model: Model
@@ -250,3 +275,4 @@ class Ports(Struct, frozen=True):
     people: People
     clock: Clock
     other_model: Callable[[str], Model] | None = None
+    """Opens the model that an agent's profile names."""

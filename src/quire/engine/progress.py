@@ -1,4 +1,4 @@
-"""Where a run stands, step by step: the sum of its events. Every display reads this."""
+"""Progress of a run, step by step: the sum of its events. Every display reads this."""
 
 from __future__ import annotations
 
@@ -29,31 +29,29 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event, Status
 
 MOST_CALLS = 6
-"""Calls of the agents of one step that are held: those of a fan may be thousands."""
+"""Agent calls of one step that are kept; a fan may make thousands of them."""
 
 STREAM_TAIL = 10_000
-"""How much of a reply under way is held: displays show its end."""
+"""Characters of an unfinished reply that are kept; displays show its end."""
 
 
 KEPT_FAILURES = 200
-"""How many of the items that failed are held with their messages; the others are only counted."""
+"""Failed items that are kept with their messages; the others are only counted."""
 
 
 class FanView(Struct):
-    """Work side by side in one step: all of it, where there is one fan after the other.
-
-    `failures` are the number or the name of an item, and why it failed.
-    """
+    """Concurrent work of one step. If the step runs one fan after the other, this is the sum of them."""
 
     total: int = 0
     limit: int = 0
     done: int = 0
     failed: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    """The number or the name of each failed item, and why it failed."""
 
     @property
     def running(self) -> int:
-        """As many as there is room for: nobody tells when an item begins."""
+        """Estimate the running items as all that there is room for: no event reports that an item begins."""
         return max(0, min(self.limit, self.total - self.done - self.failed))
 
     def ended(self, event: Event) -> None:
@@ -67,11 +65,7 @@ class FanView(Struct):
 
 
 class StepView(Struct):
-    """`store` is the name that its value goes to in a pipeline; `fan` is there once it has begun to fan out.
-
-    `thread` is the path of the thread that it is a turn of; `calls` are the tools that its model called, by number.
-    `way` is its label for people, with the step before it that it is called by.
-    """
+    """Progress of one step."""
 
     path: str
     label: str
@@ -88,39 +82,46 @@ class StepView(Struct):
     started_at: float | None = None
     below: list[StepView] = field(default_factory=list)
     store: str = ""
+    """In a pipeline, the name that the value is stored under."""
     fan: FanView | None = None
+    """Set once the step has begun to fan out."""
     thread: str = ""
+    """Path of the thread that this step is a turn of."""
     calls: dict[int, CallView] = field(default_factory=dict)
+    """The tools that the model of this step called, by number."""
     way: str = ""
+    """The label for people, preceded by the way to the step that calls it."""
 
     def __post_init__(self) -> None:
         self.way = self.way or self.label
 
     def skip_the_rest(self) -> None:
-        """The arms that were not taken."""
+        """Mark the arms that were not taken as skipped."""
         for step in self.below:
             if step.status == "pending":
                 step.status = "skipped"
 
 
 class Progress(Struct):
-    """The steps of a plan in document order, by path, with what is known of each.
+    """The steps of a plan in document order, by path, with the progress of each.
 
-    Of a pipeline those at the top: what happens inside of a step counts for it. `stores` are what they have written.
-    The turns of a thread are steps as well, below the step that runs the directive; those of threads that go on side by
-    side in a fan are not told of. `threads` are by path; `limits` are those of the outermost one.
+    For a pipeline these are the top-level steps; work inside a step counts for that step. The turns of a thread are
+    steps as well, below the step that runs the directive; turns of threads that run concurrently in a fan are left out.
     """
 
     steps: dict[str, StepView]
     named: dict[str, str] = field(default_factory=dict)
     stores: dict[str, Value] = field(default_factory=dict)
+    """The values that the steps of a pipeline have stored."""
     warnings: list[tuple[str, str]] = field(default_factory=list)
     streaming: str = ""
     streaming_path: str = ""
     extracts: dict[str, str] = field(default_factory=dict)
-    """The field that a step takes out of its reply, by the path of the step, also of those of called documents."""
+    """The field that a step extracts from its reply, by the path of the step; steps of called documents included."""
     threads: dict[str, ThreadView] = field(default_factory=dict)
+    """By path."""
     limits: Mapping[str, Value] = field(default_factory=dict)
+    """The limits of the outermost thread."""
     _numbers: dict[str, int] = field(default_factory=dict)
 
     @classmethod
@@ -144,7 +145,7 @@ class Progress(Struct):
 
     def apply(self, event: Event) -> None:
         step = self.step_of(event.path)
-        # A document that is called tells of its own steps; they are part of the step that calls it.
+        # A called document emits events of its own steps; they count for the step that calls it.
         own = step is not None and step.path == event.path
         if event.type == "step_started" and "extract" in event.live:
             self.extracts[event.path] = str(event.live["extract"])
@@ -164,7 +165,7 @@ class Progress(Struct):
                 if step.store:
                     self.stores[step.store] = event.live.get("output")
                 step.skip_the_rest()
-            # The items of a fold are those that count, not what each of them works on side by side.
+            # The items of a fold are counted, not the fans inside each item.
             case "fan_started" if step and "/fold[" not in event.path:
                 step.fan = step.fan or FanView()
                 step.fan.total += _whole(event.data.get("total"))
@@ -190,10 +191,10 @@ class Progress(Struct):
             case "agent_called" | "agent_told" if step:
                 self._agent(step, event)
             case "delta" if step is None or step.fan is None:
-                # Of several replies at once nobody could read a word.
+                # Several replies at once would be unreadable.
                 if event.path != self.streaming_path:
                     self.streaming, self.streaming_path = "", event.path
-                # Where the object of `extract` begins must be in what is held.
+                # The kept text must include the start of the object that `extract` takes.
                 held = STREAM_TAIL * (4 if event.path.rpartition("/")[0] in self.extracts else 1)
                 self.streaming = (self.streaming + str(event.live.get("text", "")))[-held:]
             case "effect" if step and event.record:
@@ -202,12 +203,12 @@ class Progress(Struct):
                 self.add_effect(event.record)
 
     def shown_stream(self) -> str:
-        """The end of what the model is writing, without the object that `extract` takes out of it."""
+        """Return the end of the reply that the model is writing, without the object that `extract` takes from it."""
         taken = self.extracts.get(self.streaming_path.rpartition("/")[0])
         return displayed_so_far(self.streaming, taken) if taken else self.streaming
 
     def add_effect(self, record: EffectRecord) -> None:
-        """Adds what an effect took to the step that it belongs to."""
+        """Add the time and usage of an effect to the step that it belongs to."""
         step = self.step_of(record.path)
         if step is None:
             return
@@ -221,14 +222,16 @@ class Progress(Struct):
             step.cost = (step.cost or 0.0) + (record.usage.cost or 0.0) if known else None
 
     def settle(self, status: Status) -> None:
-        """The run rests like this: nothing is under way any more, and steps that were are as the run is."""
+        """Record that the run has stopped with this status: steps that were running take the status of the run."""
         for step in self.steps.values():
             if step.status == "running":
                 step.status = str(status)
 
     def step_of(self, path: str) -> StepView | None:
-        """The step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`. A turn that nobody has told of
-        yet is made."""
+        """Return the step that a path belongs to: `2/case[1]/1/model` is part of `2/case[1]/1`.
+
+        A turn that is not known yet is created.
+        """
         if (step := self.steps.get(path)) is not None:
             return step
         if (turn := turn_of(path)) and turn not in self.steps:
@@ -250,14 +253,14 @@ class Progress(Struct):
             self.steps = dict(sorted(self.steps.items(), key=lambda item: in_order(item[0])))
 
     def depth_of(self, path: str) -> int | None:
-        """How deep in the document and in threads something of a thread is; None in a fan, where it is not told of."""
+        """Return the depth of a path in the document and in threads; None in a fan, whose threads are not shown."""
         above = self._planned(path)
         if above is not None and above.fan:
             return None
         return threads_above(path) + (above.depth + 1 if above else 0)
 
     def _planned(self, path: str) -> StepView | None:
-        """The step of the plan that a thread runs in; None in the run of a directive."""
+        """Return the step of the plan that a thread runs in; None in the run of a directive."""
         while path:
             path = path.rpartition("/")[0]
             step = self.steps.get(path)
@@ -296,7 +299,7 @@ class Progress(Struct):
             call.result, call.kind = str(event.data.get("result", "")), str(event.data.get("kind", ""))
 
     def _agent(self, step: StepView, event: Event) -> None:
-        """A call of an agent. Of many, as in a fan, only the last are kept."""
+        """Record a call of an agent. If there are many, as in a fan, only the last ones are kept."""
         data = event.data
         if event.type == "agent_called":
             number = self._numbers[event.path] = len(self._numbers) + 1
@@ -318,7 +321,7 @@ class Progress(Struct):
             known.name, known.arguments = call.name, call.arguments
 
     def _settle(self, thread: ThreadView) -> None:
-        """The turn in which a thread ends is never said to be over."""
+        """End the running turns of a thread that has ended: no event reports that the last turn is over."""
         ended = thread.ended or {}
         for step in self.steps.values():
             if step.thread == thread.path and step.status == "running":
@@ -331,12 +334,12 @@ _AGAIN = re.compile(r"(?<=for_each)\[\d+\]|(?<=fold)\[\d+\]|/try\[\d+\]")
 
 
 def place_in_plan(path: str) -> str:
-    """The place in the plan that a path of a run belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
+    """Return the place in the plan that a path belongs to: `2/for_each[7]/try[2]/model` is `2/for_each/model`."""
     return _AGAIN.sub("", _COLLECT.sub("/collect", path))
 
 
 def step_title(step: Step) -> str:
-    """What a step of a pipeline is, in a few words: steps have no titles there."""
+    """Describe a step of a pipeline in a few words: steps have no titles there."""
     match step.work:
         case Invoke(tool=tool) if step.title != "shell":
             what = f"{step.title} {tool}"

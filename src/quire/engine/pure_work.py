@@ -1,9 +1,8 @@
 """Count pure work: the steps, items and expressions that a walk computes without any effect.
 
-The count belongs to one walk. A driver or a replay decides how far it may go: the interpreter only stops to ask, with
-a `WorkCheck`, now and then and wherever the journal has a refusal. A check that is allowed leaves no trace, so the
-moments of asking may differ between a drive and a replay; a refusal is recorded at the path of its step and replayed
-there.
+The count belongs to one walk. A driver or a replay decides how far it may go: the interpreter only stops to ask, with a
+`WorkCheck`, at intervals and at every path where the journal has a refusal. An allowed check is not recorded, so a
+drive and a replay may ask at different moments; a refusal is recorded at the path of its step and replayed there.
 """
 
 from __future__ import annotations
@@ -14,22 +13,25 @@ PURE_WORK = 100_000_000
 """Units that a run may use by default: 10 to 30 seconds."""
 
 UNITS_BETWEEN_CHECKS = 100_000
-"""Some 10 milliseconds: how long the event loop waits for its turn."""
+"""About 10 milliseconds: the time that the event loop waits for its turn."""
 
 STEP = 40
-"""Units of one step. A unit is about as long as one node of an expression takes."""
+"""Units of one step. One unit is about the time that one node of an expression takes."""
 
 REPLAY_FACTOR = 2
-"""A replay may use this many times the limit: it asks at other moments than the drive, and a run that has kept the
-limit must not fail to be looked at."""
+"""A replay may use this many times the limit: it asks at other moments than the drive, and a run that kept to the limit
+must remain readable."""
 
 WORK = "/work"
-"""What the path of a check ends in."""
+"""The last segment of a check's path."""
 
 
 class PureWork:
-    """`used` only grows. `pause_at` is when to ask next; `refused` are the paths of the checks that are recorded as
-    refused, which have to be asked again wherever the count stands."""
+    """Count of the work units of one walk. `used` only grows.
+
+    `pause_at` is the count at which to ask next. `refused` are the paths of checks that are recorded as refused; they
+    have to be asked again, whatever the count is.
+    """
 
     __slots__ = ("pause_at", "refused", "used")
 
@@ -39,11 +41,11 @@ class PureWork:
         self.refused = frozenset(refused)
 
     def due(self, path: str) -> bool:
-        """Whether the check at this path has to be asked."""
+        """Return True if the check at this path has to be asked."""
         return self.used >= self.pause_at or (bool(self.refused) and path in self.refused)
 
     def allow(self) -> None:
-        """Lets the work go on until the next check."""
+        """Let the work go on until the next check."""
         self.pause_at = self.used + UNITS_BETWEEN_CHECKS
 
     def add_text(self, characters: int) -> None:

@@ -1,10 +1,10 @@
-"""What a store keeps of a run: its row, its effects, its events, its questions.
+"""Records that a store keeps of a run: its row, its effects, its events and its questions.
 
-Nobody changes one of these once it is made. Those that every step makes are not frozen all the same: that costs
-five times as much to make, and a journaled step is to cost little more than its commit.
+Records are never changed after they are created. The types that every step creates are not frozen all the same: a
+frozen value costs five times as much to create, and a journaled step should cost little more than its commit.
 
-The shape that the value of a recorded effect must have, by its kind. A journal may come from a file or a store that
-others wrote, and the interpreter takes its records for what an effect gave.
+`has_shape` checks the value of a recorded effect against the shape that its kind requires. A journal may come from a
+file or a store that other people wrote, and the interpreter trusts its records to hold what the effects returned.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """`completed` and `expired` are final; `failed` and `cancelled` go on with `resume`.
+    """Status of a run. `completed` and `expired` are final; `failed` and `cancelled` runs can be resumed.
 
-    `interrupted` is never stored: it is how a reader sees `running` without a live owner."""
+    `interrupted` is never stored: readers see it in place of `running` when the run has no live owner.
+    """
 
     PENDING = "pending"
     RUNNING = "running"
@@ -41,7 +42,7 @@ class Status(StrEnum):
 
     @property
     def words(self) -> str:
-        """As it stands in a sentence for people: a run is …"""
+        """Return the status as it reads in a sentence for people: "a run is …"."""
         return "waiting for an answer" if self is Status.AWAITING_INPUT else self.value
 
 
@@ -50,15 +51,16 @@ FINAL = (Status.COMPLETED, Status.EXPIRED)
 
 
 class Usage(Struct, frozen=True):
-    """What one effect used. `cost` is in US dollars; None means that nobody knows the price, never that it is free."""
+    """Tokens and money that one effect used."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
+    """In US dollars. None means that the price is unknown, never that the effect was free."""
 
 
 class EffectRecord(Struct):
-    """The journal's entry for one path. An `intent` says that a tool which changes the world was started."""
+    """The journal's entry for one path. The state `intent` says that a tool which changes the world was started."""
 
     path: str
     kind: str
@@ -71,14 +73,18 @@ class EffectRecord(Struct):
     elapsed: float = 0.0
     delays: tuple[float, ...] = ()
     by: str = ""
-    """Who gave the answer that this is the record of; empty for all else, and where 0.1.0 recorded it."""
+    """The author of the answer that this record holds; empty for all other effects, and for answers that 0.1.0
+    recorded."""
 
     @property
     def ended_at(self) -> float:
         return self.at + self.elapsed
 
     def told(self) -> dict[str, Value]:
-        """What the `effect` event says of it: nothing that is not in the record, so no store has to keep it twice."""
+        """Return the data of the `effect` event.
+
+        All of it comes from the record, so a store does not have to keep it twice.
+        """
         data: dict[str, Value] = {"kind": self.kind, "state": self.state, "elapsed": round(self.elapsed, 3)}
         if self.usage:
             data["input_tokens"] = self.usage.input_tokens
@@ -92,26 +98,29 @@ class EffectRecord(Struct):
 
 
 class Event(Struct):
-    """One entry of a run's feed. `seq` is 0 for what is not kept (deltas, replayed steps). `way` says which step it is
-    about: its label, and in a callee the labels of the steps that lead to it before that.
+    """One entry of a run's feed.
 
-    `live` and `record` (the effect that an `effect` event tells of) are for those who watch, never kept here. One that
-    has a `record` says `record.told()` at `record.ended_at`: a store that has the record makes the event from that."""
+    An event with a `record` carries `record.told()` as data and `record.ended_at` as time, so a store that has the
+    record rebuilds the event from it. `live` and `record` are for listeners and are never stored with the event.
+    """
 
     type: str
     run: str
     at: float
     seq: int = 0
+    """0 for events that are not kept (deltas, replayed steps)."""
     path: str = ""
     way: str = ""
+    """The step that the event is about: its label, preceded in a callee by the labels of the steps that lead to it."""
     data: Mapping[str, Value] = struct_field(default_factory=dict)
     live: Mapping[str, Value] = struct_field(default_factory=dict)
     replayed: bool = False
     record: EffectRecord | None = None
+    """The effect that an `effect` event reports."""
 
     @property
     def label(self) -> str:
-        """That of the step in its own document."""
+        """Return the label of the step in its own document."""
         return last_label(self.way)
 
     def as_json(self) -> dict[str, Value]:
@@ -128,46 +137,47 @@ class Event(Struct):
 
 
 class Question(Struct, frozen=True):
-    """A question that waits for a person. `hash` is that of the request: an answer is for this wording only. `way` is
-    as in `Event`.
-
-    `explicit` is that of the request. It is not stored: only the process that drives the run needs it."""
+    """A question that waits for a person."""
 
     run: str
     path: str
     way: str
+    """As in `Event`."""
     title: str
     kind: Literal["input", "confirm", "select"]
     prompt: str
     options: tuple[str, ...]
     default: str | None
     hash: str
+    """Hash of the request: an answer is valid for this wording only."""
     asked_at: float
     expires_at: float | None = None
     explicit: bool = False
+    """As in the request. Not stored: only the process that drives the run needs it."""
 
     @property
     def label(self) -> str:
-        """That of the step in its own document."""
+        """Return the label of the step in its own document."""
         return last_label(self.way)
 
     def is_named(self, name: str) -> bool:
-        """Whether a person who types that means this question: by its path, the way to its step, or its label."""
+        """Tell whether a typed name means this question: its path, the way to its step, or the step's label."""
         return name == self.path or typed_way(name) in (self.way, self.label)
 
 
 class Answer(Struct, frozen=True):
-    """`by` is who gave it: the user's account, `mcp:CLIENT`, `python`, `--answer` or `unattended`; empty for one that
-    0.1.0 stored."""
+    """An answer to a question, not yet turned into an effect."""
 
     path: str
     hash: str
     value: str
     by: str = ""
+    """The author: the user's account, `mcp:CLIENT`, `python`, `--answer` or `unattended`; empty for an answer that
+    0.1.0 stored."""
 
 
 class NewRun(Struct, frozen=True):
-    """`pins` is all that the run holds on to; `texts` are the pinned documents by the sha256 of their UTF-8."""
+    """A run to be created."""
 
     id: str
     title: str
@@ -175,11 +185,13 @@ class NewRun(Struct, frozen=True):
     document: str
     created_at: float
     pins: Mapping[str, Value]
+    """Everything that the run keeps fixed from its start."""
     texts: Mapping[str, str]
+    """The pinned documents, by the sha256 of their UTF-8."""
 
 
 class RunRow(Struct, frozen=True):
-    """`position` is the way to the step where the run stands."""
+    """A run as the store lists it."""
 
     id: str
     title: str
@@ -187,6 +199,7 @@ class RunRow(Struct, frozen=True):
     document: str
     status: Status
     position: str
+    """The way to the step that the run has reached."""
     created_at: float
     updated_at: float
     expires_at: float | None
@@ -200,10 +213,11 @@ class RunRow(Struct, frozen=True):
 
 
 class RunUpdate(Struct):
-    """The list columns that change with a write.
+    """The columns of the run's row that change with a write.
 
-    None leaves `status` and `position` as they are; whenever `status` is given, `failure`, `ended_by` and
-    `expires_at` are written as they stand here (so going on clears them)."""
+    `status` and `position` stay as they are if they are None. Whenever `status` is given, `failure`, `ended_by` and
+    `expires_at` are written with the values given here, so continuing a run clears them.
+    """
 
     status: Status | None = None
     position: str | None = None
@@ -213,35 +227,39 @@ class RunUpdate(Struct):
 
 
 class Letter(Struct, frozen=True):
-    """A message to whoever launched a run. `sealed` is false for one that no run of this user has sent."""
+    """A message to the launcher of a run."""
 
     recipient: str
     run: str
     text: str
     at: float
     sealed: bool = True
+    """False for a letter that was not sent by a run of this user."""
 
 
 class Batch(Struct):
-    """All that one transaction writes. Usage of the effects is added to the run's totals in the same transaction.
+    """Everything that one transaction writes.
 
-    `consume` closes questions whose answer has become an effect; `withdraw` takes open ones back. `supersede` takes
-    effects out of the journal, before `effects` go in: a failure that ended the run is performed again. `letters` are
-    delivered with the write, or not at all.
+    The usage of the effects is added to the run's totals in the same transaction.
     """
 
     effects: tuple[EffectRecord, ...] = ()
     events: tuple[Event, ...] = ()
     questions: tuple[Question, ...] = ()
     consume: tuple[str, ...] = ()
+    """Questions to close because their answer has become an effect."""
     withdraw: tuple[str, ...] = ()
+    """Open questions to take back."""
     supersede: tuple[str, ...] = ()
+    """Effects to remove from the journal before `effects` are added: a failure that ended the run is performed
+    again."""
     letters: tuple[Letter, ...] = ()
+    """Delivered with this write, or not at all."""
     update: RunUpdate | None = None
 
 
 class Written(Struct):
-    """What a writer learns in passing: somebody wants the run cancelled; an answer waits to be taken."""
+    """Notices that a writer receives with a write: the run is to be cancelled, or an answer waits to be taken."""
 
     cancel_requested: bool = False
     answer_waiting: bool = False
@@ -249,22 +267,27 @@ class Written(Struct):
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write a run, held by one process at a time. `seen` are the (type, path) of its kept events.
+    """The right to write a run, held by one process at a time.
 
-    `cost` is what its effects have cost so far, those included that were superseded: the money is gone. `row` and
-    `records` are the run as it stands when it is taken, checked against its seals."""
+    `row` and `records` are the run at the moment when it is acquired, checked against its seals.
+    """
 
     run: str
     epoch: int
     last_seq: int
     seen: frozenset[tuple[str, str]]
+    """The (type, path) of every kept event."""
     cost: float | None = 0.0
+    """Cost of all effects so far, superseded ones included: that money is spent."""
     row: RunRow | None = field(default=None, compare=False)
     records: tuple[EffectRecord, ...] = field(default=(), compare=False)
 
 
 def has_shape(record: EffectRecord) -> bool:
-    """Whether the walk can go on with this record. A failed effect has no value that anybody reads."""
+    """Return True if the walk can continue with this record.
+
+    The value of a failed effect is never read, so it is not checked.
+    """
     shape = _SHAPES.get(record.kind)
     if record.state == "failed" and record.failure is None:
         return False

@@ -1,8 +1,8 @@
-"""What the interpreter asks the driver for.
+"""Requests that the interpreter sends to the driver.
 
-A request is a value: it says what is wanted and where in the document, never how. Everything that
-`content()` returns is covered by the hash that the journal keeps, so a replay that asks for something
-else is noticed. (Those that a pure step makes are not frozen only because that is slow.)
+A request is a value: it says what is wanted and where in the document, never how. Everything that `content()` returns
+is covered by the hash that the journal keeps, so a replay that requests something else is noticed. Requests that a pure
+step creates are not frozen, because creating a frozen value is slow.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from quire.engine.pure_work import PureWork
 
 Walk: TypeAlias = "Generator[Request, Any, Value]"
-"""An interpreter under way: yields requests, is sent their answers, returns its result."""
+"""A running interpreter: a generator that yields requests, is sent their answers, and returns its result."""
 
 Steps: TypeAlias = "Generator[Request, Any, Any]"
-"""A part of one, for its own interpreter alone: whatever it returns is no value of the run."""
+"""A part of a walk, used only by its own interpreter: its return value is not a value of the run."""
 
 
 MOST_CALLS = 200
-"""Calls of one turn that are made; a model that wants more of them at once is told so."""
+"""The number of tool calls of one turn that are made; a model that wants more at once is told so."""
 
 
 CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
@@ -38,7 +38,7 @@ REPEATED = "the reply was stopped: the model repeated itself"
 
 
 def early_end(reply: Mapping[str, Value]) -> str:
-    """The warning about a reply that did not come to its own end, empty for one that did."""
+    """Return the warning about a reply that did not finish by itself, or an empty text if it did."""
     if reply.get("cut") is True:
         return CUT_OFF
     return REPEATED if reply.get("finish_reason") == "repetition" else ""
@@ -50,17 +50,19 @@ def too_many_calls(calls: int) -> StepFailed:
 
 
 class ToolUse(Struct, frozen=True):
-    """A model's wish to call a tool; `id` ties the result to it. `problem` says that the arguments could not be read:
-    then there are none, the tool is not called, and the model is told."""
+    """A tool call that a model requests."""
 
     id: str
+    """Ties the result to this call."""
     name: str
     arguments: Mapping[str, Value]
     problem: str = ""
+    """Says that the arguments could not be read: then `arguments` is empty, the tool is not called, and the model is
+    told."""
 
     @classmethod
     def of(cls, stored: Sequence[Any]) -> ToolUse:
-        """From `as_record`."""
+        """Build from the stored form that `as_record` returns."""
         return cls(*stored)
 
     def as_record(self) -> list[Value]:
@@ -69,12 +71,14 @@ class ToolUse(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """`uses` are the tool calls of an assistant's message; a `tool` message answers the one with the id `answers`."""
+    """One message of a conversation with a model."""
 
     role: Literal["user", "assistant", "tool"]
     content: str
     uses: tuple[ToolUse, ...] = ()
+    """The tool calls of an assistant's message."""
     answers: str = ""
+    """In a `tool` message, the id of the call that it answers."""
 
     def as_value(self) -> Value:
         if not self.uses and not self.answers:
@@ -84,64 +88,69 @@ class Message(Struct, frozen=True):
 
 
 class Offered(Struct, frozen=True):
-    """A tool as a model is offered it: its name, what it is for, the JSON Schema of its arguments.
-
-    `id` is its canonical one, where the name does not say it."""
+    """A tool as it is offered to a model: its name, its purpose, the JSON Schema of its arguments."""
 
     name: str
     description: str
     schema: Mapping[str, Value]
     id: str = ""
+    """The canonical id, if the name does not say it."""
 
 
 class Money(Protocol):
-    """What may be spent: read, and held back, in the moment in which a call is made."""
+    """A budget that is read, and from which an amount is held back, at the moment when a call is made."""
 
     @property
     def left(self) -> float: ...
 
     def hold(self, amount: float) -> None:
-        """Sets so much aside; a negative amount gives it back."""
+        """Set an amount aside; a negative amount gives it back."""
         ...
 
 
 class Bounds(Struct, frozen=True):
-    """What is left for one model call of a thread. Limits are those of now, so none of this is part of the request:
-    a call that is recorded is never refused, and one that is refused is recorded as a failure of the kind `code`.
+    """Limits that remain for one model call of a thread.
 
-    `reached` is the limit that leaves nothing: its code and what to say. `money` is None where none is
-    counted, `tokens` is how long the reply may be.
+    Limits are those of the present moment, so bounds are not part of the hashed request: a recorded call is never
+    refused, and a refused one is recorded as a failure whose kind is the limit's code.
     """
 
     reached: tuple[str, str] | None = None
+    """The limit that leaves nothing: its code and its message."""
     money: Money | None = None
+    """None if money is not counted."""
     tokens: int | None = None
+    """Longest reply in tokens."""
 
 
 class ModelRequest(Struct, frozen=True):
-    """One model call. The answer is a mapping with at least `text`, `uses` where the model wants tools called, and
-    `cut` where the reply reached the longest that the model may write.
+    """One model call.
 
-    `closing` is the JSON Schema of an object that the reply has to end with; the prose before it is free. `schema`
-    is that of the whole reply. `model` is the run's own where it is empty. `allow` are the tools that the document
-    leaves to the agent, None where it says nothing. `bounds` say when the call may not be made. `known` of the messages
-    stand in an earlier request of the same thread, and so do the system text and the tools: the journal has vouched for
-    them there, and a long conversation is not hashed again at each turn. `instructions` are the system text; earlier
-    results in it are shared with other requests.
+    The answer is a mapping with at least `text`; it has `uses` if the model wants tools called, and `cut` if the reply
+    reached the longest that the model may write.
     """
 
     path: str
     label: str
     instructions: str | SystemText
+    """The system text. Earlier results in it are shared with other requests."""
     messages: tuple[Message, ...]
     closing: Mapping[str, Value] | None = None
+    """JSON Schema of an object that the reply has to end with; the prose before it is free."""
     schema: Mapping[str, Value] | None = None
+    """JSON Schema of the whole reply."""
     tools: tuple[Offered, ...] = ()
     model: str = ""
+    """Empty for the run's own model."""
     identity: str = ""
     allow: tuple[str, ...] | None = None
+    """The tools that the document leaves to the agent; None if it does not say."""
     bounds: Bounds | None = None
+    """Say when the call must not be made."""
     known: int = 0
+    """Number of leading messages that an earlier request of this thread already sent. They, the system text and the
+    tools are left out of the hash, because that request's record covers them; so a long conversation is not hashed
+    again every turn."""
 
     @property
     def system(self) -> str:
@@ -151,7 +160,7 @@ class ModelRequest(Struct, frozen=True):
         return self.content_with(self.system)
 
     def content_with(self, system: str) -> Value:
-        """The content, with another text in place of the system's."""
+        """Return the content with another text in place of the system text."""
         if self.known:
             return {"known": self.known, "messages": [message.as_value() for message in self.messages[self.known :]]}
         content: dict[str, Value] = {
@@ -173,24 +182,27 @@ class ModelRequest(Struct, frozen=True):
 class ToolRequest(Struct):
     """One tool call. The answer is the tool's result.
 
-    `connection` is where the document says the tool lives; where it is empty, the name alone says which tool is meant.
-    `stdin` is what a command reads. `form` says which form of the result is recorded: a playbook takes `text`, a
-    pipeline `data`, and a model is told `either` (the output of a command decoded, that of a server as text).
-    `grants` are all that the asking thread may do, None for all that the run may, `declared` is where they are written
-    down, and `limits` are those that the thread was started with. These four are not hashed: the document's format
-    settles the form, and the others are looked at anew on each drive.
+    `form`, `grants`, `declared` and `limits` are not hashed: the document's format determines the form, and the others
+    are evaluated again on each drive.
     """
 
     path: str
     label: str
     connection: str
+    """Where the document says that the tool lives; if empty, the name alone identifies the tool."""
     tool: str
     arguments: Mapping[str, Value]
     stdin: str | None = None
+    """Input of a command."""
     grants: tuple[str, ...] | None = None
+    """Everything that the requesting thread may do; None for everything that the run may do."""
     declared: str = ""
+    """Where the grants are written down."""
     limits: Limits | None = None
+    """The limits that the thread was started with."""
     form: Literal["text", "data", "either"] = "either"
+    """The form of the result that is recorded: `text` for a playbook, `data` for a pipeline, `either` for a model (the
+    output of a command decoded, that of a server as text)."""
 
     def content(self) -> Value:
         content: dict[str, Value] = {
@@ -204,9 +216,7 @@ class ToolRequest(Struct):
 
 
 class HumanRequest(Struct, frozen=True):
-    """One question to a person. The answer is text that fits the kind.
-
-    `explicit` is for the tool `ask`: where no person can be asked, only its default agrees to anything."""
+    """One question to a person. The answer is text that fits the kind."""
 
     path: str
     label: str
@@ -216,46 +226,50 @@ class HumanRequest(Struct, frozen=True):
     options: tuple[str, ...] = ()
     default: str | None = None
     explicit: bool = False
+    """True for the tool `ask`: if no person can be asked, only its own default agrees to anything."""
 
     def content(self) -> Value:
         return {"kind": self.kind, "prompt": self.prompt, "options": list(self.options), "default": self.default}
 
 
 class Load(Struct, frozen=True):
-    """A text that is named when the step runs. The answer is the text, or None where there is none.
-
-    `refuse` is a limit that leaves no room for it, a kind and what to say: limits are those of now, so a load that is
-    recorded is never refused, and one that is refused is recorded as a failure.
-    """
+    """Load a text whose name is known only when the step runs. The answer is the text, or None if it does not exist."""
 
     path: str
     label: str
     scheme: str
     where: str
     refuse: tuple[str, str] | None = None
+    """A limit that leaves no room for the text: a kind and a message. Limits are those of the present moment, so a
+    recorded load is never refused, and a refused one is recorded as a failure."""
 
     def content(self) -> Value:
         return {"scheme": self.scheme, "where": self.where}
 
 
 class Offer(Struct, frozen=True):
-    """The tools that an agent may use, as its model is to be told of them. The answer is a list of their
-    names, descriptions and schemas, recorded once: what is offered does not change in the middle of a turn.
+    """Request the tools that an agent may use, in the form in which its model is told of them.
 
-    With `grants` it is all that these allow, under the flat names that a thread uses, and each has its id as well."""
+    The answer is a list of their names, descriptions and schemas. It is recorded once, so the offered tools do not
+    change in the middle of a turn.
+    """
 
     path: str
     label: str
     names: tuple[str, ...] = ()
     grants: tuple[str, ...] | None = None
+    """If given, all tools that these grants allow are offered, under the flat names that a thread uses, each with its
+    id."""
 
     def content(self) -> Value:
         return {"names": list(self.names)} if self.grants is None else {"thread": True}
 
 
 class WorkCheck(Struct, frozen=True):
-    """Asks whether pure work may go on, before the step at the path begins. There is no answer. The limit is that of
-    now, so it is not part of the request: only a refusal is recorded, as a failure."""
+    """Ask whether pure work may go on, before the step at the path begins. There is no answer.
+
+    The limit is that of the present moment, so it is not part of the request: only a refusal is recorded, as a failure.
+    """
 
     path: str
     label: str
@@ -266,27 +280,27 @@ class WorkCheck(Struct, frozen=True):
 
 
 BREAK = "/break"
-"""What the path of a boundary ends in."""
+"""The last segment of a boundary's path."""
 
 
 class Boundary(Struct):
-    """The end of a step: where a run may stop for a breakpoint or an interrupt.
+    """The end of a step, where a run may stop for a breakpoint or an interrupt.
 
-    The answer is the map of values that the person overrode there. Nothing is recorded unless the run stopped.
-    `inner` is for a step of a called pipeline: a run stops there only where a breakpoint names the whole way to it.
+    The answer maps names to the values that a person overrode there. A record is written only if the run stopped.
     """
 
     path: str
     label: str
     inner: bool = False
+    """True for a step of a called pipeline: a run stops there only at a breakpoint that names the whole way to it."""
 
     @classmethod
     def after(cls, path: str, label: str, *, inner: bool = False) -> Boundary:
-        """That of the step at a path."""
+        """Return the boundary of the step at a path."""
         return cls(f"{path}{BREAK}", label, inner)
 
     def stops_at(self, breakpoints: Collection[str]) -> bool:
-        """Whether one of these names the step; all of them are as `typed_way` gives them."""
+        """Return True if one of the breakpoints, all in the form that `typed_way` returns, names the step."""
         return self.label in breakpoints or (not self.inner and last_label(self.label) in breakpoints)
 
     def content(self) -> Value:
@@ -294,30 +308,31 @@ class Boundary(Struct):
 
 
 class Emit(Struct):
-    """Something to tell the readers of the run. `data` is kept; `live` is for those who watch now.
-
-    With `kept` false the whole event is only for those who watch."""
+    """An event for the readers of the run."""
 
     type: str
     path: str
     label: str = ""
     data: Mapping[str, Value] = field(default_factory=dict)
+    """Kept with the event."""
     live: Mapping[str, Value] = field(default_factory=dict)
+    """Only for listeners; not kept."""
     kept: bool = True
+    """If False, the whole event is only for listeners."""
 
 
 class Outcome(Struct, frozen=True):
-    """How one child of a fan ended: `failure` is None where it has a value."""
+    """The end of one child of a fan; `failure` is None if the child returned a value."""
 
     value: Value = None
     failure: StepFailed | None = None
 
 
 class Fan(Struct, frozen=True):
-    """Children that run side by side, at most `limit` at once; drawn from the iterator only when there is room.
+    """Run children concurrently, at most `limit` at once; they are taken from the iterator only when there is room.
 
-    The answer is a list of outcomes in the order of the children. With `stop_on_first_failure` the others are
-    stopped and the first failure is thrown.
+    The answer is a list of outcomes in the order of the children. With `stop_on_first_failure` the others are stopped
+    and the first failure is thrown into the walk.
     """
 
     path: str
@@ -327,15 +342,21 @@ class Fan(Struct, frozen=True):
 
 
 class Spawn(Struct, frozen=True):
-    """A child that goes on beside its parent, in the same run. There is no answer: `Join` waits for it by this path."""
+    """Start a child that runs beside its parent, in the same run.
+
+    There is no answer: `Join` waits for it by this path.
+    """
 
     path: str
     child: Walk
 
 
 class Join(Struct, frozen=True):
-    """Waits for children, at most `seconds` where that is said. The answer has for each of them its state (`done`,
-    `failed`, `stopped` or `running`) and its value or its failure; it is recorded, since it depends on the moment."""
+    """Wait for children, at most `seconds` if given.
+
+    The answer holds the state of each child (`done`, `failed`, `stopped` or `running`) and its value or failure. It is
+    recorded, since it depends on the moment.
+    """
 
     path: str
     label: str
@@ -347,7 +368,7 @@ class Join(Struct, frozen=True):
 
 
 class Halt(Struct, frozen=True):
-    """Stops children, wherever they are. The answer lists their paths; it is recorded, and a replay stops them too."""
+    """Stop children, wherever they are. The answer lists their paths; it is recorded, and a replay stops them too."""
 
     path: str
     label: str
@@ -358,15 +379,17 @@ class Halt(Struct, frozen=True):
 
 
 class Metering(Struct, frozen=True):
-    """What the effects at these paths have used, and for each path of `below` all effects below it together. The answer
-    is a list of `Meter`s, read from their records."""
+    """Read what the effects at `paths` used and, for each path in `below`, the total of all effects below it.
+
+    The answer is a list of `Meter`s, taken from the records.
+    """
 
     paths: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
 
 
 class Meter(Struct, frozen=True):
-    """`cost` is None where nobody knows the price."""
+    """Usage of one effect or of a group of effects. `cost` is None if the price is unknown."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -376,7 +399,7 @@ class Meter(Struct, frozen=True):
 
 Effect: TypeAlias = ModelRequest | ToolRequest | HumanRequest | Load | Offer | Boundary | Join | Halt
 Recorded: TypeAlias = Effect | WorkCheck
-"""What the journal can hold a record of."""
+"""Requests that the journal can hold a record of."""
 
 Request: TypeAlias = Recorded | Emit | Fan | Spawn | Metering
 
@@ -415,7 +438,7 @@ def request_hash(request: Recorded) -> str:
 
 
 def hashed_request(request: Recorded) -> tuple[str, int]:
-    """The hash that the journal keeps, and how many bytes were hashed for it."""
+    """Return the hash that the journal keeps, and the number of bytes that were hashed for it."""
     if isinstance(request, ModelRequest) and isinstance(request.instructions, SystemText):
         return _hashed_in_pieces(request, request.instructions)
     written = canonical_of_checked([KINDS[type(request)], request.content()])
@@ -423,7 +446,11 @@ def hashed_request(request: Recorded) -> tuple[str, int]:
 
 
 def _hashed_in_pieces(request: ModelRequest, instructions: SystemText) -> tuple[str, int]:
-    """The same hash, without writing the earlier results as JSON again. Keys are sorted; an empty text stands in."""
+    """Compute the same hash without writing the earlier results as JSON again.
+
+    The request is written with an empty system text, and the real one is hashed at its place. Keys are sorted, so the
+    last key named `system` is the right one.
+    """
     written = canonical_of_checked([KINDS[ModelRequest], request.content_with("")])
     at = written.rindex(_SYSTEM) + len(_SYSTEM)
     hashed = hashlib.sha256(written[:at])

@@ -1,7 +1,7 @@
-"""Threads in what is known of a run: a turn is a step that no plan names, made when it begins.
+"""Progress of threads. The plan does not list turns, so a step is created for each turn when it starts.
 
-What a model wanted comes from the record of its reply, what it was told from the events of the thread; either may be
-known first, so both only fill in what the other has left open.
+Tool calls come from the record of the model's reply, their results from the events of the thread; whichever arrives
+first creates the entry and the other completes it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 START, END = "start", "end"
-"""The labels of what happens in a thread before its first turn and after its last."""
+"""Labels of the time in a thread before its first turn and after its last."""
 
 _TURN = re.compile(r"(?:^|/)thread/turn\[(\d+)\]")
 _CALL = re.compile(r"/tool\[(\d+)\]")
@@ -29,18 +29,19 @@ _NUMBERED = re.compile(r"\[(\d+)\]")
 
 
 class CallView(Struct):
-    """One call of a tool. `result` is what the model was told, None before that; `kind` is empty for one that went
-    well, and `denied` for one that was not allowed."""
+    """One tool call."""
 
     name: str = ""
     arguments: Mapping[str, Value] = field(default_factory=dict)
     tool: str = ""
     result: str | None = None
+    """The text that the model was told; None before that."""
     kind: str = ""
+    """Empty for a call that succeeded, `denied` for one that was not allowed."""
 
 
 class HookView(Struct):
-    """An action of a hook: where, on which event, and what with which parameters."""
+    """An action of a hook: its path, the hook, the event, the item and its parameters."""
 
     path: str
     hook: str
@@ -50,7 +51,7 @@ class HookView(Struct):
 
 
 class ThreadView(Struct):
-    """A thread that has begun. `ended` is how it ended, in the words of `Ending.as_value`."""
+    """A thread that has started."""
 
     path: str
     id: str = ""
@@ -58,12 +59,13 @@ class ThreadView(Struct):
     tools: tuple[str, ...] = ()
     hooks: list[HookView] = field(default_factory=list)
     ended: Mapping[str, Value] | None = None
+    """How the thread ended, in the form of `Ending.as_value`; None while it runs."""
 
 
 def turn_of(path: str) -> str:
-    """The path of the innermost turn that a path is in; empty where it is in none."""
+    """Return the path of the innermost turn that contains a path, or an empty text."""
     if "turn[" not in path:
-        return ""  # nearly all paths, and each event of a run asks
+        return ""  # true of nearly all paths, and called for each event
     found = [match.end() for match in _TURN.finditer(path)]
     return path[: found[-1]] if found else ""
 
@@ -73,18 +75,18 @@ def turn_number(path: str) -> int:
 
 
 def threads_above(path: str) -> int:
-    """How many threads a turn is in, besides its own."""
+    """Return the number of threads that a turn is in, besides its own."""
     return len(_TURN.findall(path)) - 1
 
 
 def thread_of(path: str) -> str:
-    """The path of the thread that a turn, a hook or an offer belongs to."""
+    """Return the path of the thread that a turn, a hook or an offer belongs to."""
     before, _, _ = f"/{path}/".rpartition("/thread/")
     return f"{before}/thread".lstrip("/")
 
 
 def in_order(path: str) -> tuple[tuple[str, int], ...]:
-    """Sorts paths as the document goes: numbers in brackets by their size."""
+    """Return a sort key that puts paths in document order: numbers in brackets are compared as numbers."""
     parts = []
     for part in path.split("/"):
         number = _NUMBERED.search(part)
@@ -93,7 +95,7 @@ def in_order(path: str) -> tuple[tuple[str, int], ...]:
 
 
 def call_number(path: str, turn: str) -> int | None:
-    """Which call of its turn a path belongs to, None for none."""
+    """Return the number of the call in its turn that a path belongs to, or None."""
     if path == f"{turn}/return":
         return -1
     found = _CALL.match(path, len(turn))
@@ -101,14 +103,15 @@ def call_number(path: str, turn: str) -> int | None:
 
 
 def wanted_in(record: EffectRecord, turn: str) -> tuple[str, dict[int, CallView]] | None:
-    """What the model of a turn said and which tools it wants, where the record is its reply.
+    """Return the text and the tool calls of a model's reply, if the record is the reply of this turn.
 
-    Handing back is no call of a tool: it has a number below 0."""
+    Returning the outputs is not a tool call, so it gets a number below 0.
+    """
     if record.kind != "model" or record.state != "ok" or not _REPLY.fullmatch(record.path, len(turn)):
         return None
     reply = cast("Mapping[str, Value]", record.value)
     uses = [ToolUse.of(one) for one in cast("list[list[Any]]", reply.get("uses") or [])]
-    # What hands nothing back, because its arguments cannot be read, is told like any other call.
+    # A return call with unreadable arguments returns nothing, so it is reported like any other call.
     working = [CallView(use.name, use.arguments) for use in uses if use.name != RETURN or use.problem]
     handing_back = [CallView(use.name, use.arguments) for use in uses if use.name == RETURN and not use.problem]
     calls = dict(enumerate(working)) | {-number: call for number, call in enumerate(handing_back, 1)}

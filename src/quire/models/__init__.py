@@ -1,1 +1,1 @@
-"""The models: choosing one (`choose.choose_model`) and opening it (`opening.open_model`)."""
+"""Models: choosing one (`choose.choose_model`) and opening it (`open.open_model`)."""

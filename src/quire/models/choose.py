@@ -1,10 +1,8 @@
-"""What the workspace says about models; the reader of `quire.toml` builds it, everything here reads it.
+"""Choose the model of a run and say why: the one that was asked for, else the configured one, else one that is
+available.
 
-A model whose price the user has said: it is charged by its tokens, whatever a list says.
-
-Where the local Ollama is and what it holds, asked with the standard library so that choosing stays cheap.
-
-Which model a run uses, and why: the first of what was asked for, what is configured, what is there.
+The settings that the reader of `quire.toml` builds are here too, a model with a price set by the user, and a lookup of
+the local Ollama that uses only the standard library, so that choosing stays cheap.
 """
 
 from __future__ import annotations
@@ -21,18 +19,17 @@ from quire.errors import NoModel
 from quire.models.downloads import preferred_model
 
 TIMEOUT = 120.0
-"""Seconds in which a service must send something, where nobody says otherwise."""
+"""Seconds in which a service must send something, unless configured otherwise."""
 
 
 class ProviderSettings(Struct, frozen=True):
-    """An OpenAI-compatible service. Without `api_key_env` it gets no key at all, whatever the environment holds.
-
-    `timeout` is its own, in seconds; None is that of all models.
-    """
+    """An OpenAI-compatible service."""
 
     base_url: str
     api_key_env: str | None = None
+    """The variable that holds the key. Without it the service gets no key at all, whatever the environment holds."""
     timeout: float | None = None
+    """In seconds; None for the timeout of all models."""
 
 
 class Price(Struct, frozen=True):
@@ -43,21 +40,19 @@ class Price(Struct, frozen=True):
 
 
 class ModelSettings(Struct, frozen=True):
-    """`[models]`: a tier is a name that may stand wherever a model is named.
-
-    `timeout` is how many seconds a service may be silent, before a reply and in the middle of one.
-    """
+    """`[models]`: a tier is a name that may be used wherever a model is named."""
 
     default: str | None = None
     tiers: Mapping[str, str] = field(default_factory=dict)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     timeout: float = TIMEOUT
+    """Seconds that a service may be silent, before a reply and in the middle of one."""
     prices: Mapping[str, Price] = field(default_factory=dict)
     """By the name of a model; only the user's own file sets them."""
 
 
 def price_key(spec: str, settings: ModelSettings) -> str:
-    """The name under which the price of a model is looked for: that behind a tier."""
+    """Return the name under which the price of a model is looked up: the model behind a tier."""
     return settings.tiers.get(spec, spec)
 
 
@@ -66,7 +61,7 @@ MILLION = 1_000_000
 
 
 class WithPrice:
-    """A model and what its tokens cost."""
+    """A model with a price set by the user: it is charged by its tokens, whatever a price list says."""
 
     def __init__(self, model: Model, price: Price) -> None:
         self._model = model
@@ -84,7 +79,7 @@ class WithPrice:
     async def complete(self, call: ModelCall, on_delta: Callable[[str], None]) -> ModelReply:
         reply = await self._model.complete(call, on_delta)
         usage = reply.usage
-        # A reply that nobody counted has a price, which is not known.
+        # A reply whose tokens were not counted has a price, but it is unknown.
         cost = self._cost(usage.input_tokens, usage.output_tokens) if usage.output_tokens > 0 else None
         return replace(reply, usage=replace(usage, cost=cost))
 
@@ -96,7 +91,7 @@ PORT = 11434
 
 
 def ollama_url(environ: Mapping[str, str]) -> str:
-    """The address without a path. `OLLAMA_HOST` may be a bare host, a host and port, or a URL."""
+    """Return the address without a path. `OLLAMA_HOST` may be a bare host, a host and port, or a URL."""
     host = environ.get("OLLAMA_HOST", "").strip()
     if not host:
         return f"http://127.0.0.1:{PORT}"
@@ -105,14 +100,14 @@ def ollama_url(environ: Mapping[str, str]) -> str:
         port = parts.port
     except ValueError:
         port = None
-    # The server reads the same variable as the address to bind to, so it often holds one that nobody can call.
+    # The server reads the same variable as the address to bind to, so it often holds one that cannot be called.
     name = parts.hostname if parts.hostname not in (None, "", "0.0.0.0", "::") else "127.0.0.1"  # noqa: S104
     shown = f"[{name}]" if name and ":" in name else name
     return f"{parts.scheme}://{shown}:{port or (443 if parts.scheme == 'https' else PORT)}"
 
 
 def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str, ...]:
-    """The chat models it holds, newest first; none when it does not answer in time."""
+    """Return the chat models that Ollama holds, newest first; none if it does not answer in time."""
     import http.client
 
     parts = urlsplit(ollama_url(environ))
@@ -128,15 +123,16 @@ def ollama_models(environ: Mapping[str, str], timeout: float = 0.3) -> tuple[str
         connection.close()
     listed = found.get("models") if isinstance(found, dict) else None
     names = [item.get("name") for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
-    # Cloud models cost money and embedding models do not talk: neither is taken without being asked for.
+    # Cloud models cost money and embedding models do not chat: neither is used unless it is named.
     return tuple(n for n in names if isinstance(n, str) and not n.endswith("-cloud") and "embed" not in n)
 
 
 class Choice(Struct, frozen=True):
-    """`reason` is for people: where the name came from."""
+    """A chosen model."""
 
     spec: str
     reason: str
+    """Where the name came from, for people."""
 
 
 DEFAULTS: Mapping[str, str] = {
@@ -151,7 +147,7 @@ DEFAULTS: Mapping[str, str] = {
     "MISTRAL_API_KEY": "mistral:mistral-large-latest",
     "XAI_API_KEY": "xai:grok-4.7",
 }
-"""What a key in the environment stands for, in the order in which keys are looked at."""
+"""The model that a key in the environment selects, in the order in which keys are looked up."""
 
 WAYS = """no model is configured. Three ways to get one:
   - set a provider's key in the environment, such as ANTHROPIC_API_KEY or OPENAI_API_KEY
@@ -160,7 +156,10 @@ WAYS = """no model is configured. Three ways to get one:
 
 
 def choose_model(asked: str | None, document: str | None, config: ModelSettings, environ: Mapping[str, str]) -> Choice:
-    """Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only when nothing before it answers."""
+    """Choose a model.
+
+    Raises `NoModel`. Looks for a local Ollama (0.3 s at most) only if no earlier source names a model.
+    """
     for named, reason in ((asked, "--model"), (document, "the document"), (config.default, "[models] default")):
         if named:
             return _resolved(named, reason, config)

@@ -1,7 +1,8 @@
-"""OpenAI-compatible services: a configured base_url, an address given directly, Ollama.
+"""Open OpenAI-compatible services: a configured base_url, an address given directly, Ollama.
 
-The SDK helps itself to several OPENAI_… variables (key, organization, project, extra headers). None of that belongs
-to a service that only speaks the same language, so what leaves is limited to the headers named here.
+The SDK reads several OPENAI_… variables by itself (key, organization, project, extra headers). These must not go to a
+service that only speaks the same protocol, so the request is limited to the headers named here.
+
 Imports the SDK and pydantic-ai: only `open_model` imports this.
 """
 
@@ -30,9 +31,10 @@ _HEADERS = frozenset(
 def compatible_model(
     spec: str, name: str, base_url: str, key: str, *, free: bool, timeout: float, no_key: str = "", absent: str = ""
 ) -> Model:
-    """`key` may be empty: then no authorization is sent at all, and `no_key` says how to have one sent.
+    """Open an OpenAI-compatible service. If `key` is empty, no authorization is sent at all, and `no_key` says how to
+    configure one.
 
-    `absent` is what may be wrong where nobody answers.
+    `absent` says what may be wrong if the service does not answer.
     """
 
     def build(client: httpx2.AsyncClient) -> OpenAIChatModel:
@@ -53,7 +55,7 @@ def _only_ours(key: str) -> Callable[[httpx2.Request], Awaitable[None]]:
         for header in list(request.headers):
             if header.lower() not in _HEADERS:
                 del request.headers[header]
-        # Only ever taken away: on a redirect to elsewhere the client has removed it before.
+        # The header is only removed, never added: on a redirect to another host the client has removed it already.
         if "authorization" in request.headers and request.headers["authorization"] != authorization:
             del request.headers["authorization"]
 

@@ -1,7 +1,7 @@
-"""Model files on this machine: where they are kept, and how one gets there.
+"""Model files on this machine: where they are kept, and how they are downloaded.
 
-A file is checked against its sha256 before it takes its name, by a rename in the same folder: whatever is
-interrupted, a file that can be seen under a model's name is whole.
+A file is checked against its sha256 before it gets its name, by a rename in the same folder: whatever is interrupted, a
+file with a model's name is complete.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from msgspec import Struct
 from quire.errors import CannotStart
 
 Report = Callable[[int, int | None], None]
-"""Told the bytes so far and the bytes in all, where those are known."""
+"""Called with the bytes so far and the total bytes, if known."""
 
 _BLOCK = 1 << 20
 
@@ -46,7 +46,7 @@ TOY = (
     "smollm2 is a toy, good for a demo only: set the key of a provider, or `quire model pull qwen2.5-coder-1.5b` "
     "(1.1 GB) and name it with --model local:qwen2.5-coder-1.5b"
 )
-"""What somebody is told who runs a document of their own on the smallest model."""
+"""Message for a user who runs a document of their own on the smallest model."""
 KNOWN: Mapping[str, Known] = {
     known.name: known
     for known in (
@@ -67,7 +67,7 @@ KNOWN: Mapping[str, Known] = {
         ),
     )
 }
-"""What `quire model pull NAME` knows, the better one first."""
+"""Models that `quire model pull NAME` knows, the better one first."""
 
 
 class Pulled(Struct, frozen=True):
@@ -85,7 +85,7 @@ def models_folder(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def pulled_models(environ: Mapping[str, str] = os.environ) -> tuple[Pulled, ...]:
-    """In the order of preference: the known ones as listed, then the others by name."""
+    """Return the downloaded models in order of preference: the known ones as listed, then the others by name."""
     folder = models_folder(environ)
     try:
         paths = sorted(path for path in folder.glob("*.gguf") if path.is_file() and not path.name.startswith("."))
@@ -97,7 +97,7 @@ def pulled_models(environ: Mapping[str, str] = os.environ) -> tuple[Pulled, ...]
 
 
 def preferred_model(environ: Mapping[str, str] = os.environ) -> Pulled | None:
-    """The one that a run takes when nothing else is configured."""
+    """Return the model that a run uses if nothing else is configured, or None."""
     return next(iter(pulled_models(environ)), None)
 
 
@@ -120,7 +120,7 @@ def remove_model(name: str, environ: Mapping[str, str] = os.environ) -> Path:
 def pull_model(
     what: str, *, sha256: str | None = None, environ: Mapping[str, str] = os.environ, report: Report = lambda *_: None
 ) -> Path:
-    """Fetches a known name, or a URL with its sha256; returns at once when the right file is already here."""
+    """Download a known name, or a URL with its sha256; return at once if the right file is already here."""
     import tempfile
 
     known = _wanted(what, sha256)
@@ -223,7 +223,7 @@ def _sha256(path: Path) -> str:
 
 
 def _last_error(text: str) -> str:
-    """The line of pip's output that says why; the addresses of indexes, which may hold a password, are left out."""
+    """Return the line of pip's output that says why it failed, without addresses, which may hold a password."""
     if "No module named pip" in text:
         return "this Python has no pip (`python -m ensurepip` adds it)"
     lines = [line.removeprefix("ERROR: ").strip() for line in text.splitlines() if line.startswith("ERROR")]

@@ -1,7 +1,7 @@
-"""The one place where what a client library raises becomes a `ModelFailed`.
+"""Turn the exceptions of client libraries into `ModelFailed`. This is the only place that does so.
 
-A message says what happened and what to do. It never holds a key: the libraries' own texts may quote what a server
-sent back, so known secrets are taken out, and for a refused key nothing of the server's text is shown.
+A message says what happened and what to do. It never holds a key: a library's text may quote what a server sent back,
+so known secrets are removed, and for a refused key the server's text is not shown at all.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ from quire.models.retry import TransportFailed
 from quire.trust.secrets import SHORTEST, Redactor, secrets_of
 
 SHOWN = 300
-"""Characters of somebody else's text that are shown, cut after secrets are taken out of it."""
+"""Characters of a foreign text that are shown; it is cut after secrets are removed."""
 
 
 class Service(Struct, frozen=True):
-    """What is known of a service, for what is said when it fails.
-
-    `no_key` is how to give it a key, where none is sent; `absent` what may be wrong where nobody answers.
-    """
+    """Facts about a service for its error messages."""
 
     secrets: tuple[str, ...] = ()
     no_key: str = ""
+    """How to configure a key, if none is sent."""
     absent: str = ""
+    """What may be wrong if the service does not answer."""
     url: str = ""
 
 
 def failure_of(error: Exception, model: str, service: Service, seconds: float = TIMEOUT) -> ModelFailed:
-    """`seconds` is how long the service was waited for."""
+    """Return the failure for an exception. `seconds` is the time that the service was waited for."""
     match cause_of(error):
         case TooMuch() as limit:
             return ModelFailed(f"{model}: the reply was broken off: it {limit}", kind="bad_reply")
@@ -92,7 +91,8 @@ def failure_of(error: Exception, model: str, service: Service, seconds: float = 
 
 
 def refuses_request(error: Exception) -> bool:
-    """Whether the service, or the library before it, rejects what was asked for; not who asks, and not the prompt."""
+    """Tell whether the service, or the library before it, rejects the kind of request rather than the key, the model or
+    the length of the prompt."""
     if isinstance(error, pai.ModelContextWindowExceededError | pai.ModelAuthenticationError | pai.ModelNotFoundError):
         return False
     if isinstance(error, pai.ModelHTTPError):
@@ -106,7 +106,7 @@ def _at(url: str) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """The error and all that lies below it: the libraries wrap it several times."""
+    """Return the error and all its causes: the libraries wrap it several times."""
     chain: list[BaseException] = []
     below: BaseException | None = error
     while below is not None and below not in chain:
@@ -116,12 +116,12 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _nobody_there(error: BaseException) -> bool:
-    """Whether no service listens at the address, or the address has no such name: seconds do not change that."""
+    """Return True if no service listens at the address, or the host name does not exist: a retry would not help."""
     return any(isinstance(one, ConnectionRefusedError | socket.gaierror) for one in _chain(error))
 
 
 def _reason(error: BaseException) -> str:
-    """What lies at the bottom: each time it was wrapped it got fewer words."""
+    """Return the message of the innermost cause that has one: each wrapping loses words."""
     for one in reversed(_chain(error)):
         if isinstance(one, ConnectionError) and one.errno:
             return os.strerror(one.errno)
@@ -133,7 +133,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _retry_delay(body: object) -> float | None:
-    """The wait that Gemini asks for: it says so in the details of an error, not in a header."""
+    """Return the wait that Gemini asks for: it is in the details of an error, not in a header."""
     error = body.get("error") if isinstance(body, dict) else None
     details = error.get("details") if isinstance(error, dict) else None
     for detail in details if isinstance(details, list) else []:
@@ -144,7 +144,7 @@ def _retry_delay(body: object) -> float | None:
 
 
 def _unreadable(error: Exception) -> str:
-    """What is wrong with a reply on which a library stumbled; its own words are about its insides."""
+    """Say what is wrong with a reply on which a library failed; the library's own message is about its internals."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -155,7 +155,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _said(error: Exception, secrets: Iterable[str]) -> str:
-    """The server's or library's own words, on one line, shortened, without secrets."""
+    """Return the server's or library's own message, on one line, shortened, without secrets."""
     body = error.body if isinstance(error, pai.ModelAPIError) else None
     if isinstance(body, dict):
         inner = body.get("error")
@@ -168,7 +168,7 @@ def _said(error: Exception, secrets: Iterable[str]) -> str:
 
 
 def redacted(text: str, secrets: Iterable[str]) -> str:
-    """The text without the secrets, and without any value of the environment that is named like one."""
+    """Return the text without the secrets, and without any value of the environment whose name looks secret."""
     for secret in sorted((one for one in secrets if len(one) >= SHORTEST), key=len, reverse=True):
         text = text.replace(secret, "…")
     return Redactor(secrets_of(os.environ)).text(text)

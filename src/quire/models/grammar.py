@@ -1,9 +1,9 @@
-"""JSON Schemas as the embedded runtime can force them: with an end to everything, and nothing that it does not know.
+"""Rewrite JSON Schemas for llama.cpp grammars: drop unsupported keywords, and bound every string, array and object.
 
 Two traps, both met. A schema with one keyword that the runtime's grammars do not know (`not`, `uniqueItems`, most
-formats, overlapping `oneOf`) is not refused: the reply just comes unforced. And a small model that may go on does so,
-with ever more fields or ever deeper objects. So what is unknown is left out, which only loosens the shape (whoever
-asked checks the result anyway), and texts, lists, fields and free-form values get a limit.
+formats, overlapping `oneOf`) is not refused: the reply simply is not forced. And a small model that may go on does so,
+with ever more fields or ever deeper objects. So unknown keywords are left out, which only loosens the shape (the caller
+checks the result anyway), and texts, lists, fields and free-form values get a limit.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 ITEMS, FIELDS, DEPTH = 20, 20, 3
 LONGEST, MOST_ITEMS, MOST_FIELDS = 20_000, 500, 200
-"""Limits on limits: a grammar writes each repetition out, so that a schema with `"minItems": 1e9` takes all memory."""
+"""Limits on limits: a grammar writes each repetition out, so a schema with `"minItems": 1e9` would take all memory."""
 
 LONGEST_PATTERN = 500
 MAX_PARTS = 5_000
-"""What a schema may have with its references written out to be forced at all."""
+"""Most parts that a schema may have, with its references written out, to be forced at all."""
 
 ARGUMENT_TEXT = 8000
 """Characters; more than the tokens of a call have room for. A text that goes on too long then fails the call: it must
@@ -51,12 +51,12 @@ _SAYS_SOMETHING = ("type", "enum", "const", "anyOf", "allOf", "properties")
 
 
 def forcible(schema: Mapping[str, Value] | None) -> bool:
-    """Whether a whole reply can be held to it: services that force one force an object."""
+    """Tell whether a whole reply can be forced into the schema: services that force a reply force an object."""
     return schema is not None and schema.get("type") == "object" and is_small(schema)
 
 
 def is_small(schema: Mapping[str, Value]) -> bool:
-    """Whether a grammar can be made of it, and a service that writes references out can do so, within reason."""
+    """Tell whether the schema is small enough for a grammar, and for a service that writes references out."""
     try:
         found = measured(schema)
     except TooCostly:
@@ -65,20 +65,26 @@ def is_small(schema: Mapping[str, Value]) -> bool:
 
 
 def shaped(schema: Mapping[str, Value], *, texts: int, place: str = "#") -> dict[str, Value]:
-    """`texts` is how long a text without a limit of its own may be, `place` where the schema stands in a bigger one."""
+    """Rewrite a schema.
+
+    `texts` is the longest that a text without a limit of its own may be, `place` the location of the schema in a bigger
+    one.
+    """
     shaping = _Shaping(texts, place, schema)
     ways = [shaping.part({**way, "type": "object"}) for way in _either(schema)]
     return ways[0] if len(ways) == 1 else {"anyOf": ways}
 
 
 def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
-    """The ways to fill a schema in which one field stands in for others (`if` it is there, `else` these are required).
+    """Return the alternatives of a schema in which one field stands in for others (`if` it is present, `else` these are
+    required).
 
-    A small model that may fill both fills both, so each way has its own fields alone."""
+    A small model that may fill both fills both, so each alternative has its own fields alone.
+    """
     match schema:
         case {"if": {"required": [str(instead)]}, "else": {"required": [*required]}, "properties": Mapping() as fields}:
             if '"$ref"' in encode(schema):
-                return [schema]  # its places would not be where they point to any more
+                return [schema]  # its references would no longer point to the right places
         case _:
             return [schema]
     usual = {name: field for name, field in fields.items() if name != instead}
@@ -92,7 +98,10 @@ def _either(schema: Mapping[str, Value]) -> list[Mapping[str, Value]]:
 def choice(
     tools: Sequence[Offered], answer: Mapping[str, Value] | None, *, texts: int, loose: bool = False
 ) -> dict[str, Value]:
-    """One call of a tool, or the answer: a text, or what the schema says. Loose, any arguments will do."""
+    """Return the schema of one tool call or the answer: a text, or what the `answer` schema says.
+
+    If `loose`, any arguments are accepted.
+    """
     parts: dict[str, Value] = {}
     ways: list[Value] = []
     for number, tool in enumerate(tools):
@@ -113,7 +122,10 @@ class _Shaping(Struct, frozen=True):
     root: Mapping[str, Value]
 
     def part(self, schema: Value, *, closed: bool = True) -> dict[str, Value]:
-        """`closed` objects have no fields but those they name; the parts of an `allOf` cannot be."""
+        """Rewrite one part.
+
+        `closed` objects have no fields but those that they name; the parts of an `allOf` cannot be closed.
+        """
         if not isinstance(schema, Mapping):
             return self.anything()
         reference = schema.get("$ref")
@@ -127,7 +139,7 @@ class _Shaping(Struct, frozen=True):
         for key, most in _MOST.items():
             limit = shape.get(key)
             if isinstance(limit, int | float) and not 0 <= limit <= most:
-                # A longest is lowered; a shortest beyond that cannot be kept, whoever asked checks it.
+                # A maximum is lowered; a minimum beyond the limit is dropped, and the caller checks the result.
                 del shape[key]
                 if key.startswith("max") and limit > most:
                     shape[key] = most
@@ -201,7 +213,7 @@ class _Shaping(Struct, frozen=True):
 
 
 def _free(depth: int, texts: int = ARGUMENT_TEXT) -> list[Value]:
-    """Every kind of value; the last is the object."""
+    """Return the schemas of every kind of value; the last is the object."""
     kinds: list[Value] = [{"type": "string", "maxLength": texts}]
     kinds += [{"type": kind} for kind in ("number", "boolean", "null")]
     if depth:

@@ -1,7 +1,7 @@
 """Limits on what a service may send over HTTP: bytes in a line, in a body, and in a stream of events.
 
-Client libraries collect a line, and a body, whole. One without an end would take all the memory there is, and a few
-compressed bytes may stand for gigabytes: so nothing compressed is asked for, or taken.
+Client libraries collect a line, and a body, whole. An endless one would take all memory, and a few compressed bytes may
+expand to gigabytes: so compression is neither requested nor accepted.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 class TooMuch(Exception):
-    """A service sent more than it may, or sent it compressed; the text says what it did."""
+    """A service sent more than it may, or sent it compressed; the message says what it did."""
 
 
 class NotEvents(Exception):
-    """A service sent something else where a stream of events was asked for: a page of a proxy, mostly."""
+    """A service sent something else instead of a stream of events, mostly a page of a proxy."""
 
 
 class Limits(Struct, frozen=True):
-    """In bytes. `line` and `stream` are for streams of events, `body` for everything else."""
+    """Limits in bytes. `line` and `stream` are for streams of events, `body` for everything else."""
 
     line: int
     body: int
@@ -34,7 +34,7 @@ class Limits(Struct, frozen=True):
 
 _HEAD = 4096
 _DATA = re.compile(rb"^data:(?! ?\[DONE\])", re.MULTILINE)
-"""An event. Some services end a stream with a mark that is none."""
+"""An event. Some services end a stream with a mark that is not an event."""
 
 
 def limit_responses(
@@ -44,11 +44,11 @@ def limit_responses(
     *,
     needs_events: bool = False,
 ) -> None:
-    """Counts what every response of a client brings, by hooks: a transport of our own would pass by proxies.
+    """Count the bytes of every response of a client, with event hooks: a transport of our own would bypass proxies.
 
-    `report` gets what the service did, for libraries that keep the exception to themselves. With `needs_events` a
-    stream of events that ends before its first one is a broken connection, and a good answer that is not one at all
-    raises `NotEvents`: some libraries would take it for an empty reply.
+    `report` gets the problem, for libraries that swallow the exception. With `needs_events`, a stream of events that
+    ends before its first one is a broken connection, and a successful response that is not a stream of events raises
+    `NotEvents`: some libraries would take it for an empty reply.
     """
     import httpx2
 
@@ -79,7 +79,7 @@ def limit_responses(
                 yield chunk
             if not self._needs_events or _DATA.search(head):
                 return
-            # Some services forget to say that they send events.
+            # Some services do not declare that they send events.
             if not self._events:
                 raise NotEvents(self._kind)
             if total <= _HEAD:
@@ -108,7 +108,7 @@ def limit_responses(
 
 
 def cause_of(error: BaseException) -> TooMuch | NotEvents | None:
-    """What a response did wrong, at the bottom of what a library raised, if there is something."""
+    """Return the error of a response that a library wrapped in its own exception, or None."""
     seen: list[BaseException] = []
     below: BaseException | None = error
     while below is not None and below not in seen:

@@ -2,9 +2,10 @@
 
 The package has no type stubs and prints a lot unless told not to, so everything that is known about it stays here.
 Traps, all met: a schema as `response_format` together with an assistant prefix does not start (the same schema as a
-grammar does); a schema with a keyword that the grammars do not know forces nothing and says nothing (`shapes` leaves
-such keywords out); an exception in the callback disappears; the callback stops the generation by returning true; an
-HTTP listener on a free loopback port always comes with the server, so it gets a key that nobody knows.
+grammar does); a schema with a keyword that the grammars do not know forces nothing and reports nothing (`grammar`
+leaves such keywords out); an exception in the callback disappears; the callback stops the generation by returning true;
+an HTTP listener on a free loopback port always comes with the server, so it gets a random key that is not given to
+anyone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CONTEXT = 8192
 """Tokens of context. The runtime lowers it by itself for a model that was trained for less."""
 
 PROMPT_BATCH = 256
-"""Tokens of the prompt per report: also how long it can take until a cancelled call lets go of the processor."""
+"""Tokens of the prompt per report. It also determines how long a cancelled call keeps the processor busy."""
 
 Callback = Callable[[Any], bool]
 
@@ -47,7 +48,7 @@ class Runtime:
         self._server: Server | None = None
 
     def generate(self, request: Mapping[str, object], callback: Callback) -> None:
-        """Runs in the worker. Chunks, and errors of the runtime, arrive at the callback."""
+        """Run a generation; called in the worker thread. Chunks, and errors of the runtime, arrive at the callback."""
         if self._server is None:
             self._server = _load(self.path)
         self._server.handle_chat_completions(request, callback)
@@ -62,9 +63,12 @@ _loading = threading.Lock()
 
 
 def runtime_for(path: Path) -> Runtime:
-    """The runtime of a file; loading waits for the first call. Raises `CannotStart` for what cannot be a model."""
+    """Return the runtime of a file; loading waits for the first call.
+
+    Raises `CannotStart` for a file that cannot be a model.
+    """
     try:
-        # A pipe would keep us waiting for a writer.
+        # Opening a pipe would wait for a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise CannotStart(f"{path} is not a regular file")
         with path.open("rb") as file:

@@ -1,8 +1,8 @@
 """A model that runs in this process, from a GGUF file: no key, no network, no price.
 
-Where a reply has to close with a JSON object the prose is generated freely first; only when it does not
-already end with an object that fits is the object generated after it, begun by the prose and bound by the schema.
-With tools, or a schema for the whole reply, all of it is bound from the first token on.
+If a reply has to close with a JSON object, the prose is generated freely first. Only if it does not already end with an
+object that fits is the object generated after it, with the prose as its beginning and bound by the schema. With tools,
+or a schema for the whole reply, all of it is bound from the first token on.
 """
 
 from __future__ import annotations
@@ -30,20 +30,23 @@ FORCED_TOKENS = 1536
 CLOSING_TEXT, REPLY_TEXT = 300, 2000
 
 SAMPLING: Mapping[str, object] = {"temperature": 0.4, "dry_multiplier": 0.5, "dry_allowed_length": 8}
-"""Calm, and with a penalty on repeating long passages word by word."""
+"""Low temperature, with a penalty on repeating long passages word by word."""
 
 FORCED_SAMPLING: Mapping[str, object] = {"temperature": 0.2}
-"""Calmer. Not 0: a try after a failed one would fail in the same way."""
+"""Lower temperature. Not 0: a retry would fail in the same way."""
 
 _LOOP_WINDOW, _LOOP_TAIL, _LOOP_TIMES = 1200, 60, 6
 _LOOP_LINES = 8
-"""So many equal lines of words one after the other are a loop, however short they are."""
+"""This many equal lines of words in a row are a loop, however short they are."""
 
 OnDelta = Callable[[str], None]
 
 
 class LocalModel:
-    """`name` is what stands after `local:`; calls from anywhere in the process wait for each other."""
+    """A model from a file.
+
+    `name` is the text after `local:`; calls from anywhere in the process wait for each other.
+    """
 
     def __init__(self, path: Path, *, name: str) -> None:
         self._runtime = runtime_for(path)
@@ -75,7 +78,7 @@ class LocalModel:
         return self._reply(said, said.text)
 
     async def _choose(self, call: ModelCall, on_delta: OnDelta) -> ModelReply:
-        """A call of a tool, or the answer, by a forced choice between them."""
+        """Generate a tool call or the answer, by a forced choice between them."""
         messages, limit = turns(call), call.max_tokens or FORCED_TOKENS
         answer = call.schema if forcible(call.schema) else None
         raw = shown = ""
@@ -95,7 +98,7 @@ class LocalModel:
             if said.text:
                 break
         if shown and said.finish != "stop":
-            # A text that was cut, not an object: as it would be without tools.
+            # A cut text, not an object: return it as without tools.
             return self._reply(said, shown)
         self._check_whole(said)
         try:
@@ -114,7 +117,7 @@ class LocalModel:
         return self._reply(said, text)
 
     async def _close(self, schema: Mapping[str, Value], messages: list[Turn], prose: _Said, on_delta: OnDelta) -> _Said:
-        """The prose and the object after it; the prose alone where the schema is beyond the runtime's grammars."""
+        """Return the prose and the object after it; the prose alone if a grammar cannot express the schema."""
         gap = "\n" if prose.text.strip() else ""
         begun = [*messages, {"role": "assistant", "content": prose.text + gap}] if gap else messages
         pending = gap
@@ -141,7 +144,10 @@ class LocalModel:
         sampling: Mapping[str, object],
         on_delta: OnDelta,
     ) -> _Said:
-        """An object of that shape; no text where the runtime could not force it (which it does not say)."""
+        """Generate an object of that shape.
+
+        The text is empty if the runtime could not force it, which it does not report.
+        """
         try:
             grammar = self._runtime.grammar(shape)
         except RuntimeError:
@@ -150,7 +156,10 @@ class LocalModel:
         return await self._say(request, on_delta, begins="{")
 
     async def _say(self, request: dict[str, object], on_delta: OnDelta, *, begins: str = "") -> _Said:
-        """With `begins`, no text at all unless it begins so; nothing is passed on before that is known."""
+        """Generate a text.
+
+        With `begins`, the text is empty unless it begins so, and nothing is passed on before that is known.
+        """
         said, held = _Said(), ""
         async with aclosing(_chunks(self._runtime, request)) as chunks:
             async for chunk in chunks:
@@ -180,7 +189,7 @@ class LocalModel:
 
 @dataclass(slots=True)
 class _Said:
-    """What one generation has given so far."""
+    """The text and token counts of one generation so far."""
 
     text: str = ""
     finish: str = "stop"
@@ -189,7 +198,7 @@ class _Said:
     _counted: bool = field(default=False, repr=False)
 
     def then(self, next_: _Said) -> _Said:
-        """Both, as one reply."""
+        """Return both generations as one reply."""
         finish = self.finish if next_.finish == "stop" else next_.finish
         return _Said(self.text + next_.text, finish, self.read + next_.read, self.written + next_.written)
 
@@ -215,18 +224,21 @@ class _Said:
 
 
 def closes(text: str, schema: Mapping[str, Value]) -> bool:
-    """Whether the text ends (but for a code fence) with an object that fits the schema."""
+    """Tell whether the text ends (except for a code fence) with an object that fits the schema."""
     import jsonschema_rs
 
     objects = list(json_objects(text))
     if not objects or text[objects[-1].end :].strip().strip("`").strip():
         return False
-    # The schema is ours, made of captures: it refers to nothing.
+    # Quire built the schema from captures: it has no references.
     return bool(jsonschema_rs.is_valid(dict(schema), objects[-1].value))
 
 
 async def _chunks(runtime: Runtime, request: dict[str, object]) -> AsyncGenerator[Mapping[str, object]]:
-    """The chunks of one generation, made in the runtime's thread. Closing the iterator stops the generation."""
+    """Yield the chunks of one generation, which runs in the runtime's thread.
+
+    Closing the iterator stops the generation.
+    """
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[Mapping[str, object] | QuireError | None] = asyncio.Queue()
     stop = threading.Event()
@@ -234,7 +246,7 @@ async def _chunks(runtime: Runtime, request: dict[str, object]) -> AsyncGenerato
     def arrive(item: Mapping[str, object] | QuireError | None) -> None:
         try:
             loop.call_soon_threadsafe(arrived.put_nowait, item)
-        except RuntimeError:  # the loop is closed: nobody waits any more
+        except RuntimeError:  # the loop is closed: no task waits any more
             stop.set()
 
     def take(chunk: Mapping[str, object] | list[Mapping[str, object]]) -> bool:
@@ -275,7 +287,7 @@ def _failure(error: Mapping[str, object], model: str) -> ModelFailed:
 
 
 def _loops(text: str) -> bool:
-    """Small models fall into saying one thing for ever."""
+    """Detect a repetition without end, as small models produce it."""
     if text.endswith("\n"):
         last = [line for line in text[-_LOOP_WINDOW:].split("\n") if line.strip()][-_LOOP_LINES:]
         if len(last) == _LOOP_LINES and len(set(last)) == 1 and any(sign.isalpha() for sign in last[0]):

@@ -1,7 +1,7 @@
-"""A call of ours in the words of pydantic-ai, and the tool calls of its response in ours.
+"""Convert a call into messages of pydantic-ai, and the tool calls of its response back.
 
-Services take only short names of letters, digits, `_` and `-` for tools, so a name beyond that goes by another one
-on the way, the same for the same tools. Imports pydantic-ai: only `providers` imports this.
+Services accept only short tool names of letters, digits, `_` and `-`, so any other name is replaced in transit, always
+by the same name for the same tools. Imports pydantic-ai: only `providers` imports this.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 QUOTED = 200
-"""Characters of arguments that cannot be read which the model is shown again."""
+"""Characters of unreadable arguments that are shown to the model again."""
 
 
 class Conversation(Struct, frozen=True):
-    """`known` is the name on the way of each tool that is offered or was used."""
+    """A call and the transit names of its tools."""
 
     call: ModelCall
     known: Mapping[str, str]
+    """The name in transit of each tool that is offered or was used."""
 
     @classmethod
     def of(cls, call: ModelCall) -> Conversation:
@@ -62,7 +63,7 @@ class Conversation(Struct, frozen=True):
             if message.role == "tool":
                 part = ToolReturnPart(used[message.answers], message.content, message.answers)
                 if results is None:
-                    # Services want the results of one reply side by side.
+                    # Services want the results of one reply together in one request.
                     results = []
                     messages.append(ModelRequest(parts=results))
                 results.append(part)
@@ -84,7 +85,7 @@ class Conversation(Struct, frozen=True):
         return parts
 
     def parameters(self, schema: Mapping[str, Value] | None) -> ModelRequestParameters:
-        """`schema` is what the whole reply is to be forced to, if anything."""
+        """Return the request parameters. `schema`, if given, is the schema that the whole reply is forced into."""
         tools = [
             ToolDefinition(
                 name=self.known[tool.name],
@@ -99,7 +100,7 @@ class Conversation(Struct, frozen=True):
         return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=output)
 
     def uses(self, response: ModelResponse, *, cut: bool) -> tuple[ToolUse, ...]:
-        """`cut` says that the reply hit the token limit."""
+        """Return the tool calls of a response. `cut` says that the reply reached the token limit."""
         meant = {way: name for name, way in self.known.items()}
         taken = {use.id for message in self.call.messages for use in message.uses}
         numbers: dict[str, int] = {}
@@ -108,7 +109,7 @@ class Conversation(Struct, frozen=True):
             if not isinstance(part, ToolCallPart):
                 continue
             name = meant.get(part.tool_name, part.tool_name)
-            # Some services count from 0 in each reply, and a result must find its one call.
+            # Some services count ids from 0 in each reply, but a result must belong to exactly one call.
             id_ = given = part.tool_call_id or "call"
             number = numbers.get(given, 2)
             while id_ in taken:
@@ -120,10 +121,10 @@ class Conversation(Struct, frozen=True):
 
 
 def _arguments(name: str, given: object, *, cut: bool) -> tuple[Mapping[str, Value], str]:
-    """The arguments, and what is wrong with them: then there are none."""
+    """Return the arguments, and what is wrong with them: if anything is, the arguments are empty."""
     try:
         if given is None or given == "":
-            # Without arguments, unless there was no room left for them.
+            # A call without arguments, unless they were cut off.
             value: Value = None if cut else {}
         else:
             value = copy(decode(given) if isinstance(given, str) else _mapping(given))
@@ -150,7 +151,7 @@ def _mapping(given: object) -> Mapping[str, Value]:
 
 
 def _plain(value: Mapping[str, Value]) -> dict[str, object]:
-    """Dictionaries and lists all the way down, and ours no longer: libraries change what they are given."""
+    """Return a copy made of plain dictionaries and lists: libraries change the values that they are given."""
     plain = copy(value)
     assert isinstance(plain, dict)  # noqa: S101
     return plain
@@ -160,10 +161,10 @@ def _names_on_the_way(names: Iterable[str]) -> dict[str, str]:
     known: dict[str, str] = {}
     taken: set[str] = set()
     numbers: dict[str, int] = {}
-    # Names that can stay as they are come first: no other may take their place.
+    # Names that can stay unchanged come first, so that no other name takes their place.
     for name in sorted(dict.fromkeys(names), key=lambda name: _fitting(name) != name):
         way = fitting = _fitting(name)
-        # Counted on, not from the start: thousands of names may fit into one.
+        # The count continues instead of starting again: thousands of names may be shortened to the same one.
         number = numbers.get(fitting, 2)
         while way in taken:
             end = f"_{number}"

@@ -1,4 +1,4 @@
-"""From the name of a model to the model.
+"""Open a model by its name.
 
     anthropic:NAME, openai:NAME, …     any provider that pydantic-ai knows; its key comes from the environment
     PROVIDER:NAME                      a `[models.providers.PROVIDER]` of quire.toml (OpenAI-compatible)
@@ -7,8 +7,8 @@
     local:PATH.gguf, local:NAME        a file, or a pulled model, in this process
     script:PATH                        replies from a script
 
-A key goes only to the provider that it belongs to: a configured address gets the variable that its
-`api_key_env` names, or none.
+A key goes only to the provider that it belongs to: a configured address gets the variable that its `api_key_env` names,
+or none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OWN_CLIENT = ("openai", "openai-chat", "openai-responses", "anthropic", "google
 
 
 def open_model(spec: str, config: ModelSettings, environ: Mapping[str, str] = os.environ) -> Model:
-    """Raises `CannotStart` for what can be known to be wrong before the first call."""
+    """Open a model. Raises `CannotStart` for every problem that can be detected before the first call."""
     model = _open(config.tiers.get(spec, spec), config, environ)
     price = config.prices.get(price_key(spec, config))
     if price is None:
@@ -168,7 +168,7 @@ def _hosted(spec: str, provider: str, config: ModelSettings, environ: Mapping[st
 
 
 def _takes_client(provider: type[object]) -> bool:
-    """Whether its library is the one of OpenAI, which our client with its limits fits into."""
+    """Tell whether the provider uses the library of OpenAI, which accepts our client with its limits."""
     client = inspect.signature(provider.__init__).parameters.get("http_client")
     return client is not None and "_OpenAIHTTPClient" in str(client.annotation)
 
@@ -197,7 +197,7 @@ def _nearest(spec: str, config: ModelSettings, environ: Mapping[str, str]) -> st
     if ":" in spec:
         close = get_close_matches(spec, names, n=1, cutoff=0.6)
     else:
-        # A name without its provider: the first provider that has it, in the order of the list.
+        # A name without its provider: use the first provider that has it, in the order of the list.
         bare = {name.partition(":")[2] or name: name for name in reversed(names)}
         close = [bare[one] for one in get_close_matches(spec, bare, n=1, cutoff=0.6)]
     return f" (did you mean {close[0]}?)" if close else ""

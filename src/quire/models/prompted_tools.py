@@ -1,10 +1,10 @@
-"""Tools for a model that has none of its own: it is told of them in words, and its reply is held to one shape.
+"""Tool calling for models without native support: describe the tools in the prompt and force the reply into one shape.
 
-    {"tool": NAME, "args": {…}}    it wants that tool called
-    {"answer": …}                  it is done
+    {"tool": NAME, "args": {…}}    the model wants that tool called
+    {"answer": …}                  the model is done
 
-The conversation is told back to it in the same shape, results as messages of the user: a small model goes on as it
-sees that it began.
+Earlier turns are written in the same shape, results as messages of the user: a small model continues in the style in
+which the conversation began.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHARACTERS = re.compile(r'(?:[^"\\]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
 
 
 def turns(call: ModelCall) -> list[Turn]:
-    """The messages in the three roles that every chat template knows."""
+    """Return the messages in the three roles that every chat template knows."""
     told: list[Turn] = []
     system = "\n\n".join(part for part in (call.system, _instruction(call)) if part)
     if system:
@@ -79,7 +79,7 @@ def _offer(tool: Offered) -> str:
 
 
 def decided(text: str, call: ModelCall) -> ToolUse | Value:
-    """The tool that a forced reply wants called, or its answer. Raises `InvalidValue` for any other text."""
+    """Return the tool call of a forced reply, or its answer. Raises `InvalidValue` for any other text."""
     reply = decode(text)
     match reply:
         case {"tool": str(name), "args": Mapping() as arguments}:
@@ -91,11 +91,11 @@ def decided(text: str, call: ModelCall) -> ToolUse | Value:
 
 
 def answer_so_far(text: str) -> str:
-    """As much of the answer as a forced reply that is still being written holds; empty when it is no text."""
+    """Return the part of the answer that an unfinished forced reply contains; empty if the answer is not a text."""
     opening = _ANSWER.match(text)
     if not opening:
         return ""
     written = _CHARACTERS.match(text, opening.end())
     said: str = json.loads(f'"{written[0] if written else ""}"', strict=False)
-    # The second half of a pair of surrogates may still be on its way.
+    # The second half of a surrogate pair may not have arrived yet.
     return clean(said[:-1] if said and "\ud800" <= said[-1] <= "\udbff" else said)

@@ -43,11 +43,11 @@ from quire.values import Value, clean, fingerprint
 
 CONNECT_SECONDS = 10.0
 SILENCES = 5
-"""So many times the time-out a service may take for the next piece of a reply, while it sends signs of life."""
+"""A service may take this many times the timeout for the next piece of a reply, while it sends signs of life."""
 
 REPLY_SECONDS = 3600.0
 EMPTY_PART = 100
-"""Characters that a part counts beside its text: a reply may be nothing but parts."""
+"""Characters that a part counts in addition to its text: a reply may consist of nothing but parts."""
 
 LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
 """A token is one line of some hundred bytes; some services send the whole of a long call as one line."""
@@ -55,7 +55,7 @@ LIMITS = Limits(line=16_000_000, body=16_000_000, stream=200_000_000)
 CHARACTERS_A_TOKEN = 3
 
 UNSAID = ((UsageExtractionFailedWarning, ""), (UserWarning, r"[A-Z_]+ is not a valid FinishReason$"))
-"""Warnings of the libraries about numbers and words of a service, which are not for the user's terminal."""
+"""Warnings of the libraries about a service's numbers and words, which are not for the user's terminal."""
 
 for _category, _message in UNSAID:
     warnings.filterwarnings("ignore", category=_category, message=_message)
@@ -66,7 +66,7 @@ Build = Callable[[httpx2.AsyncClient], ProviderModel]
 
 
 class SchemaRefused(ModelFailed):
-    """The service rejected a request that asked for a forced reply: perhaps without it."""
+    """The service rejected a request with a forced reply; without the schema it may accept it."""
 
 
 class HostedModel:
@@ -83,7 +83,8 @@ class HostedModel:
         no_key: str = "",
         absent: str = "",
     ) -> None:
-        """`no_key` and `absent` are said when the service wants a key and gets none, and when nobody answers."""
+        """`no_key` is the advice if a required key is not configured, `absent` the advice if the service does not
+        answer."""
         self._name = name
         self._build = build
         self._price = price
@@ -108,12 +109,15 @@ class HostedModel:
         except SchemaRefused:
             pass
         reply = await self._complete(call, None, on_delta)
-        # It was the schema: the same one is not tried again.
+        # The schema was the reason: the same one is not tried again.
         self._refused_schemas.add(fingerprint(schema))
         return reply
 
     def _forced(self, call: ModelCall) -> Mapping[str, Value] | None:
-        """The schema that the service is to force the reply to. Where it cannot, the caller looks for itself."""
+        """Return the schema that the service should force the reply into, or None if it cannot.
+
+        The caller checks the reply anyway.
+        """
         able = self._model.profile.get("supports_json_schema_output", False)
         if not able or call.schema is None or not forcible(call.schema):
             return None
@@ -166,7 +170,10 @@ class HostedModel:
     async def _stream(
         self, model: ProviderModel, conversation: Conversation, schema: Mapping[str, Value] | None
     ) -> AsyncGenerator[Event]:
-        """What the service sends and, last, the whole response. Everything a library raises ends here."""
+        """Yield the events that the service sends and, last, the whole response.
+
+        Every exception of a library is converted here.
+        """
         messages, parameters = conversation.messages(), conversation.parameters(schema)
         settings = self._settings(conversation.call)
         failure: ModelFailed
@@ -188,11 +195,11 @@ class HostedModel:
             failure = patience.failure(self._name) or failure_of(error, self._name, self._service, self._read_seconds)
             if schema is not None and refuses_request(error):
                 failure = SchemaRefused(failure.message, kind=failure.kind)
-        # Raised out here so that the library's exception, which holds the request, is not its context.
+        # Raised outside the handler so that the library's exception, which holds the request, is not its context.
         raise failure
 
     def estimate(self, call: ModelCall) -> float | None:
-        """By the list price, at three characters a token, which is more than nearly all texts have."""
+        """Estimate by the list price, at three characters a token: nearly all texts have fewer tokens than that."""
         if self._price == "free":
             return 0.0
         if self._price != "listed":
@@ -209,7 +216,7 @@ class HostedModel:
 
     def _settings(self, call: ModelCall) -> RequestSettings:
         settings = RequestSettings()
-        # A setting that the provider's library cannot take is a warning on the terminal.
+        # A setting that the provider's library does not support would print a warning on the terminal.
         if "timeout" not in self._model.unsupported_settings:
             settings["timeout"] = self._read_seconds
         if "max_retries" not in self._model.unsupported_settings:
@@ -222,7 +229,7 @@ class HostedModel:
         if response is None:
             return Usage(cost=0.0 if self._price == "free" else None)
         cost: float | None = 0.0 if self._price == "free" else None
-        # A reply that nobody counted has a price, which is not known.
+        # A reply whose tokens were not counted has a price, but it is unknown.
         if self._price == "listed" and response.usage.output_tokens > 0:
             try:
                 cost = float(response.cost().total_price)
@@ -246,7 +253,7 @@ class HostedModel:
 
 
 class _Patience:
-    """A time limit for each piece of a reply, and one for all of it: keep-alives alone keep no call alive."""
+    """A time limit for each piece of a reply, and one for all of it: keep-alive messages alone do not extend it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -270,7 +277,7 @@ class _Patience:
         self._limit.reschedule(min(asyncio.get_running_loop().time() + self._seconds, self._end))
 
     def failure(self, model: str) -> ModelFailed | None:
-        """Where it was this limit that ended the call."""
+        """Return the failure if this limit ended the call, else None."""
         if not self._limit.expired():
             return None
         if asyncio.get_running_loop().time() >= self._end:
@@ -280,7 +287,7 @@ class _Patience:
 
 
 def _moves_on(event: ModelResponseStreamEvent) -> bool:
-    """Whether an event brings something: an empty piece is a sign of life and no more."""
+    """Tell whether an event brings content: an empty piece is only a sign of life."""
     return not (
         isinstance(event, PartDeltaEvent)
         and (
@@ -291,10 +298,11 @@ def _moves_on(event: ModelResponseStreamEvent) -> bool:
 
 
 def _has_ended(response: ModelResponse | None) -> bool:
-    """Whether the service came to the end of its reply: it said why it ended, or counted what it had written.
+    """Tell whether the service finished its reply: it gave a finish reason, or counted its output tokens.
 
-    For chat services the library takes a missing reason for `stop`, since some never give one; they count, though, and
-    only at the end. Where others count from the beginning on, a missing reason stays missing."""
+    For chat services the library takes a missing reason for `stop`, since some never give one; but they count tokens,
+    and only at the end. For services that count from the beginning, a missing reason stays missing.
+    """
     if response is None:
         return False
     said = (response.provider_details or {}).get("finish_reason")
@@ -302,7 +310,7 @@ def _has_ended(response: ModelResponse | None) -> bool:
 
 
 def _written(event: ModelResponseStreamEvent) -> tuple[str, int]:
-    """The text that an event brings, and how many characters besides it."""
+    """Return the text that an event brings, and the number of its other characters."""
     match event:
         case PartStartEvent(part=TextPart(content=text)):
             return clean(text), 0

@@ -1,4 +1,4 @@
-"""A model whose replies hold no secrets: taken out before anything is shown, recorded or handed on."""
+"""A model whose replies contain no secrets: they are removed before anything is shown, recorded or handed on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Redacted:
-    """A model and what its replies may quote: a key that stood in a prompt, a file or a result."""
+    """A model wrapped with a redactor. Its replies may quote a key that was in a prompt, a file or a result."""
 
     def __init__(self, model: Model, redactor: Redactor) -> None:
         self._model = model
@@ -34,7 +34,7 @@ class Redacted:
         stream = self._redactor.stream()
 
         def show(piece: str) -> None:
-            # An empty piece is a sign of life, and is passed on as one.
+            # An empty piece is a sign of life and is passed on.
             if (said := stream.add(piece)) or not piece:
                 on_delta(said)
 

@@ -1,7 +1,8 @@
-"""Waiting out a provider's bad moment: the only retries there are, since those inside the SDKs are switched off.
+"""Retry calls after transient failures of a provider. These are the only retries: those inside the SDKs are switched
+off.
 
-A call is tried again only while none of its text has been streamed: what was shown stays true, and the pieces
-joined are always the reply. A stream that breaks after that fails the call at once, still marked as transient.
+A call is retried only while none of its text has been streamed: text that was shown stays valid, and the joined pieces
+are always the reply. A stream that breaks later fails the call at once, still marked as transient.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ LONGEST_WAIT = 60.0
 
 
 class TransportFailed(ModelFailed):
-    """A failure that passes, with the seconds that the provider asked us to wait, if it said."""
+    """A transient failure, with the seconds that the provider asked us to wait, if it said so."""
 
     def __init__(self, message: str, *, kind: str, retry_after: float | None = None) -> None:
         super().__init__(message, kind=kind, transient=True)
@@ -27,9 +28,9 @@ class TransportFailed(ModelFailed):
 
 
 class Retrying:
-    """A model that tries again after 1, 2, 4 and 8 seconds, or later where the provider asks for it.
+    """A model that tries again after 1, 2, 4 and 8 seconds, or later if the provider asks for it.
 
-    A provider that wants a wait longer than `longest` is taken at its word: the call fails now and says so.
+    If a provider asks for a wait longer than `longest`, the call fails at once and says so.
     """
 
     def __init__(

@@ -1,16 +1,16 @@
-"""Reading a script of replies: JSON, and YAML where PyYAML is installed. Every mistake is said with its line.
+"""A model that replies from a script: for `--script FILE`, for document tests, for trying a run without a key.
 
-A model that says what a script says: for `--script FILE`, for document tests, for trying a run without a key.
+A script is JSON, or YAML if PyYAML is installed; every mistake is reported with its line. An entry is a text, or a
+mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and `input`, and beside them the `text` that
+the model says with them). A `finish_reason` of `length` makes it a reply that was cut off.
 
-An entry is a text, or a mapping with `reply`, `error`, `default`, or `tool_calls` (each with `name` and `input`, and
-beside them the `text` that the model says with them). A `finish_reason` of `length` makes it a reply that was cut off.
 For each call the first of these answers: an entry whose `step` is the way to the call's step (`3 › 1`, or `3>1`, in a
-callee); one whose `step` is its label; one whose `contains` stands in the prompt; the next entry in order that has
-neither; the `default`. Entries for one step, or with one `contains`, are used one after the other and the last of them
-stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
+callee); one whose `step` is its label; one whose `contains` occurs in the prompt; the next entry in order that has
+neither; the `default`. Entries for the same step, or with the same `contains`, are used one after the other, and the
+last of them stays. `delay_ms` waits before the answer; an entry that is only a delay belongs to the one after it.
 
-A script stands for the whole run: when a run is resumed, the entries that its calls took, failed ones too, are passed
-over (`pass_over`), and the next call gets the entry that it would have got without the interruption.
+A script covers the whole run: when a run is resumed, the entries that its calls used, failed ones too, are skipped
+(`pass_over`), and the next call gets the entry that it would have got without the interruption.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ _TEXTS = ("step", "contains", "reply", "default", "text", "finish_reason")
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """Compared by identity: two entries that say the same are still two. `calls` are names and arguments of tools."""
+    """One entry of a script. Compared by identity: two entries with the same content are still two."""
 
     step: str | None = None
     contains: str | None = None
     reply: str = ""
     calls: tuple[tuple[str, Mapping[str, Value]], ...] = ()
+    """Names and arguments of tools."""
     error: tuple[str, str, bool] | None = None
     delay_ms: float = 0.0
     usage: Usage = field(default_factory=Usage)
@@ -56,7 +57,10 @@ class Entry(Struct, frozen=True, eq=False):
         return self.step is None and self.contains is None and not self.is_default
 
     def fits(self, step: str | None, prompt: str) -> bool:
-        """`step` is a label, or the way to a step; None for an entry that names none."""
+        """Tell whether the entry answers a prompt.
+
+        `step` is a label, or the way to a step; None matches an entry that names no step.
+        """
         return self.step == step and (self.contains is None or self.contains in prompt)
 
     def same_rule(self, other: Entry) -> bool:
@@ -64,11 +68,11 @@ class Entry(Struct, frozen=True, eq=False):
 
 
 class EntryError(ValueError):
-    """What is wrong with one entry; the reader adds where it stands."""
+    """A problem with one entry; the reader adds its location."""
 
 
 def entries_of(values: Sequence[Value] | Sequence[Entry]) -> list[Entry]:
-    """Raises `CannotStart` naming the entry by its number."""
+    """Convert values into entries. Raises `CannotStart`, naming the entry by its number."""
     if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise CannotStart(f"a script is a list of entries, not {values!r}")
     entries = []
@@ -115,7 +119,7 @@ def entry_of(value: Value) -> Entry:
 
 
 _PIPES: dict[Path, bytes] = {}
-"""What was read from pipes: a run asks for its script more than once, and a pipe gives it once."""
+"""Content read from pipes: a run reads its script more than once, but a pipe can be read only once."""
 
 
 def _bytes(path: Path) -> bytes:
@@ -128,7 +132,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def read_script(path: Path) -> list[Entry]:
-    """Raises `CannotStart` with the file and, where one can be told, the line."""
+    """Read a script. Raises `CannotStart` with the file and, if known, the line."""
     try:
         text = _bytes(path).decode("utf-8-sig")
     except FileNotFoundError:
@@ -156,7 +160,7 @@ def _json(path: Path, text: str) -> list[tuple[int, Value]]:
         return [(1, value) for value in whole["model"]]
     if not isinstance(whole, list):
         raise CannotStart(f"{path}:1: a script is a list of replies")
-    # The whole is valid, so its items can be read again one by one to learn where each begins.
+    # The whole is valid, so its items can be read again one by one to find where each begins.
     found: list[tuple[int, Value]] = []
     scan, at = json.JSONDecoder().raw_decode, text.index("[") + 1
     for _ in whole:
@@ -191,7 +195,7 @@ def _yaml(path: Path, text: str) -> list[tuple[int, Value]]:
 
 
 def _yaml_entry(loader: object, node: object) -> Value:
-    """A text stays as it is written: `reply: no` and `step: 1` are not a boolean and a number."""
+    """Build an entry and keep texts as they are written: `reply: no` and `step: 1` are not a boolean and a number."""
     import yaml
 
     assert isinstance(loader, yaml.SafeLoader) and isinstance(node, yaml.Node)  # noqa: S101
@@ -244,7 +248,7 @@ def _error(value: Value) -> tuple[str, str, bool]:
 
 
 def _finish_reason(value: Mapping[str, Value]) -> str:
-    """Why the reply ends; `length` is one that was cut off."""
+    """Return why the reply ends; `length` marks one that was cut off."""
     given = value.get("finish_reason", "")
     if not isinstance(given, str) or ("error" in value and given):
         raise EntryError("has a finish_reason that is not a text, or stands beside an error")
@@ -268,11 +272,14 @@ NO_REPLY = "the script has no reply for"
 
 
 SHORT = 60
-"""Characters of a reply that comes in two pieces."""
+"""A reply of at most this many characters is streamed in two pieces."""
 
 
 class ScriptedModel:
-    """`calls` are the calls that it got, in order; those of a long run are large together, so they need not be kept."""
+    """Replies from a script.
+
+    `calls` are the calls that it received, in order; in a long run they use much memory, so keeping them is optional.
+    """
 
     def __init__(
         self,
@@ -302,11 +309,11 @@ class ScriptedModel:
 
     @property
     def ways(self) -> list[str]:
-        """Steps of callees that entries are for."""
+        """Return the ways to steps of callees that entries are for."""
         return [entry.step for entry in self._matching if entry.step is not None and JOINT in entry.step]
 
     def pass_over(self, call: ModelCall) -> None:
-        """Takes the entry that answered this call in an earlier drive of the run."""
+        """Use up the entry that answered this call in an earlier drive of the run."""
         with contextlib.suppress(ModelFailed):
             self._next(call)
 
@@ -352,7 +359,10 @@ class ScriptedModel:
 
 
 def _pieces(text: str) -> list[str]:
-    """A few pieces, cut between words, that joined are the text: two of a short one, four of others."""
+    """Split a text between words: a short one into up to two pieces, others into up to four.
+
+    Joined they are the text.
+    """
     words = re.findall(r"\s*\S+\s*", text) or ([text] if text else [])
     size = max(1, -(-len(words) // (4 if len(text) > SHORT else 2)))
     return ["".join(words[at : at + size]) for at in range(0, len(words), size)]

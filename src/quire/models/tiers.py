@@ -1,8 +1,8 @@
-"""Which model a directive's `<model tier id fallback>` stands for here, and why.
+"""Resolve a directive's `<model tier id fallback>` to a model, and say why.
 
-A tier is a size of model, not a model: `[models.tiers]` of quire.toml says what it means in a workspace, and where that
-says nothing, the provider whose key is there has a model of that size. An `id` beats the tier when its provider can
-be reached; a directive can never name an address or a script to be asked instead.
+A tier is a size of model, not a model: `[models.tiers]` of quire.toml says what it means in a workspace; if it does
+not, the provider whose key is set has a model of that size. An `id` takes precedence over the tier if its provider can
+be reached; a directive can never name an address or a script instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LOW = ("low", "haiku", "fast", "cheap", "small", "mini")
 _GENERAL = ("general", "sonnet", "medium", "balanced", "standard")
 _HIGH = ("high", "opus", "max", "orchestrator")
 FAMILIES = (_LOW, _GENERAL, _HIGH)
-"""Tiers that mean the same size, each with the names that stand in for it, the likeliest first."""
+"""Tiers that mean the same size, each with its alternative names, the likeliest first."""
 
 _ALWAYS = ("low", "haiku", "sonnet", "general", "orchestrator")
 _INSTEAD: Mapping[tuple[str, ...], tuple[str, ...]] = {
@@ -34,7 +34,7 @@ TIERS: Mapping[str, Mapping[str, str]] = {
     "mistral": {"low": "mistral-small-latest"},
     "xai": {"low": "grok-4-1-fast"},
 }
-"""What a provider has in the sizes where that is not its default model."""
+"""A provider's models in the sizes that its default model does not cover."""
 
 _MAKERS = {
     "claude": "anthropic",
@@ -60,8 +60,11 @@ def choose(
     default_provider: str | None,
     default_model: str | None,
 ) -> str:
-    """The model's id by the tiers of several providers: `id`, `tier`, `fallback`, the default. Raises `CannotStart`
-    where nothing is left, and where several providers have the tier and nothing says which is meant."""
+    """Return the model's id from the tiers of several providers: by `id`, `tier`, `fallback`, or the default.
+
+    Raises `CannotStart` if none of these gives a model, or if several providers have the tier and it is not clear which
+    is meant.
+    """
     if attributes.get("id", "").strip():
         return attributes["id"].strip()
     wanted = attributes.get("provider", "").strip() or default_provider
@@ -93,7 +96,7 @@ def _at_providers(tier: str, providers: Mapping[str, Mapping[str, str]], wanted:
 
 
 def _stand_in(tier: str, known: Iterable[str]) -> str | None:
-    """The tier itself, one of the same size, or, for a tier that every directive may count on, the next best."""
+    """Return the tier itself, one of the same size, or, for a tier that every directive may rely on, the next best."""
     names = list(known)
     if tier in names:
         return tier
@@ -110,7 +113,10 @@ def _family(tier: str) -> tuple[str, ...] | None:
 
 
 def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: Mapping[str, str]) -> Choice:
-    """Raises `NoModel`. Asks nobody unless nothing else answers (see `choose_model`)."""
+    """Choose the model of a thread.
+
+    Raises `NoModel`. Contacts a service only if no other source names a model (see `choose_model`).
+    """
     passed: list[str] = []
     named = attributes.get("id", "").strip()
     if named:
@@ -132,7 +138,7 @@ def thread_model(attributes: Mapping[str, str], models: ModelSettings, environ: 
 
 
 def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The name to open, or why it cannot be had."""
+    """Return the name to open and an empty text, or an empty name and why the model is not available."""
     head, colon, _ = named.partition(":")
     maker = head if colon else provider or _maker(named)
     spec = named if colon else f"{maker}:{named}"
@@ -151,7 +157,8 @@ def _by_id(named: str, provider: str, models: ModelSettings, environ: Mapping[st
 
 
 def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Choice | None:
-    """What the workspace says comes first; its default model's provider next; then the first key that is there."""
+    """Look up a tier: first in the workspace's settings, then by its default model's provider, then by the first key
+    set."""
     family = _family(tier)
     same = [tier, *(name for name in _INSTEAD[family][: len(family)] if name != tier)] if family else [tier]
     for name in same:
@@ -169,7 +176,7 @@ def _by_tier(tier: str, models: ModelSettings, environ: Mapping[str, str]) -> Ch
 
 
 def _sized(spec: str, family: tuple[str, ...], models: ModelSettings) -> str:
-    """The provider's model of that size, where it is one that we know; the model itself otherwise."""
+    """Return the provider's model of that size if it is known; otherwise the model itself."""
     provider = spec.partition(":")[0]
     if family == _GENERAL or provider in models.providers:
         return spec

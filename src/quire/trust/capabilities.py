@@ -1,15 +1,13 @@
-"""The wildcards of a grant: `*` for any text, `?` for one character, `[abc]` and `[!abc]` for one of a set.
+"""Capabilities: the strings that say what a run may do, the ids behind them, and the matcher.
 
-They are those of fnmatch, with two differences. Matching takes no longer than the two lengths multiplied, whatever the
-pattern. And `?` and sets stand for characters of an id only, never for a wildcard: a grant is also compared with other
-grants, and there `?` must not take the `*` of a wider one for a letter.
+A capability reads `rye.PRIMARY.TYPE.ID`, the id with dots for its slashes: `rye.execute.tool.rye.file-system.write`. A
+grant is such a string with wildcards: `*` stands for any text, dots included, and `X.*` covers `X` too; `?` stands for
+one character, `[abc]` and `[!abc]` for one of a set. Ids are escaped (`%2E`) so that the name of a tool cannot contain
+a separator or a wildcard: two tools never share a string.
 
-One vocabulary for what a run may do: capability strings, the ids behind them, and the matcher.
-
-A capability reads `rye.PRIMARY.TYPE.ID`, the id with dots for its slashes:
-`rye.execute.tool.rye.file-system.write`. A grant is such a string with wildcards: `*` stands for any text, dots
-included, and `X.*` covers `X` too; `?` and `[abc]` stand for one character. Ids are escaped (`%2E`) so that no
-name of a tool can contain a separator or a wildcard: two tools never share a string.
+The wildcards are those of fnmatch, with two differences. Matching never takes longer than the product of the two
+lengths. And `?` and sets match characters of an id only, never a wildcard: a grant is also compared with other grants,
+and there `?` must not take the `*` of a wider one for a letter.
 """
 
 from __future__ import annotations
@@ -27,22 +25,22 @@ _PIECE = re.compile(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
 _NO_LETTER = frozenset("*?[]!")
 
 _Spot = tuple[bool, frozenset[str]]
-"""Whether a character has to be in the set, or must not be."""
+"""True if a character has to be in the set, False if it must not be."""
 
 
 def fixed_head(pattern: str) -> str:
-    """What everything begins with that the pattern matches."""
+    """Return the text that everything matched by the pattern begins with."""
     found = _WILD.search(pattern)
     return pattern[: found.start()] if found else pattern
 
 
 def has_single(pattern: str) -> bool:
-    """Whether there is a wildcard for one character in it."""
+    """Return True if the pattern has a wildcard for one character."""
     return "?" in pattern or "[" in pattern
 
 
 def glob(pattern: str, text: str) -> bool:
-    """Leftmost search for each part between stars."""
+    """Match a text by a leftmost search for each part between stars."""
     if has_single(pattern):
         return _glob_spots(pattern, text)
     if "*" not in pattern:
@@ -82,7 +80,7 @@ def _fits(part: Sequence[_Spot], text: str, at: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _parts(pattern: str) -> tuple[tuple[_Spot, ...], ...]:
-    """The pattern between its stars, character by character."""
+    """Return the parts of the pattern between its stars, character by character."""
     parts: list[list[_Spot]] = [[]]
     for negated, inside, plain in _PIECE.findall(pattern):
         if plain == "*":
@@ -99,7 +97,10 @@ def _parts(pattern: str) -> tuple[tuple[_Spot, ...], ...]:
 
 
 def _members(inside: str) -> frozenset[str]:
-    """`a-c` is a range, as is everything between two characters that a hyphen joins; backwards it is empty."""
+    """Return the members of a set.
+
+    `a-c` is a range, as is any pair of characters joined by a hyphen; a backward range is empty.
+    """
     members: set[str] = set()
     at = 0
     while at < len(inside):
@@ -145,7 +146,7 @@ _FRIENDLY = {identity: name for name, identity in ALIASES.items() if "/" not in 
 """The name that people know a tool by."""
 
 ALWAYS = (RETURN, "rye/agent/threads/internal/")
-"""What a thread may execute without any grant: an id, or the beginning of one."""
+"""Items that a thread may execute without any grant: an id, or the beginning of one."""
 
 _FREE_FOLDERS = tuple(free for free in ALWAYS if free.endswith("/"))
 _SEPARATORS = re.compile(r"[^A-Za-z0-9_]")
@@ -156,23 +157,23 @@ _FULL = re.compile(r"\*$|rye\.(\*|(execute|fetch|sign)(\.|$))")
 
 
 def escape(name: str) -> str:
-    """A name as one segment of an id: every byte that is no letter, digit, `_` or `-` becomes `%XX`."""
+    """Return a name as one segment of an id: every byte that is not a letter, digit, `_` or `-` becomes `%XX`."""
     return "".join(part if _PLAIN.fullmatch(part) else _bytes(part) for part in name)
 
 
 def canonical(item_id: str) -> str:
-    """The one id behind the id that a document wrote. Escapes that are already there stay."""
+    """Return the one id behind the id that a document wrote. Existing escapes stay."""
     item_id = ALIASES.get(item_id, item_id)
     return _ODD.sub(lambda found: _bytes(found.group()), item_id)
 
 
 def flat_name(item_id: str) -> str:
-    """An id as a name that every model's provider takes."""
+    """Return an id as a name that every model's provider accepts."""
     return _SEPARATORS.sub("_", item_id)
 
 
 def from_flat_name(name: str) -> str:
-    """The id behind the name that a model used: a flat one, an id, or another name of a tool."""
+    """Return the id behind the name that a model used: a flat one, an id, or another name of a tool."""
     return _FLAT.get(name) or canonical(name)
 
 
@@ -185,25 +186,23 @@ def python_tool(name: str) -> str:
 
 
 def capability(primary: Primary, item_type: str, item_id: str) -> str:
-    """What is needed to do this with that item; an empty id (a query) needs the type alone."""
+    """Return the capability needed for an action on an item; an empty id (a query) needs the type alone."""
     head = f"rye.{primary}.{item_type}"
     return f"{head}.{_identity(item_type, item_id).replace('/', '.')}" if item_id else head
 
 
 def pattern_for(primary: Primary, item_type: str, item_id: str) -> str:
-    """The capability for an id in which `*` stands for any text: all that it matches."""
+    """Return the capability pattern for an id in which `*` stands for any text."""
     return _normal(f"rye.{primary}.{item_type}.{_ODD_IN_PATTERN.sub(lambda found: _bytes(found.group()), item_id)}")
 
 
 @dataclass(frozen=True, slots=True)
 class Grants:
-    """What somebody may do. Build with `Grants.of`, which brings every way to write a grant to one form.
-
-    `declared` is where they are written down, such as `.ai/directives/x.md:12`: a denial sends the reader there.
-    """
+    """A set of granted capabilities. Build with `Grants.of`, which brings every way to write a grant to one form."""
 
     patterns: frozenset[str] = frozenset()
     declared: str = field(default="", compare=False)
+    """Where the grants are written, such as `.ai/directives/x.md:12`: a denial sends the reader there."""
     _exact: frozenset[str] = field(init=False, repr=False, compare=False)
     _prefixes: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _globs: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -212,7 +211,7 @@ class Grants:
     _searched: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sorts the patterns by how they are looked up: nearly all are fixed, or fixed but for a `*` at the end."""
+        """Sort the patterns by how they are looked up: nearly all are fixed, or fixed except for a `*` at the end."""
         exact, prefixes, globs = set(), [], []
         for pattern in self.patterns:
             head = fixed_head(pattern)
@@ -245,25 +244,27 @@ class Grants:
         return any(_matches(pattern, needed) for pattern in self._globs)
 
     def narrow(self, parent: Grants) -> Grants:
-        """What is left of these under a parent: never more than either of the two.
+        """Return what is left of these grants under a parent: never more than either of the two.
 
-        Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two
-        that only overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
+        Grants that end in `*` or have none are always nested or disjoint, and then the result is exact. Two that only
+        overlap (`*.write` and `rye.file-system.*`) leave nothing: too little is safe.
         """
         mine = {pattern for pattern in self.patterns if parent.includes(pattern)}
         theirs = {pattern for pattern in parent.patterns if self.includes(pattern)}
         return Grants(frozenset(mine | theirs), self.declared)
 
     def includes(self, pattern: str) -> bool:
-        """Whether all that the pattern matches is covered; a `*` in it is only met by a `*`.
+        """Tell whether everything that the pattern matches is covered; a `*` in it is only matched by a `*`.
 
-        What has a `?` or a set in it is covered by itself and by what ends in `*` before that: too little is safe."""
+        A pattern with a `?` or a set is covered only by itself and by a grant that ends in `*` before that place: too
+        little is safe.
+        """
         if has_single(pattern):
             return pattern in self.patterns or fixed_head(pattern).startswith(self._prefixes)
         return self.covers(pattern) and (not pattern.endswith(".*") or self.covers(pattern[:-2]))
 
     def allows(self, primary: Primary, item_type: str, item_id: str) -> bool:
-        """Whether a request by a document goes through, with what is always allowed and what a query needs."""
+        """Tell whether a request by a document is allowed: granted, always allowed, or a permitted query."""
         if _climbs(item_id):
             return False
         identity = _identity(item_type, item_id)
@@ -272,22 +273,22 @@ class Grants:
         if item_id:
             return self.covers(f"rye.{primary}.{item_type}.{identity.replace('/', '.')}")
         needed = capability(primary, item_type, "")
-        # A search of a type may see what any fetch of that type may see.
+        # A search of a type is allowed if any fetch of that type is granted.
         return self.covers(needed) or (primary == "fetch" and needed in self._searched)
 
     @property
     def place(self) -> str:
-        """The file and the line where they are written down, without what bounds them besides."""
+        """Return the file and line where the grants are written, without the bounds that follow."""
         return self.declared.partition(",")[0]
 
     def has_any(self, primary: str) -> bool:
-        """Whether any grant could be one for this kind of action."""
+        """Return True if any grant could apply to this kind of action."""
         head = f"rye.{primary}."
         fixed = ((pattern, fixed_head(pattern)) for pattern in self.patterns)
         return any(part.startswith(head) or (part != pattern and head.startswith(part)) for pattern, part in fixed)
 
     def require(self, primary: Primary, item_type: str, item_id: str) -> None:
-        """Raises `Denied` unless allowed, with the capability that is missing and the way to grant it."""
+        """Raise `Denied` unless allowed, with the missing capability and the way to grant it."""
         if self.allows(primary, item_type, item_id):
             return
         if _climbs(item_id):
@@ -312,7 +313,7 @@ class Grants:
 
 
 def grant_for(name: str) -> str:
-    """The grant that `--allow NAME` or `[tools] allow` means: a capability, an id, or another name of a tool."""
+    """Return the grant that `--allow NAME` or `[tools] allow` means: a capability, an id, or another name of a tool."""
     if _FULL.match(name):
         return _normal(name)
     if name.startswith("rye."):
@@ -326,12 +327,12 @@ def _bytes(text: str) -> str:
 
 
 def _identity(item_type: str, item_id: str) -> str:
-    """Only tools have other names: a knowledge item called `shell` is just that."""
+    """Return the canonical id. Only tools have other names: a knowledge item called `shell` is just that."""
     return canonical(item_id) if item_type == "tool" else _ODD.sub(lambda found: _bytes(found.group()), item_id)
 
 
 def _climbs(item_id: str) -> bool:
-    """Whether an id leads out of the place that it begins with; no grant is meant for where that ends."""
+    """Return True if an id has a segment `.` or `..`, which leads out of its place; grants never cover such an id."""
     return "." in item_id and not {".", ".."}.isdisjoint(item_id.split("/"))
 
 
@@ -340,14 +341,14 @@ def _always(item_id: str) -> bool:
 
 
 def _normal(pattern: str) -> str:
-    """Dots for slashes, one `*` for a run of them, and the id of today for an old one."""
+    """Write a pattern in its one form: dots for slashes, one `*` for several, and the current id for an old one."""
     pattern = re.sub(r"\*+", "*", pattern.strip().replace("/", "."))
     stem, tail = (pattern[:-2], ".*") if pattern.endswith(".*") else (pattern, "")
     return _OLD_GRANTS.get(stem, stem) + tail
 
 
 def _fixed_tail(pattern: str) -> str:
-    """What everything ends in that the pattern matches; nothing for `X.*`, which covers `X` too."""
+    """Return the text that everything matched by the pattern ends in; empty for `X.*`, which covers `X` too."""
     return "" if pattern.endswith(".*") or has_single(pattern) else pattern.rpartition("*")[2]
 
 
@@ -370,4 +371,4 @@ _FLAT = {
         "rye/agent/threads/orchestrator",
     )
 } | {flat_name(old): new for old, new in ALIASES.items() if "/" in old}
-"""Ids by their flat names: also those that a thread is not offered, so that a denial can say what was denied."""
+"""Ids by their flat names, including ids that a thread is not offered, so that a denial can name the denied tool."""

@@ -1,9 +1,8 @@
-"""Private keys in the keyring of the system, for those who do not want them in a file.
-
-Ed25519 keys: what signs a document, and what a signature is checked with.
+"""Ed25519 keys, which sign documents and verify signatures, and storage of private keys in the system's keyring.
 
 A key is known by its id, the first 16 hex digits of the SHA-256 of its public half in PEM form. `cryptography` is
-imported when a key is first used, a public key is decoded once, and a signature is computed once.
+imported when a key is first used, a public key is decoded once, and a signature is verified once. The keyring is for
+users who do not want their private keys in a file.
 """
 
 from __future__ import annotations
@@ -61,18 +60,18 @@ _PUBLIC = "PUBLIC KEY-----"
 
 
 class BadKey(CannotStart):
-    """A text that was to be a key and is none that we can use."""
+    """A text that should be a key and is not a usable one."""
 
 
 class PublicKey(Struct, frozen=True):
-    """Make one with `PublicKey.of`: the PEM text is then the one way to write this key."""
+    """A public key. Create one with `PublicKey.of`, so that the PEM text is the only way to write this key."""
 
     pem: str
     key_id: str
 
     @classmethod
     def of(cls, text: str, where: str = "this") -> PublicKey:
-        """Reads PEM. Raises `BadKey` for anything that is no public Ed25519 key."""
+        """Read PEM. Raises `BadKey` for anything that is not a public Ed25519 key."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -102,7 +101,10 @@ class PublicKey(Struct, frozen=True):
 
 @lru_cache(maxsize=1024)
 def _verifies(pem: str, signature: bytes, message: bytes) -> bool:
-    """Remembered, because a run verifies the same items again and again, and the answer never changes."""
+    """Verify a signature.
+
+    The result is cached, because a run verifies the same items again and again, and the answer never changes.
+    """
     from cryptography.exceptions import InvalidSignature
 
     try:
@@ -124,7 +126,7 @@ def _decoded(pem: str) -> Ed25519PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A private key under the name that its owner gave it. Printing one shows nothing secret."""
+    """A private key under the name that its owner gave it. Its repr contains nothing secret."""
 
     name: str
     public: PublicKey
@@ -138,7 +140,7 @@ class SigningKey:
 
     @classmethod
     def of(cls, name: str, text: str, where: str) -> SigningKey:
-        """Reads unencrypted PEM. Raises `BadKey`."""
+        """Read unencrypted PEM. Raises `BadKey`."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -173,7 +175,7 @@ class SigningKey:
 
 
 class KeyNote(Struct, frozen=True):
-    """A public key as it is written down, in TOML: with a name, and where its private half is when that is ours."""
+    """A public key as it is stored in TOML: with a name and, for the user's own key, the place of its private half."""
 
     public: PublicKey
     name: str = ""
@@ -189,7 +191,7 @@ class KeyNote(Struct, frozen=True):
 
 
 def read_note(text: str, where: str) -> KeyNote:
-    """A key from TOML or bare PEM. Raises `BadKey`, also where the note gives the key an id that is not its own."""
+    """Read a key from TOML or bare PEM. Raises `BadKey`, also if the note gives the key an id that is not its own."""
     if text.lstrip("\ufeff \t\r\n").startswith("-----BEGIN"):
         return KeyNote(PublicKey.of(text, where))
     try:
@@ -214,6 +216,6 @@ _OWN_FIELDS = ("key_id", "name", "public_key")
 
 
 def _quoted(text: str) -> str:
-    """A TOML text on one line; what is not plain is left out, it is only there for people."""
+    """Return a TOML text on one line. Unusual characters are replaced, since the text is only for people."""
     plain = "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in text)
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'

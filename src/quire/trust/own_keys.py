@@ -1,4 +1,4 @@
-"""The user's own keys: made, listed, brought in, taken out, and the one that signs.
+"""The user's own keys: store, list and load them, and select the one that signs.
 
 USER/keys/NAME.toml    the public half, and where the private one is
 USER/keys/NAME.pem     the private half, unless the keyring of the system has it
@@ -19,15 +19,15 @@ _NO_KEY = "you have no key to sign with; make one with: quire keys new"
 
 
 def own_notes(settings: UserSpace) -> list[KeyNote]:
-    """All own keys by name, revoked ones too."""
+    """Return all own keys by name, revoked ones too."""
     folder = _folder(settings)
     return [_note(folder / f"{name}.toml", name) for name in names_in(folder, ".toml")]
 
 
 def own_key(settings: UserSpace, name: str | None = None) -> SigningKey:
-    """The key that signs: the named one, else `default`, else the only one there is. Never makes one.
+    """Return the key that signs: the named one, else `default`, else the only one there is. Never creates one.
 
-    Raises `CannotStart` where there is none or no telling which, `Refused` for a key that must not be used.
+    Raises `CannotStart` if there is none or the choice is ambiguous, `Refused` for a key that must not be used.
     """
     revoked = revoked_ids(settings)
     notes = own_notes(settings)
@@ -51,7 +51,7 @@ def own_key(settings: UserSpace, name: str | None = None) -> SigningKey:
 
 
 def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool = False) -> KeyNote:
-    """Stores a key under its name. Nothing that is there is ever overwritten."""
+    """Store a key under its name. An existing key is never overwritten."""
     folder = _folder(settings)
     if not NAME.fullmatch(key.name):
         raise CannotStart(
@@ -73,7 +73,7 @@ def keep(settings: UserSpace, key: SigningKey, now: datetime, *, keyring: bool =
             put(key.key_id, key.private_pem())
         else:
             write_new(private, key.private_pem())
-        # Last, because a key is there once its public half is.
+        # Written last, because a key exists once its public half does.
         _write_or_undo(public, note.toml(), private)
     except FileExistsError:
         raise CannotStart(

@@ -1,6 +1,6 @@
-"""Files that are the user's alone: keys, and what was said about keys.
+"""Files that only the user may read: keys, and decisions about keys.
 
-They are made unreadable to others from the start, and a private key that others could have read is not used.
+They are created unreadable to others, and a private key that others could have read is not used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _POSIX = os.name == "posix"
 
 
 def make_folder(folder: Path) -> None:
-    """Makes a folder that nobody else may enter. One that is there and that others may write to is refused."""
+    """Create a folder that only the user may enter. Raises `Refused` for an existing one that others may write to."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         mode = folder.stat().st_mode
@@ -30,7 +30,7 @@ def make_folder(folder: Path) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Writes a file that was not there and that only the user can read; raises `FileExistsError` if it was."""
+    """Write a new file that only the user can read. Raises `FileExistsError` if it exists."""
     make_folder(path.parent)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
@@ -45,9 +45,10 @@ def write_new(path: Path, text: str) -> None:
 
 
 def read_private(path: Path, what: str = "private key", remedy: str = "") -> str:
-    """The text of a file with a secret; refuses one that others could have read or could change.
+    """Return the text of a file with a secret. Raises `Refused` for a file that others could have read or could change.
 
-    `remedy` is what to do about a key that others have read, where that is not to revoke it."""
+    `remedy` is the advice for a key that others have read, if that is not to revoke it.
+    """
     make_folder(path.parent)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
@@ -68,7 +69,7 @@ def read_private(path: Path, what: str = "private key", remedy: str = "") -> str
 
 
 def read_small(path: Path) -> str:
-    """The text of a file that is no larger than a key may be."""
+    """Return the text of a file that is not larger than a key may be."""
     try:
         if not path.is_file():
             raise CannotStart(f"{path} is not a file with a key")
@@ -79,7 +80,7 @@ def read_small(path: Path) -> str:
 
 
 def names_in(folder: Path, suffix: str) -> list[str]:
-    """The stems of the files with that suffix, sorted; none where there is no folder."""
+    """Return the stems of the files with that suffix, sorted; none if the folder does not exist."""
     try:
         return sorted(entry.name.removesuffix(suffix) for entry in os.scandir(folder) if entry.name.endswith(suffix))
     except FileNotFoundError:

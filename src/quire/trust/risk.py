@@ -1,15 +1,15 @@
-"""How dangerous a capability is, and whether a thread with it may start.
+"""Classify how dangerous a capability is, and decide whether a thread with it may start.
 
-Four tiers. `safe` and `write` are fine; `elevated` warns unless the author has acknowledged it; `unrestricted` keeps
-the thread from starting unless the author has. A grant is classed by the pattern with the most dots that matches it, as
-it is written. A project may say in `.ai/config/capability_risk.yaml` that something is more dangerous than we think,
-never that it is less:
+There are four tiers. `safe` and `write` are allowed; `elevated` warns unless the author has acknowledged it;
+`unrestricted` keeps the thread from starting unless the author has acknowledged it. A grant is classified by the
+matching pattern with the most dots, as it is written. A project may declare in `.ai/config/capability_risk.yaml` that a
+capability is more dangerous than its built-in tier, never that it is less:
 
     patterns:
       - pattern: rye.fetch.knowledge.secret.*
         tier: elevated
 
-Directives that nobody vouches for, in warn mode: what is dangerous in them, the user has to allow.
+In warn mode, the user has to allow the dangerous capabilities of an unsigned directive (`require_granted`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Decision = Literal["allow", "warn", "block"]
 
 
 class Tier(StrEnum):
-    """From harmless to everything."""
+    """Tiers of risk, from harmless to unrestricted."""
 
     SAFE = "safe"
     WRITE = "write"
@@ -43,7 +43,7 @@ class Tier(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """What something of this tier does, in a few words."""
+        """Return in a few words what a capability of this tier does."""
         return _MEANING[self]
 
 
@@ -75,17 +75,19 @@ BUILT_IN = (
 
 
 class ProjectRisk(Struct, frozen=True):
-    """What a project adds. `problem` says why its table cannot be read; then nothing starts."""
+    """The rules that a project adds."""
 
     rules: tuple[Rule, ...] = ()
     problem: str = ""
+    """Says why the project's table cannot be read; then no thread starts."""
 
 
 class Assessment(Struct, frozen=True):
-    """`tiers` has every capability that was asked about, None for one that is in no tier."""
+    """The result of assessing capabilities."""
 
     outcome: Decision
     tiers: dict[str, Tier | None]
+    """Every assessed capability; None for one that is in no tier."""
     messages: tuple[str, ...] = ()
 
 
@@ -97,14 +99,14 @@ def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
     own = _classed(capability, BUILT_IN)
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
-        # `*` or `r*` matches no pattern of the table because it is wider than all of them.
+        # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
     with_project = _classed(capability, (*BUILT_IN, *project.rules))
     return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
 
 
 def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NOTHING) -> Assessment:
-    """Whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
+    """Decide whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
     known = set(acknowledged)
     tiers = {capability: tier_of(capability, project) for capability in capabilities}
     if project.problem:
@@ -119,7 +121,10 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
 
 
 def read_risk(text: str, where: str) -> ProjectRisk:
-    """A project's table. Anything in it that is not understood is a problem: what was meant may have been important."""
+    """Read a project's table.
+
+    Anything in it that is not understood is a problem, because it may have been important.
+    """
     from quire.formats.yaml import read_yaml
 
     reading = read_yaml(Source.of(text, where))
@@ -133,9 +138,9 @@ def read_risk(text: str, where: str) -> ProjectRisk:
 
 
 def project_risk(workspace: Path) -> ProjectRisk:
-    """The table of the project in this folder; nothing where there is none."""
+    """Return the table of the project in this folder; `NOTHING` if it has none."""
     file = workspace.joinpath(*FILE)
-    # A link that leads nowhere is no missing table.
+    # A dangling link is not the same as a missing table.
     if not file.exists() and not file.is_symlink():
         return NOTHING
     try:
@@ -168,7 +173,7 @@ def _rules(documents: Sequence[object], where: str) -> ProjectRisk:
 
 
 def _classed(capability: str, rules: Iterable[Rule]) -> Tier | None:
-    """Of the rules with the most dots the most severe."""
+    """Return the most severe tier among the matching rules with the most dots, or None."""
     found = [(rule.pattern.count("."), rule.tier.rank, rule.tier) for rule in rules if glob(rule.pattern, capability)]
     return max(found)[2] if found else None
 
@@ -182,9 +187,10 @@ def _message(capability: str, tier: Tier) -> str:
 
 
 class Ungranted(Refused):
-    """What an unsigned directive asks for and the user has not allowed: capabilities with their tiers.
+    """Dangerous capabilities, with their tiers, that an unsigned directive asks for and the user has not allowed.
 
-    `reasons` are the words of its author, by tier."""
+    `reasons` are the author's explanations, by tier.
+    """
 
     def __init__(self, item_id: str, missing: Mapping[str, Tier], reasons: Mapping[str, str]) -> None:
         listed = ", ".join(f"{capability} is {tier.value}" for capability, tier in missing.items())
@@ -201,7 +207,7 @@ class Ungranted(Refused):
 def require_granted(
     item_id: str, capabilities: Iterable[str], granted: Grants, project: ProjectRisk, reasons: Mapping[str, str]
 ) -> None:
-    """Raises `Ungranted` with all that is elevated, or more, and not among what the user has granted."""
+    """Raise `Ungranted` with all capabilities that are elevated or unrestricted and that the user has not granted."""
     missing: dict[str, Tier] = {}
     for capability in capabilities:
         tier = tier_of(capability, project)

@@ -1,7 +1,7 @@
 """Seals on stored runs: keyed hashes that only this user, or this cluster, can make.
 
-A store is a file in a workspace, or a database that others can write to. What a run may do and what it has recorded
-count only under a seal whose key is kept elsewhere:
+A store is a file in a workspace, or a database that others can write to. The permissions of a run and its records count
+only under a seal whose key is kept elsewhere:
 
     QUIRE_SEAL_KEY           the key itself, for the workers and clients of a cluster
     QUIRE_SEAL_KEY_FILE      a file with the key
@@ -35,10 +35,10 @@ _encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=
 
 
 class Seal:
-    """Makes and checks seals. The key is read when the first seal is needed: looking at runs needs none."""
+    """Make and check seals. The key is read when the first seal is needed: listing runs does not need it."""
 
     def __init__(self, load: Callable[[], str], exists: Callable[[], bool] = lambda: True) -> None:
-        """`exists` says whether there is a key already: nobody who only checks makes one."""
+        """`exists` tells whether there is a key already, so that code which only checks seals does not create one."""
         self._load = load
         self.exists = exists
 
@@ -52,7 +52,7 @@ class Seal:
 
     @cached_property
     def key_id(self) -> str:
-        """Tells keys apart in messages, without giving anything of the key away."""
+        """Return an id that tells keys apart in messages and reveals nothing of the key."""
         return hashlib.blake2b(self._key, digest_size=4, person=b"quire seal id").hexdigest()
 
     @cached_property
@@ -60,13 +60,13 @@ class Seal:
         return hashlib.blake2b(key=self._key, digest_size=_MAC_BYTES, person=b"quire journal")
 
     def row(self, content: bytes) -> str:
-        """The seal of one row of a journal. Every journaled step pays for this call."""
+        """Return the seal of one row of a journal. Every journaled step pays for this call."""
         mac = self._rows.copy()
         mac.update(content)
         return mac.hexdigest()
 
     def facts(self, kind: str, *facts: str | int | float | None) -> str:
-        """The seal of some facts, which stand for nothing else than what `kind` names."""
+        """Return the seal of some facts, valid only for the purpose that `kind` names."""
         content = _encode([kind, *facts]).encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, key=self._key, digest_size=_MAC_BYTES, person=b"quire facts").hexdigest()
 
@@ -75,7 +75,7 @@ class Seal:
 
 
 PUBLIC_SEAL = Seal.of("quire: a key that is not secret")
-"""For stores without a key of their own, as in tests: shows accidents, and keeps nobody from forging."""
+"""For stores without a key of their own, as in tests: it detects accidents but does not prevent forging."""
 
 
 def same(one: str, other: str) -> bool:
@@ -83,18 +83,18 @@ def same(one: str, other: str) -> bool:
 
 
 def user_seal(user: Path, environ: Mapping[str, str] = os.environ) -> Seal:
-    """The seal of the user whose space is `user`, or of the cluster that the environment names."""
+    """Return the seal of the user whose space is `user`, or of the cluster that the environment names."""
     named = [name for name in (VARIABLE, FILE_VARIABLE) if environ.get(name, "").strip()]
     return Seal(lambda: seal_key(user, environ), lambda: bool(named) or key_file(user).exists())
 
 
 def seal_source(user: Path, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """What decides which key `user_seal` reads: equal sources are seals of one key. Reads nothing."""
+    """Return the values that decide which key `user_seal` reads: equal sources mean the same key. Reads no file."""
     return (str(user), *(environ.get(name, "").strip() for name in (VARIABLE, FILE_VARIABLE)))
 
 
 def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """The text of the key; makes one where there is none. Raises `CannotStart` and `Refused`."""
+    """Return the text of the key; create one if there is none. Raises `CannotStart` and `Refused`."""
     if given := environ.get(VARIABLE, "").strip():
         return _long_enough(given, VARIABLE)
     if named := environ.get(FILE_VARIABLE, "").strip():
@@ -111,7 +111,7 @@ def seal_key(user: Path, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def key_place(user: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """Where the key comes from, in words."""
+    """Describe in words where the key comes from."""
     for variable in (VARIABLE, FILE_VARIABLE):
         if environ.get(variable, "").strip():
             return f"the variable {variable}"
@@ -122,7 +122,7 @@ def key_place(user: Path, environ: Mapping[str, str] = os.environ) -> str:
 
 
 def move_key(user: Path, *, keyring: bool) -> None:
-    """Takes the key of the user's space into the system's keyring, or back into its file."""
+    """Move the key of the user's space into the system's keyring, or back into its file."""
     from quire.trust.keys import put
 
     text, file = seal_key(user, {}), key_file(user)
@@ -145,7 +145,7 @@ def _long_enough(text: str, where: str) -> str:
 
 
 def _make(file: Path, text: str) -> None:
-    """Writes the key where none is. Of two processes that do so at once, both then read the same one."""
+    """Write the key if there is none. If two processes do so at once, both then read the same one."""
     try:
         make_folder(file.parent)
         beside = _beside(file, text)

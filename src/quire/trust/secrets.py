@@ -1,7 +1,7 @@
-"""Which values are secrets, and how they are taken out of a text.
+"""Recognize secret values and remove them from texts.
 
-A secret is a value, not a shape: it is found as it is, in the encodings that tools use most (URL, JSON, Base64,
-hexadecimal), and line by line where it has several. A value that a program changed in another way is not found.
+A secret is a value, not a pattern: it is found literally, in the encodings that tools use most (URL, JSON, Base64,
+hexadecimal), and line by line if it has several lines. A value that a program changed in another way is not found.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 MIN_LENGTH = 8
 SHORTEST = 4
-"""A value between these lengths counts where its name leaves no doubt, and is taken out only as a whole word."""
+"""A value between `SHORTEST` and `MIN_LENGTH` counts only if its name leaves no doubt, and is removed only as a whole
+word."""
 
 LONGEST = 100_000
 _ENCODED = 12
@@ -57,7 +58,7 @@ _TRIVIAL = frozenset(
 
 
 def looks_secret(name: str) -> bool:
-    """Whether a variable, or a header, of this name holds a secret."""
+    """Tell whether a variable, or a header, of this name holds a secret."""
     if name in _PUBLIC:
         return False
     if _PARTS.search(name):
@@ -67,7 +68,8 @@ def looks_secret(name: str) -> bool:
 
 
 def secrets_of(environ: Mapping[str, str], named: Iterable[str] = ()) -> dict[str, str]:
-    """The secrets of an environment: by their names, those that are `named`, and addresses that hold a password."""
+    """Return the secrets of an environment: variables with secret names, those in `named`, and addresses with a
+    password."""
     known = frozenset(named)
     return {
         name: value for name, value in environ.items() if looks_secret(name) or name in known or any(_inside(value))
@@ -75,7 +77,7 @@ def secrets_of(environ: Mapping[str, str], named: Iterable[str] = ()) -> dict[st
 
 
 class Redactor:
-    """Puts `[redacted:NAME]` where a secret stood."""
+    """Replace each secret with `[redacted:NAME]`."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._names: dict[str, str] = {}
@@ -90,7 +92,7 @@ class Redactor:
         return self._without(text, [needle for needle in self._names if needle in text])
 
     def value(self, value: Value) -> Value:
-        """All texts of a value, names of fields too; the same value where there is nothing to take out."""
+        """Redact all texts of a value, names of fields too; return the same value if it contains no secret."""
         texts = "\0".join(_texts(value))
         present = [needle for needle in self._names if needle in texts]
         return self._part(value, present) if present else value
@@ -125,7 +127,7 @@ class Redactor:
         return _replaced(text, self._spans(text, present, before)) if present else text
 
     def _spans(self, text: str, present: Iterable[str], before: str = "") -> list[tuple[int, int, str]]:
-        """Where secrets stand; those that overlap are one, under the name of the longest."""
+        """Return where secrets are; overlapping ones are merged under the name of the longest."""
         found: list[tuple[int, int, str]] = []
         for needle in present:
             start = text.find(needle)
@@ -146,7 +148,7 @@ class Redactor:
 
 
 class Stream:
-    """A text that comes in pieces: what may be the beginning of a secret is held back until that is known."""
+    """Redact a text that comes in pieces: a possible beginning of a secret is held back until it is decided."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -154,11 +156,11 @@ class Stream:
         self._before = ""
 
     def add(self, piece: str) -> str:
-        """As much of the text as can be shown now."""
+        """Return as much of the text as can be shown now."""
         redactor, text = self._redactor, self._held + piece
         present = [needle for needle in redactor._names if needle in text]
         cut = self._open_end(text)
-        # Found in all of the text: whether a word ends is said by what follows.
+        # Searched in the whole text: the following characters decide whether a word ends.
         spans = redactor._spans(text, present, self._before)
         for start, end, _ in spans:
             if start < cut < end:
@@ -172,7 +174,7 @@ class Stream:
         return self._redactor._without(held, [one for one in self._redactor._names if one in held], self._before)
 
     def _open_end(self, text: str) -> int:
-        """Where the first secret may begin whose end has not come yet."""
+        """Return the start of the first possible secret whose end has not arrived yet."""
         redactor = self._redactor
         first = max(0, len(text) - redactor._longest)
         cut = next((len(text) - size for size in (3, 2, 1) if text[len(text) - size :] in redactor._begins), len(text))
@@ -199,7 +201,7 @@ def _texts(value: Value) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        # A provider may hand over what is no JSON; that is told later.
+        # A provider may pass a value that is not JSON; that is reported later.
         yield from (key for key in value if isinstance(key, str))
         for item in value.values():
             yield from _texts(item)
@@ -209,7 +211,7 @@ def _texts(value: Value) -> Iterator[str]:
 
 
 def _inside(value: str) -> Iterator[str]:
-    """The passwords within an address."""
+    """Yield the passwords within an address."""
     if "://" not in value:
         return
     try:
@@ -217,7 +219,7 @@ def _inside(value: str) -> Iterator[str]:
         user, password = parts.username, parts.password
     except ValueError:
         return
-    # Without a password the user may be the token, as in addresses of repositories.
+    # Without a password the user name may be the token, as in addresses of repositories.
     secret = password or (user if user and len(user) >= 2 * MIN_LENGTH else None)
     if secret:
         yield from {secret, unquote(secret)}
@@ -235,13 +237,13 @@ def _forms(value: str) -> Iterator[str]:
         return
     yield from (data.hex(), data.hex().upper())
     for shift in range(3):
-        # The letters that the secret alone decides, wherever it stands in what was encoded.
+        # The characters that depend on the secret alone, at any offset in the encoded data.
         text = base64.b64encode(b"\0" * shift + data).decode()[-(-shift * 8 // 6) : (shift + len(data)) * 8 // 6]
         yield from (text, text.replace("+", "-").replace("/", "_"))
 
 
 def _kinds(value: str) -> int:
-    """How many kinds of characters there are: a word or a number alone may stand anywhere."""
+    """Count the kinds of characters: a single word or a number may occur anywhere."""
     tests = (str.islower, str.isupper, str.isdigit, lambda letter: not letter.isalnum())
     return sum(any(test(letter) for letter in value) for test in tests)
 

@@ -1,11 +1,8 @@
-"""Which item a file is: its kind, the id that a signature binds it to, and how a comment is written in it.
+"""Sign a file on disk: read it once, validate it, and replace it atomically with the signed one.
 
-Directives and knowledge are known by their place below an `.ai` folder, `demo/deploy` for
-`.ai/directives/demo/deploy.md`. Playbooks and pipelines are known by their path from the workspace's folder.
-
-What has to be true of a file before anybody puts a signature on it. Each kind is looked at by its own format.
-
-Signs a file on disk: reads it once, validates, and puts the signed one in its place whole or not at all.
+A file's place determines its kind, the id that a signature binds it to, and its comment syntax. Directives and
+knowledge are known by their place below an `.ai` folder, `demo/deploy` for `.ai/directives/demo/deploy.md`. Playbooks
+and pipelines are known by their path from the workspace's folder. Each kind is validated by its own format.
 """
 
 from __future__ import annotations
@@ -31,21 +28,23 @@ if TYPE_CHECKING:
 
 ITEM_FOLDERS: dict[str, Kind] = {"directives": "directive", "knowledge": "knowledge"}
 SYSTEM = Path(__file__).resolve().parents[1]
-"""The folder of the package: what is in it belongs to nobody here."""
+"""The folder of the package: the user does not own the files in it."""
 
 
 class Signable(Struct, frozen=True):
-    """`below` is the path of the file in the folder of its kind; `path` is how the user named it."""
+    """A file that can be signed."""
 
     path: Path
+    """The path as the user named it."""
     kind: Kind
     id: str
     syntax: Syntax
     below: PurePath
+    """The path of the file in the folder of its kind."""
 
     @property
     def required(self) -> bool:
-        """Whether it must be signed to be used; others are verified when they are signed."""
+        """Return True if the item must be signed to be used; other items are verified only if they are signed."""
         return self.kind in ("directive", "knowledge")
 
     def verify(self, text: str, trusted: TrustedKeys) -> Verdict:
@@ -53,8 +52,11 @@ class Signable(Struct, frozen=True):
 
 
 def signable(path: Path, workspace: Path) -> Signable:
-    """Raises `CannotStart` for a file that no signature is made for. The file itself is not looked at."""
-    # Links are not followed: the place at which an item is found is its name.
+    """Identify a file by its path.
+
+    Raises `CannotStart` for a file that cannot be signed. The file itself is not read.
+    """
+    # Links are not followed: the place where an item is found is its name.
     whole = Path(os.path.abspath(path))  # noqa: PTH100
     suffix = whole.suffix.lower()
     if suffix not in (*MARKDOWN, *YAML):
@@ -68,17 +70,17 @@ def signable(path: Path, workspace: Path) -> Signable:
             raise CannotStart(f"{path} is neither a directive nor knowledge, so it is not signed")
         below = PurePath(*parts[at + 2 :])
         return Signable(path, kind, below.with_suffix("").as_posix(), syntax, below)
-    # The folder of a workspace can be reached in several ways, and a file has one name in it all the same.
+    # The folder of a workspace can be reached by several paths, but a file has only one name in it.
     folder, whole = workspace.resolve(), path.parent.resolve() / path.name
     below = PurePath(whole.relative_to(folder)) if whole.is_relative_to(folder) else PurePath(whole.name)
     return Signable(path, "pipeline" if syntax == "yaml" else "playbook", below.as_posix(), syntax, below)
 
 
 def shown_path(path: Path) -> str:
-    """A path as people would type it where they are: from the current folder, if it is in there or in the `.ai` of the
-    project around it; else the whole one."""
+    """Return a path as a user would type it: relative to the current folder, if it is in there or in the `.ai` of the
+    project around it; otherwise the absolute one."""
     try:
-        # Links stay as they are: the place at which an item is found is its name.
+        # Links are not followed: the place where an item is found is its name.
         here, whole = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100
     except OSError:
         return str(path)
@@ -89,13 +91,13 @@ def shown_path(path: Path) -> str:
 
 
 def refuse_system(path: Path) -> None:
-    """Raises `Refused` for a file that is a part of Quire."""
+    """Raise `Refused` for a file that is a part of Quire."""
     if path.resolve().is_relative_to(SYSTEM):
         raise Refused(f"{path} is a part of Quire and is never signed; copy it into your project's .ai folder first")
 
 
 def issues(item: Signable, source: Source) -> list[str]:
-    """All that is wrong, a line each; empty for a file that may be signed."""
+    """Return all problems, a line each; empty for a file that may be signed."""
     if item.kind == "directive":
         from quire.formats.directive.validate import issues as of_directive
 
@@ -108,7 +110,7 @@ def issues(item: Signable, source: Source) -> list[str]:
 
 
 def warnings(item: Signable, source: Source) -> list[str]:
-    """What the person who signs a file should know of it, a line each. It may be signed all the same."""
+    """Return warnings for the person who signs a file, a line each. The file may be signed all the same."""
     from quire.formats.invisible import invisible
 
     hidden = [f"line {source.position(one.span.start).line}: {one.code.id} {one.message}" for one in invisible(source)]
@@ -116,7 +118,7 @@ def warnings(item: Signable, source: Source) -> list[str]:
 
 
 def _blocking_risks(source: Source) -> Iterator[str]:
-    """Capabilities that keep a directive from starting because nobody has acknowledged them."""
+    """Yield the capabilities that keep a directive from starting because its author has not acknowledged them."""
     from quire.formats.directive.parse import parse
     from quire.trust.risk import Tier, assess
 
@@ -143,10 +145,10 @@ def _errors(item: Signable, source: Source) -> list[str]:
 
 
 def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") -> list[str]:
-    """What keeps the file from being signed; empty when it is signed now. `digest` is that of the text that was agreed
-    to; empty where the file itself was.
+    """Sign the file. Return the problems that prevent it; an empty list means that the file is signed now.
 
-    Raises `Refused` for a file that is not the user's to sign, `Unreadable` for one that cannot be read or written.
+    `digest` is that of the text that was agreed to; empty if the user agreed to the file itself. Raises `Refused` for a
+    file that is not the user's to sign, `Unreadable` for one that cannot be read or written.
     """
     path = item.path
     refuse_system(path)
@@ -164,7 +166,7 @@ def sign_file(item: Signable, key: SigningKey, now: datetime, digest: str = "") 
     data = signed.encode("utf-8")
     if len(data) > MAX_DOCUMENT_BYTES:
         return [f"with a signature it is larger than {MAX_DOCUMENT_BYTES:,} bytes"]
-    # Whoever reads the file next must find what was meant here.
+    # The signed text must verify as this item for the next reader.
     verdict = item.verify(normalise(signed), TrustedKeys.of([TrustedKey(key.public)]))
     if not verdict.ok:
         return [verdict.message]

@@ -1,11 +1,11 @@
-"""The first line of a signed file: how it is written, and how strictly it is read.
+"""The signature line, the first line of a signed file: write it, and read it strictly.
 
     <!-- rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID -->            a directive
     <!-- rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID|KIND:ID -->    any other Markdown
     # rye:signed:2026-02-10T02:00:00Z:HASH:SIGNATURE:KEYID|KIND:ID           YAML
 
-The line is the one part of a file that no signature covers, so it can hold nothing but this. What only looks like it is
-told apart from what is no signature at all.
+The line is the one part of a file that the signature does not cover, so it must not contain anything else. A line that
+only looks like a signature is distinguished from one that is not a signature at all.
 """
 
 from __future__ import annotations
@@ -27,30 +27,31 @@ _FIELDS = re.compile(
     r":(?P<key>[0-9a-f]{16})(?:\|(?P<label>[a-z]+:[A-Za-z0-9/._~%-]+)|\|[A-Za-z0-9._-]{1,64}@[A-Za-z0-9._-]{1,64})?",
     re.ASCII,
 )
-"""After the key stands the item, or the account of an owner, which says nothing to us."""
+"""The key is followed by the item, or by the account of an owner, which is ignored."""
 _PLACEHOLDER = re.compile(r"TIMESTAMP:HASH:SIGNATURE:KEYID|[^|\s]*:placeholder:unsigned:unsigned")
 _LIKE: dict[Syntax, re.Pattern[str]] = {
     "markdown": re.compile(r"[\W_]*<!--\W*(?:rye|ryeos):signed\b"),
     "yaml": re.compile(r"[\W_]*#\W*(?:rye|ryeos):signed\b"),
 }
 _WITHIN = 200
-"""How far into a line a signature must begin: the patterns above are not linear."""
+"""Characters of a line within which a signature must begin: the patterns above are not linear."""
 _LINE = re.compile(r"([^\r\n]*+)(?:\r\n|\r|\n|\Z)")
 
 
 def digest_of(text: str) -> str:
-    """What stands for a text wherever it is vouched for. Line ends are LF in it, whatever a checkout makes of them."""
+    """Return the hash of a text. Its line ends are LF, whatever a checkout makes of them."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class SignatureLine(Struct, frozen=True):
-    """`label` is the item that was signed, empty for a directive, which names itself."""
+    """A parsed signature line."""
 
     time: str
     digest: str
     signature: str
     key_id: str
     label: str = ""
+    """The item that was signed; empty for a directive, which names itself."""
 
     def write(self, syntax: Syntax) -> str:
         opening, closing = _COMMENT[syntax]
@@ -58,7 +59,10 @@ class SignatureLine(Struct, frozen=True):
         return f"{opening}{self.time}:{self.digest}:{self.signature}:{self.key_id}{after}{closing}"
 
     def raw_signature(self) -> bytes | None:
-        """Exactly the 64 bytes of a signature. One that is not in its only spelling was changed, and is none."""
+        """Return exactly the 64 bytes of the signature, or None.
+
+        A signature that is not in its canonical spelling was changed and is invalid.
+        """
         text = self.signature
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
@@ -72,7 +76,7 @@ Malformed = Literal["malformed"]
 
 
 def read_line(text: str, syntax: Syntax) -> SignatureLine | Placeholder | Malformed | None:
-    """The signature that a normalised text begins with; None where its first line is something else."""
+    """Return the signature that a normalised text begins with; None if its first line is something else."""
     line = text.partition("\n")[0]
     opening, closing = _COMMENT[syntax]
     if not looks_signed(text, syntax):
@@ -89,7 +93,7 @@ def read_line(text: str, syntax: Syntax) -> SignatureLine | Placeholder | Malfor
 
 
 def looks_signed(text: str, syntax: Syntax) -> bool:
-    """Whether the first line would pass for a signature with a person or with a lenient reader."""
+    """Tell whether a person or a lenient reader would take the first line for a signature."""
     end = text.find("\n", 0, _WITHIN)
     return _LIKE[syntax].match(text, 0, _WITHIN if end < 0 else end) is not None
 
@@ -105,7 +109,7 @@ def with_lf(text: str) -> str:
 
 
 def without_signatures(text: str, syntax: Syntax) -> str:
-    """Takes away the signature lines that a text begins with, also below blank lines, which stay."""
+    """Remove the signature lines that a text begins with, also below blank lines, which stay."""
     kept, at = [], 0
     while at < len(text) and (line := _LINE.match(text, at)):
         if not looks_signed(line[1], syntax):
@@ -117,7 +121,7 @@ def without_signatures(text: str, syntax: Syntax) -> str:
 
 
 def line_end(text: str) -> str:
-    """The way in which the first line of a text ends."""
+    """Return the line ending of the first line of a text."""
     at = text.find("\n")
     if at > 0 and text[at - 1] == "\r":
         return "\r\n"

@@ -1,11 +1,12 @@
 """Signatures: a comment on the first line of a file that binds all the rest of it to a key.
 
-What is signed is the SHA-256 of the text below that line, as every reader sees it: CRLF and CR are read as LF. The
+The signed data is the SHA-256 of the text below that line, as every reader sees it: CRLF and CR are read as LF. The
 signature is Ed25519 over that hash as it is written, in hex.
 
-A signature also says *which* item it is for, so that a good file cannot be put in the place of another. A directive
-names itself, and a name or a category that is not its place is refused. Other files name nothing: for them `KIND:ID` is
-written after the key, and signed together with the hash. The time is for people: it is not signed and proves nothing.
+A signature also says *which* item it is for, so that a validly signed file cannot be put in the place of another. A
+directive names itself, and a name or a category that does not match its place is refused. Other files do not contain
+their name: for them `KIND:ID` is written after the key, and signed together with the hash. The time is for people: it
+is not signed and proves nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LOOKED_AT = 20
 
 
 class Outcome(StrEnum):
-    """Only `ok` lets anything through. The order is that in which they are looked for."""
+    """Result of a verification. Only `ok` accepts the item. The checks are made in the order listed."""
 
     OK = "ok"
     UNSIGNED = "unsigned"
@@ -70,11 +71,13 @@ _SENTENCES = {
 
 
 class Verdict(Struct, frozen=True):
-    """`key_id` is the one that the line names, empty where it names none; `message` is one sentence for people."""
+    """The outcome of a verification with its message."""
 
     outcome: Outcome
     key_id: str = ""
+    """The key that the line names; empty if it names none."""
     message: str = ""
+    """One sentence for people."""
 
     @property
     def ok(self) -> bool:
@@ -84,9 +87,9 @@ class Verdict(Struct, frozen=True):
 def sign_text(
     text: str, kind: Kind, item_id: str, key: SigningKey, now: datetime, *, syntax: Syntax | None = None
 ) -> str:
-    """The text with a signature as its first line, in place of any that it began with. All other bytes stay.
+    """Return the text with a signature as its first line, in place of any that it began with. All other bytes stay.
 
-    Whether the item may be signed, and whether a directive has the name of its place, is for the caller to check.
+    The caller must check that the item may be signed, and that a directive has the name of its place.
     """
     syntax = syntax or _usual_syntax(kind)
     mark, body = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
@@ -101,11 +104,11 @@ def sign_text(
 def verify_text(
     text: str, kind: Kind, item_id: str, trusted: TrustedKeys, *, syntax: Syntax | None = None, path: str = ""
 ) -> Verdict:
-    """Whether this text was signed, as this item, by a key that is trusted. Reads no file and never raises.
+    """Verify that this text was signed, as this item, by a trusted key. Reads no file and never raises.
 
     `text` is that of a `Source`: a byte order mark is gone, and a second one would count as text before the signature.
-    `syntax` decides between the two forms of knowledge; without it either will do. `path` is what messages call the
-    file.
+    `syntax` decides between the two forms of knowledge; without it either is accepted. `path` is the name of the file
+    in messages.
     """
     text = with_lf(text)
     syntax = syntax or ("yaml" if kind == "knowledge" and text.startswith("#") else _usual_syntax(kind))
@@ -118,7 +121,7 @@ def verify_text(
 
 
 def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Syntax) -> tuple[Outcome, str, str]:
-    """The outcome, the key, and what there is to add to the sentence about it."""
+    """Return the outcome, the key, and details for the message."""
     line = read_line(text, syntax)
     if line is None:
         return Outcome.UNSIGNED, "", _further_down(text, syntax)
@@ -145,13 +148,13 @@ def _judge(text: str, kind: Kind, item_id: str, trusted: TrustedKeys, syntax: Sy
 
 
 def is_signed(text: str, kind: Kind) -> bool:
-    """Whether the first line claims to be a signature, good or not: what has one is verified."""
+    """Tell whether the first line claims to be a signature, valid or not: a file that has one is verified."""
     forms: tuple[Syntax, ...] = ("markdown", "yaml") if kind == "knowledge" else (_usual_syntax(kind),)
     return any(claims_signature(text, form) for form in forms)
 
 
 def key_of(text: str, syntax: Syntax) -> str | None:
-    """The id of the key that the first line of a text names; nothing is verified."""
+    """Return the id of the key that the first line of a text names, without verifying anything."""
     line = read_line(with_lf(text), syntax)
     return line.key_id if isinstance(line, SignatureLine) else None
 
@@ -183,7 +186,7 @@ def _message(digest: str, label: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _declared(text: str) -> str:
-    """What a directive calls itself, with its category. Errors elsewhere in it are no matter here."""
+    """Return the name that a directive gives itself, with its category. Errors elsewhere in it do not matter here."""
     from quire.formats.directive.parse import parse
 
     found = parse(Source("<signed>", text)).partial

@@ -1,11 +1,11 @@
-"""The keys whose signatures count, and the ones that never count again. Both lists are the user's.
+"""Trusted and revoked keys. Both lists belong to the user.
 
     USER/keys/NAME.toml        own keys: trusted
     USER/trusted/KEYID.toml    keys of others that the user agreed to
     USER/revoked/KEYID.toml    revoked, whatever the others say
 
-A project can lay keys in `.ai/config/keys/trusted/`. That is a request: they count once the user has taken them over
-with `quire trust add`.
+A project can put keys into `.ai/config/keys/trusted/`. That is a request: they count only after the user has accepted
+them with `quire trust add`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Origin = Literal["own", "added", "requested"]
 
 
 class UserSpace(Protocol):
-    """What knows the folder that is the user's alone; the settings do."""
+    """An object that knows the user's own folder, such as the settings."""
 
     @property
     def user(self) -> Path: ...
 
 
 class Home(Struct, frozen=True):
-    """A user's space for those who need no other setting: a workspace with broken files does not get in their way."""
+    """A user's space for code that needs no other setting: broken files in a workspace do not get in its way."""
 
     user: Path
 
@@ -51,7 +51,7 @@ class TrustedKey(Struct, frozen=True):
 
 
 class TrustedKeys(Struct, frozen=True):
-    """Read once, when a verb starts; verifying needs nothing else."""
+    """The trusted and revoked keys. Read once, when a verb starts; verifying needs nothing else."""
 
     keys: Mapping[str, TrustedKey] = field(default_factory=dict)
     revoked: frozenset[str] = frozenset()
@@ -62,14 +62,17 @@ class TrustedKeys(Struct, frozen=True):
 
     @classmethod
     def load(cls, settings: UserSpace) -> TrustedKeys:
-        """Raises `BadKey` for a damaged file: to go on without it would only hide what is wrong."""
+        """Read the keys of the user.
+
+        Raises `BadKey` for a damaged file: going on without it would only hide the problem.
+        """
         user = settings.user
         added = _read_folder(user / "trusted", "added")
         own = _read_folder(user / "keys", "own")
         return cls.of([*added, *own], revoked_ids(settings))
 
     def find(self, key_id: str) -> TrustedKey | None:
-        """The key, unless it is unknown or revoked."""
+        """Return the key, or None if it is unknown or revoked."""
         return None if key_id in self.revoked else self.keys.get(key_id)
 
     def also(self, key: TrustedKey) -> TrustedKeys:
@@ -77,18 +80,24 @@ class TrustedKeys(Struct, frozen=True):
 
 
 def meant(keys: Iterable[TrustedKey], word: str) -> list[TrustedKey]:
-    """The keys that a word names. An id is only ever an id: a name is given by others and may look like one."""
+    """Return the keys that a word names. An id is only ever an id: a name is given by others and may look like one."""
     known = list(keys)
     return [key for key in known if word == (key.key_id if KEY_ID.fullmatch(word) else key.name)]
 
 
 def revoked_ids(settings: UserSpace) -> frozenset[str]:
-    """By the names of the files alone, so that no damage to their text brings a key back."""
+    """Return the ids of revoked keys.
+
+    They come from the names of the files alone, so that damage to a file does not restore a key.
+    """
     return frozenset(names_in(settings.user / "revoked", ".toml"))
 
 
 def requested_keys(workspace: Path) -> list[TrustedKey]:
-    """The keys that a project asks to be trusted. Broken files are passed over: nobody has agreed to anything."""
+    """Return the keys that a project asks to be trusted.
+
+    Broken files are skipped: the user has not agreed to any of them yet.
+    """
     folder = workspace.joinpath(*REQUESTED)
     found = []
     for suffix in (".toml", ".pem"):
@@ -102,7 +111,10 @@ def requested_keys(workspace: Path) -> list[TrustedKey]:
 
 
 def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
-    """Remembers that the user trusts this key; False if that was so already. A revoked key is refused."""
+    """Store that the user trusts this key; return False if it is trusted already.
+
+    Raises `Refused` for a revoked key.
+    """
     if key.key_id in revoked_ids(settings):
         raise Refused(f"the key {key.key_id} is revoked, so it cannot be trusted again; ask its owner for a new one")
     if key.key_id in TrustedKeys.load(settings).keys:
@@ -116,7 +128,7 @@ def add_trust(settings: UserSpace, key: TrustedKey) -> bool:
 
 
 def remove_trust(settings: UserSpace, key_id: str) -> bool:
-    """False when it was not trusted by an agreement that could be taken back."""
+    """Withdraw the user's agreement to a key; return False if there is no such agreement to withdraw."""
     try:
         (settings.user / "trusted" / f"{key_id}.toml").unlink()
     except FileNotFoundError:
@@ -127,7 +139,7 @@ def remove_trust(settings: UserSpace, key_id: str) -> bool:
 
 
 def revoke(settings: UserSpace, key_id: str, facts: Mapping[str, str]) -> bool:
-    """From now on nothing that this key has signed counts; False if that was so already."""
+    """Revoke a key: from now on its signatures do not count. Return False if it is revoked already."""
     if not KEY_ID.fullmatch(key_id):
         raise CannotStart(f"{key_id} is not a key id: that is 16 hex digits, as `quire trust list` shows them")
     text = "".join(f"{key} = '{_plain(value)}'\n" for key, value in {"key_id": key_id, **facts}.items() if value)

@@ -1,7 +1,7 @@
-"""Who can move: the branches of one drive, their slots in fans, and the moment when nothing moves any more.
+"""Concurrency of one drive: its branches, their slots in fans, and the moment when no branch can move any more.
 
-A branch that waits for a person gives its slot back, and so does a branch all of whose children wait. When the
-root comes to rest, the whole run can only wait.
+A branch that waits for a person returns its slot, and so does a branch all of whose children wait. When the root is
+suspended, the whole run can only wait.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
 
 class Branch:
-    """One walk under way. `active` counts itself while it moves, and each child that has something moving.
+    """One running walk in the tree of concurrent walks.
 
-    `live` is true once it has performed an effect in this drive, so that what follows is not a replay.
+    `active` is the number of runnable parts of this subtree: the branch itself while it moves, and each child that has
+    something moving. At 0 the branch is suspended: it returns its fan slot and notifies its parent. `live` becomes true
+    with its first effect that is performed in this drive rather than replayed.
     """
 
     __slots__ = ("active", "live", "moving", "on_rest", "parent", "slots")
@@ -32,7 +34,7 @@ class Branch:
         self.on_rest: Callable[[], None] | None = None
 
     def start(self) -> None:
-        """Begins to move; its slot has been taken already."""
+        """Begin to move; the slot has been taken already."""
         self.moving = True
         self.up()
 
@@ -42,7 +44,7 @@ class Branch:
             self.down()
 
     async def wake(self) -> None:
-        """Moves again, once there is room for it in every fan that it is part of."""
+        """Move again, once there is room for this branch in every fan that it is part of."""
         await self._up_with_slots()
         self.moving = True
 
@@ -68,7 +70,7 @@ class Branch:
                 await self.parent._up_with_slots()
             if self.slots:
                 await self._take_slot(self.slots)
-            if self.active > 0:  # a brother woke this branch while we waited
+            if self.active > 0:  # a sibling woke this branch while it waited
                 if self.slots:
                     self.slots.give_back()
                 if self.parent:
@@ -76,7 +78,10 @@ class Branch:
         self.active += 1
 
     async def _take_slot(self, slots: Slots) -> None:
-        """Who is stopped in the queue has moved its ancestors already: they come to rest again."""
+        """Take a slot in the fan.
+
+        If the branch is cancelled in the queue, its ancestors, which already count as moving, are suspended again.
+        """
         try:
             await slots.take()
         except asyncio.CancelledError:
@@ -98,7 +103,7 @@ class Branch:
 
 
 class Slots:
-    """The places of one fan. A freed place goes to a branch that woke up, else to the next child."""
+    """The slots of one fan. A freed slot goes to a branch that woke up, else to the next child."""
 
     def __init__(self, limit: int, start_next: Callable[[], bool]) -> None:
         self.free = max(1, limit)
@@ -130,13 +135,13 @@ class Slots:
         try:
             await future
         except asyncio.CancelledError:
-            if not future.cancelled():  # the place was given to us in the very turn in which we were stopped
+            if not future.cancelled():  # the slot was given to this branch in the same turn in which it was cancelled
                 self.give_back()
             raise
 
 
 class Fanning:
-    """A fan under way: starts children as there is room and collects their outcomes in order."""
+    """A running fan: starts children as there is room and collects their outcomes in order."""
 
     def __init__(
         self, parent: Branch, children: Iterator[Walk], limit: int, start: Callable[[Walk, Branch, int], None]
@@ -153,7 +158,7 @@ class Fanning:
         self._exhausted = False
 
     def begin(self) -> None:
-        """From here on the children move and the parent rests."""
+        """Start the children; from here on they move and the parent rests."""
         self._slots.fill()
         if self._exhausted and not self._drawn:
             self.done.set_result(None)
@@ -171,7 +176,7 @@ class Fanning:
             self._parent.down()
 
     def fail(self, error: BaseException, number: int) -> None:
-        """Ends the fan early; the parent moves again and stops the children that are left."""
+        """End the fan early; the parent moves again and stops the remaining children."""
         if not self.done.done():
             self.ended_by = number
             self._parent.start()

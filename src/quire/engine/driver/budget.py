@@ -1,4 +1,4 @@
-"""The money of a run: what a model call may cost is set aside before it is made, so that calls side by side cannot
+"""The budget of a run: the estimated cost of a model call is set aside before the call, so that concurrent calls cannot
 spend the same dollar."""
 
 from __future__ import annotations
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class Budget:
-    """`most` is None where there is none. Of a call whose price is not known beforehand, the dearest one so far stands
-    for it; before there is one, such calls are made one after the other."""
+    """The money of one run. `most` is None if there is no budget.
+
+    If the price of a call is not known beforehand, the cost of the dearest call so far is used for it; before there is
+    one, such calls are made one after the other.
+    """
 
     def __init__(self, most: float | None, ledger: Ledger) -> None:
         self._most = most
@@ -28,7 +31,10 @@ class Budget:
 
     @contextlib.asynccontextmanager
     async def reserved(self, estimate: float | None) -> AsyncIterator[None]:
-        """Waits for calls under way where they may leave enough. Raises `LimitReached`."""
+        """Reserve the cost of a call while it runs; wait for running calls if they may leave enough.
+
+        Raises `LimitReached`.
+        """
         if self._most is None:
             yield
             return
@@ -54,7 +60,7 @@ class Budget:
             amount = (dearest or 0.0) if estimate is None else estimate
             fits = spent + self._held + amount <= most + TINY and (spent < most or not amount)
             if estimate is None and not self._calls and not waited:
-                fits = spent < most  # a guess alone does not refuse a call that nothing is beside
+                fits = spent < most  # a guess alone does not refuse a call when no other is running
             if fits and not (estimate is None and dearest is None and self._calls):
                 return amount
             if not self._calls:

@@ -1,4 +1,4 @@
-"""One drive of a run: from where its journal ends until it completes, fails, or can only wait."""
+"""One drive of a run: from the end of its journal until it completes, fails, or can only wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CANCEL_POLL_SECONDS = 1.0
 
 
 class Ended(Struct, frozen=True):
-    """How a drive ended. `position` is the way to the step where it stands, `result` the walk's own."""
+    """The end of a drive. `position` is the way to the step that it reached, `result` the result of the walk."""
 
     status: Status
     position: str = ""
@@ -34,11 +34,10 @@ class Ended(Struct, frozen=True):
 
 
 class Drive:
-    """Owns the run while it lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
+    """Owns the run while the drive lasts. `stop` parks it at the next boundary; cancelling the task stops it at once.
 
-    `answers` are those that were given while nobody drove the run; `report` writes to whoever waits for its end.
-    `warnings` are told at the start.
-    The lease is the caller's to release.
+    `answers` were given while no process drove the run; `report` returns the letters to the launcher that waits for its
+    end. `warnings` are emitted at the start. The caller must release the lease.
     """
 
     def __init__(
@@ -62,18 +61,18 @@ class Drive:
         self._warnings = tuple(warnings)
 
     def stop(self) -> None:
-        """Parks the run as soon as what is under way has been recorded."""
+        """Park the run as soon as its running effects have been recorded."""
         self._walker.stopping = True
 
     async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
-        """Drives until nothing moves. `opening` is the first write of the drive."""
+        """Drive until no branch moves. `opening` is the first write of the drive."""
         self._root.on_rest = self._walker.children.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
         for warning in self._warnings:
             self._ledger.feed.say("warning", data={"message": warning})
         await self._ledger.open(opening)
         if self._walker.stopping and not self._ledger.journal:
-            # Before the first step: it must not even begin, nor those after it that have no effects.
+            # Stopped before the first step: it must not even begin, nor the steps after it that have no effects.
             walk.close()
             return await self._pause()
         self._root.start()
@@ -82,13 +81,13 @@ class Drive:
         try:
             return await self._settle(main)
         except asyncio.CancelledError:
-            self._walker.grace = 0.0  # whoever cancels the task itself wants it to stop at once
+            self._walker.grace = 0.0  # cancelling the task itself means stopping at once
             main.cancel()
             await self._abandon()
             raise
         finally:
             watch.cancel()
-            if not main.cancelling():  # once: a second one would cut a writing tool's grace short
+            if not main.cancelling():  # a second cancel would cut a writing tool's grace short
                 main.cancel()
             await asyncio.gather(main, watch, return_exceptions=True)
             await self._walker.children.end()
@@ -107,7 +106,7 @@ class Drive:
                 await asyncio.gather(main, return_exceptions=True)
                 return await self._end_by(self._walker.children.broken)
             self._still.clear()
-            # Who is being cancelled rests branch by branch, and waits for nobody.
+            # During a cancellation the branches come to rest one by one; that is not a wait.
             resting = not self._root.active and not self._walker.resting.waking and not main.cancelling()
             if resting and (parked := await self._park()):
                 return parked
@@ -125,10 +124,11 @@ class Drive:
     async def _end_by(self, error: BaseException) -> Ended:
         match error:
             case StepFailed():
-                # What ended a fan is no failure of its own: nobody has to be told of it, and it goes at once.
+                # The record that a fan was aborted is not a failure of its own: it is not reported, and it is removed
+                # at once.
                 aborts = self._ledger.journal.aborts(error.also)
                 paths = [error.path, *(path for path in error.also if path not in aborts)] if error.path else []
-                # What fails before its first effect has not moved the run's position.
+                # A step that fails before its first effect has not moved the run's position.
                 self._ledger.position = error.label or self._ledger.position
                 return await self._fail(Failure.of(error), tuple(paths), aborts)
             case LimitReached():
@@ -153,7 +153,7 @@ class Drive:
         return ended
 
     async def _park(self) -> Ended | None:
-        """The wait, once it is stored; None when an answer came in and somebody moves again."""
+        """Store the wait and return how the drive ended; None if an answer came in and a branch moves again."""
         if self._walker.stopped_at is not None:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
@@ -161,24 +161,24 @@ class Drive:
         if await self._ledger.park(update):
             return Ended(Status.AWAITING_INPUT, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
-            self._still.set()  # an answer to a question that is stale by now: it is taken back and the park tried again
+            self._still.set()  # the answer is to a stale question: withdraw it and try to park again
         return None
 
     async def _pause(self) -> Ended:
         stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
-        # Where it stopped, not where a branch beside it came to: whoever resumes passes just that boundary.
+        # The place where it stopped, not the one that a concurrent branch reached: a resume passes just that boundary.
         position = self._walker.stopped_label or self._ledger.position
         self._ledger.feed.say("run_paused", label=position)
         await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires()))
         return Ended(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
-        """Stopped at once: what is recorded stays, and the row says that the run can go on."""
+        """Pause the run at once: recorded effects stay, and the row says that the run can go on."""
         if self._ledger.closed:
             return
         self._ledger.feed.say("run_paused", label=self._ledger.position)
         with contextlib.suppress(QuireError):
-            # At once: whoever stops it so waits for no lock.
+            # One try only: a caller that stops the run at once does not wait for a lock.
             self._ledger.closed = True
             await self._ledger.open(
                 Batch(update=RunUpdate(Status.PAUSED, self._ledger.position, expires_at=self._expires()))
@@ -188,7 +188,7 @@ class Drive:
         return None if self._terms.expiry is None else self._clock.now() + self._terms.expiry
 
     async def _watch(self, main: asyncio.Task[Value]) -> None:
-        """Looks up now and then, so that a cancel from elsewhere does not have to wait for the next write."""
+        """Poll the store, so that a cancellation from elsewhere does not have to wait for the next write."""
         while True:
             await asyncio.sleep(CANCEL_POLL_SECONDS)
             with contextlib.suppress(QuireError):
@@ -201,7 +201,7 @@ class Drive:
 
 
 def _told(result: Value) -> Mapping[str, Value]:
-    """What listeners get of a result: always the artifact, and its type or null."""
+    """Return the form of a result that listeners get: always with the artifact, and its type or null."""
     told = result if isinstance(result, Mapping) else {"output": result}
     kind = told.get("artifact_type") or None
     return {**told, "artifact": told.get("artifact", told.get("output")), "artifact_type": kind}

@@ -1,7 +1,4 @@
-"""The recorded effects of a run, as one drive sees them.
-
-The written side of a drive: journal, feed and lease behind one write.
-"""
+"""The recorded effects of a run, as one drive sees them, and the ledger: journal, feed and lease behind one write."""
 
 from __future__ import annotations
 
@@ -31,13 +28,14 @@ if TYPE_CHECKING:
     from quire.engine.ports import Clock, Store
 
 REFUSED = "too_many_calls"
-"""The kind of the failure of a model call that the run was not allowed to make."""
+"""Failure kind of a model call that the run was not allowed to make."""
 
 
 class Journal:
-    """Looks up what was recorded, by path, and notices a request that is not the one that was recorded.
+    """Look up records by path, and notice a request that differs from the recorded one.
 
-    `work` is what the walk that reads this journal has to count in."""
+    `work` is the counter that the walk which reads this journal has to use.
+    """
 
     def __init__(self, records: Iterable[EffectRecord]) -> None:
         self._records = {record.path: record for record in records}
@@ -48,7 +46,10 @@ class Journal:
         return len(self._records)
 
     def claim(self, path: str) -> None:
-        """A walk names each path once; twice is a bug of the interpreter, not of the document."""
+        """Mark a path as requested.
+
+        A walk names each path once; a second time is a bug of the interpreter, not of the document.
+        """
         if path in self._claimed:
             raise AssertionError(f"the walk asked for {path} twice")
         self._claimed.add(path)
@@ -66,7 +67,7 @@ class Journal:
         return record
 
     def holds_more(self) -> bool:
-        """Whether effects are recorded that the walk has not come to yet."""
+        """Return True if effects are recorded that the walk has not reached yet."""
         return any(
             record.kind not in _UNCLAIMED and record.path not in self._claimed for record in self._records.values()
         )
@@ -75,21 +76,21 @@ class Journal:
         self._records[record.path] = record
 
     def ended_by(self, fan: Fan) -> int | None:
-        """The number of the child whose failure ended a fan for all of them; None where nobody has written that."""
+        """Return the number of the child whose failure ended a fan for all of them, or None if that is not recorded."""
         record = self._records.get(abort_path(fan))
         return record.value if record is not None and isinstance(record.value, int) else None
 
     def aborts(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Those of the paths at which it stands what ended a fan."""
+        """Return the paths whose record marks an aborted fan."""
         found = ((path, self._records.get(path)) for path in paths)
         return tuple(path for path, record in found if record is not None and record.kind == "abort")
 
     def metered(self, asked: Metering) -> list[Meter]:
-        """What these effects have used; nothing where there is no record."""
+        """Return the usage of these effects; zero for an effect without a record."""
         return [_meter(self._records.get(path)) for path in asked.paths] + [self._below(path) for path in asked.below]
 
     def _below(self, path: str) -> Meter:
-        """A price that nobody knows is not counted."""
+        """Return the total usage below a path. An unknown price is not counted."""
         meters = [_meter(record) for at, record in self._records.items() if at.startswith(f"{path}/")]
         return Meter(
             sum(meter.input_tokens for meter in meters),
@@ -99,12 +100,12 @@ class Journal:
         )
 
     def dearest(self) -> float | None:
-        """What the dearest model call has cost so far; None where none is known."""
+        """Return the cost of the dearest effect so far, or None if no cost is known."""
         costs = (record.usage.cost for record in self._records.values() if record.usage is not None)
         return max((cost for cost in costs if cost is not None), default=None)
 
     def model_calls(self) -> int:
-        """How many were performed: one that was refused was not."""
+        """Return the number of model calls that were performed; a refused call was not."""
         return sum(
             record.kind == "model" and (record.failure is None or record.failure.kind != REFUSED)
             for record in self._records.values()
@@ -112,17 +113,19 @@ class Journal:
 
 
 _UNCLAIMED = frozenset({"abort", "terms", "work"})
-"""Kinds of records that no walk asks for by claiming their path."""
+"""Kinds of records whose path a walk never claims."""
 
 
 def _halted_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
-    """Whether this is the halt of a run that 0.1.0 has driven. Which children it named at the end of a thread depended
-    on their timing, and it kept no answer, so none can be wrong."""
+    """Tell whether this is a halt recorded by 0.1.0.
+
+    The children that it named at the end of a thread depended on timing, and it kept no answer, so none can be wrong.
+    """
     return isinstance(request, Halt) and record.kind == "halt" and record.value is None
 
 
 def _asked_by_0_1_0(request: Recorded, record: EffectRecord) -> bool:
-    """Whether this is a question of the tool `ask` as 0.1.0 recorded it: without the default that it was given."""
+    """Tell whether this is a question of the tool `ask` as 0.1.0 recorded it: without the default that it was given."""
     if not isinstance(request, HumanRequest) or not request.explicit or request.default is None:
         return False
     return record.request == request_hash(replace(request, default=None))
@@ -142,17 +145,17 @@ def _meter(record: EffectRecord | None) -> Meter:
 
 LOCK_PATIENCE_SECONDS = 600.0
 LOCK_PAUSE_SECONDS = 0.5
-"""Between two tries; each of them waits for a while itself."""
+"""Pause between two tries; each try waits for a while itself."""
 
 
 class CancelRequested(Exception):
-    """Somebody asked for the run to be cancelled; seen when something was written."""
+    """Cancellation of the run was requested; noticed at a write."""
 
 
 class Ledger:
-    """All that a drive writes goes through here: one transaction each, events that waited included.
+    """The one way to write for a drive: each write is one transaction, which includes the pending events.
 
-    `closed` is true from the moment in which the last write is on its way: who is stopped then has written it.
+    `closed` is set before the final write starts: a task cancelled during it counts as having written it.
     """
 
     def __init__(self, lease: Lease, journal: Journal, store: Store, clock: Clock, listen: Listener) -> None:
@@ -167,7 +170,7 @@ class Ledger:
         self._withdraw: list[str] = []
 
     def withdraw(self, path: str) -> None:
-        """Takes an open question back with the next write."""
+        """Take an open question back with the next write."""
         self._withdraw.append(path)
 
     async def write(
@@ -178,7 +181,7 @@ class Ledger:
         consume: tuple[str, ...] = (),
         supersede: tuple[str, ...] = (),
     ) -> Written:
-        """Raises `CancelRequested` after the write, never instead of it."""
+        """Write a record and the pending events. Raises `CancelRequested` after the write, never instead of it."""
         if record is not None:
             self.feed.recorded(record, self.position)
         batch = Batch(
@@ -197,13 +200,13 @@ class Ledger:
         return written
 
     async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> Written:
-        """Writes, however long another process holds the store: what is in hand was paid for, and would be again."""
+        """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
         patience = _Patience(self.feed, self._clock)
         while True:
             try:
                 return await self.store.write(self.lease, batch)
             except asyncio.CancelledError:
-                # Who is stopped in the middle of a write has written all the same, and paid for it.
+                # A write that is cancelled half-way takes place all the same, and its effect is paid for.
                 self._keep(record)
                 raise
             except StoreLocked as error:
@@ -219,23 +222,26 @@ class Ledger:
             self.cost = None if self.cost is None or spent is None else self.cost + spent
 
     async def forget(self, path: str) -> None:
-        """Takes an effect out of the journal, so that it is performed again."""
+        """Remove an effect from the journal, so that it is performed again."""
         await self.open(Batch(supersede=(path,)))
 
     async def close(self, update: RunUpdate, letters: tuple[Letter, ...] = (), supersede: tuple[str, ...] = ()) -> None:
-        """The last write of a drive, which says how it ended, and tells whoever waits for that."""
+        """Make the last write of a drive, which says how it ended and sends the letters to the launcher."""
         self.closed = True
         await self._stored(self._with_the_rest(Batch(update=update, letters=letters, supersede=supersede)))
 
     async def open(self, batch: Batch) -> None:
-        """A write that is no effect's, such as the first of a drive. There is nothing in hand that could be lost."""
+        """Make a write without an effect, such as the first of a drive.
+
+        It does not wait for a lock, since no result can be lost.
+        """
         await self.store.write(self.lease, self._with_the_rest(batch))
 
     def _with_the_rest(self, batch: Batch) -> Batch:
         return replace(batch, events=self.feed.take(), withdraw=self._withdrawn())
 
     async def park(self, update: RunUpdate) -> bool:
-        """False when an answer waits to be taken: then nothing is written."""
+        """Store that the run waits. Return False, and write nothing, if an answer waits to be taken."""
         events, withdraw = self.feed.take(), tuple(self._withdraw)
         self.closed = True
         patience = _Patience(self.feed, self._clock)
@@ -254,7 +260,7 @@ class Ledger:
         return False
 
     async def look(self) -> Written:
-        """Writes nothing; learns whether somebody wants something of the run."""
+        """Write nothing; learn whether a cancellation was requested or an answer waits."""
         return await self.store.write(self.lease, Batch())
 
     def _withdrawn(self) -> tuple[str, ...]:
@@ -265,7 +271,7 @@ class Ledger:
 
 
 class _Patience:
-    """How long one write goes on trying; it is told once that it does."""
+    """Time that one write keeps trying; the feed is told once."""
 
     def __init__(self, feed: Feed, clock: Clock) -> None:
         self._feed = feed
@@ -276,7 +282,7 @@ class _Patience:
         now = self._clock.now()
         if self._until is None:
             self._until = now + LOCK_PATIENCE_SECONDS
-            # Without the advice after the colon: that is for those who have to try again themselves.
+            # Without the advice after the colon: that is for users who have to try again themselves.
             self._feed.held_up(str(locked).rpartition(": ")[0] or str(locked))
         if now >= self._until:
             raise locked

@@ -1,4 +1,4 @@
-"""Performing one effect and writing down what came of it. Whatever happens becomes a record."""
+"""Perform one effect and record its outcome, success or failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from quire.engine.events import Feed
 
 TINY = 1e-9
-"""Dollars that adding up fractions may lose."""
+"""Dollars that may be lost when fractions are added up."""
 
 
 class Performer:
@@ -138,7 +138,8 @@ class Performer:
             # Replies that 0.1.0 recorded do not have it: they replay as complete ones.
             value["cut"] = True
         if reply.uses:
-            # As a replay will see them: models write half a surrogate pair, and numbers that JSON does not have.
+            # In the form that a replay will see: models write half a surrogate pair, and numbers that JSON does not
+            # have.
             try:
                 value["uses"] = copy([use.as_record() for use in reply.uses])
             except InvalidValue as error:
@@ -166,10 +167,10 @@ class Performer:
         )
 
     async def ask_here(self, question: Question) -> str | None:
-        """A fitting answer from somebody who is here, or None."""
+        """Return a fitting answer from a person who is present, or None."""
         problem = given = ""
         unfit = 0
-        # Whoever is here is told what was wrong; of an answer that was given beforehand nobody else would know.
+        # A person who is present is told what was wrong; an answer that was given beforehand is reported by an event.
         here = self.somebody_thinks(question)
         while (answer := await self._ports.people.ask(question, problem)) is not None:
             try:
@@ -180,7 +181,7 @@ class Performer:
                 if unfit == MOST_UNFIT:
                     self._say_dropped(question, given, problem, f"nor did {unfit - 1} before it: the question waits")
                     return None
-                # An answer that is computed comes at once: everything else has its turn before the next one.
+                # A computed answer comes at once: give the rest of the event loop its turn before the next one.
                 await asyncio.sleep(0)
                 continue
             if problem and not here:
@@ -195,18 +196,21 @@ class Performer:
         self._feed.say("warning", path=question.path, label=question.way, data={"message": message})
 
     def somebody_thinks(self, question: Question) -> bool:
-        """Whether there is somebody here who may take their time over a question."""
+        """Return True if a person is present who may take their time over a question."""
         people = self._ports.people
         return isinstance(people, Present) and people.is_here(question)
 
     def answer_of(self, question: Question, value: str) -> Answer:
-        """An answer from somebody who is here."""
+        """Return an answer from a person who is present, with its author."""
         people = self._ports.people
         by = people.answered_by(question) if isinstance(people, Attributed) else ""
         return Answer(question.path, question.hash, value, by)
 
     async def first_answer(self, question: Question, value: str) -> Answer:
-        """What counts once somebody here has answered. Like all answers it goes by the store, which takes one."""
+        """Return the answer that counts after a person who is present has answered.
+
+        All answers go through the store, which accepts one.
+        """
         mine = self.answer_of(question, value)
         try:
             await self._ports.store.answer(self._run, question.path, question.hash, value, mine.by)
@@ -222,17 +226,20 @@ class Performer:
             self._ports.people.overtaken(question, value)
 
     def settled(self, request: HumanRequest | Boundary | Join | Halt, value: Value, by: str = "") -> EffectRecord:
-        """The record of what a person or a child decided. Waiting for them takes no time that counts here."""
+        """Return the record of a decision of a person or a child. The time spent waiting for it is not counted."""
         return EffectRecord(
             request.path, KINDS[type(request)], "ok", request_hash(request), self._ports.clock.now(), value, by=by
         )
 
     def aborted(self, path: str, number: int) -> EffectRecord:
-        """Which child ended a fan for all of them. Nothing was asked for, so there is no request to compare."""
+        """Return the record that a child ended a fan for all of them.
+
+        There was no request, so there is no hash to compare.
+        """
         return EffectRecord(path, "abort", "ok", "", self._ports.clock.now(), number)
 
     def uncertain(self, request: ToolRequest) -> EffectRecord:
-        """The end of a call that was under way at a crash and is not to be made again."""
+        """Return the failure of a call that was running at a crash and must not be made again."""
         name = f"{request.connection}/{request.tool}"
         message = f"{name} was under way when the run was interrupted, and it is not known whether it finished"
         now = self._ports.clock.now()
@@ -247,7 +254,7 @@ class Performer:
         return EffectRecord(request.path, KINDS[type(request)], "failed", request_hash(request), now, failure=failure)
 
     def out_of_bounds(self, request: ModelRequest) -> EffectRecord | None:
-        """The refusal of a call that its thread has no turns, tokens, time or money left for."""
+        """Return the refusal of a call if its thread has no turns, tokens, time or money left for it, else None."""
         bounds = request.bounds
         if bounds is None:
             return None
@@ -261,7 +268,7 @@ class Performer:
         return self.refused(request, message, "spend_exceeded")
 
     def estimate(self, request: ModelRequest) -> float | None:
-        """What a call may cost; None where nobody knows."""
+        """Return the most that a call may cost, or None if unknown."""
         model = self._model_of(request)
         return model.estimate(self._call(request)) if isinstance(model, Priced) else None
 
@@ -273,6 +280,6 @@ class Performer:
 
 
 def _prompt_size(call: ModelCall) -> int:
-    """How many characters are sent, but for the arguments of earlier calls: those are limited by themselves."""
+    """Count the characters to be sent, except the arguments of earlier calls, which have their own limit."""
     said = len(call.system) + sum(len(message.content) for message in call.messages)
     return said + sum(len(tool.name) + len(tool.description) for tool in call.tools)

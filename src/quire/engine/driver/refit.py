@@ -1,7 +1,7 @@
-"""Which recorded effects still answer what another document asks: a walk through it, by an old journal.
+"""Find the recorded effects that are still valid for another document, by walking it with an old journal.
 
-A record is kept where its request is the same at the same path. Behind one that does not fit its branch stops, so that
-whatever comes after it is done again; branches beside it keep their own.
+A record is kept if the request at its path is the same. A branch stops at the first record that does not fit, so
+everything after it is performed again; concurrent branches keep their own records.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 
 class Refit(Struct, frozen=True):
-    """`misfit` is the first request that another one was recorded for, `next` the first that has no record: where the
-    walk goes on. Either is None where there is none."""
+    """The result of walking another document with an old journal."""
 
     kept: tuple[EffectRecord, ...]
     misfit: Recorded | None
+    """The first request for which a different one was recorded, or None."""
     next: Effect | None
+    """The first request without a record, where the walk goes on; None if there is none."""
 
 
 class _Fitting(Journal):
-    """A journal in which a record for another request counts as missing."""
+    """A journal in which a record of another request counts as missing."""
 
     def __init__(self, records: Iterable[EffectRecord]) -> None:
         super().__init__(records)
@@ -58,9 +59,11 @@ class _Fitting(Journal):
 
 
 async def refit(begin: Begin, records: Iterable[EffectRecord], *, pure_work: int = PURE_WORK) -> Refit:
-    """`begin` starts the walk of the new document. Raises `LimitReached` as a replay does.
+    """Walk a new document, started by `begin`, with old records. Raises `LimitReached` as a replay does.
 
-    What a thread has used is read from the journal as a whole, so it is walked again until nothing more is dropped."""
+    A thread's usage is read from the journal as a whole, so the document is walked again until no more records are
+    dropped.
+    """
     kept = {record.path: record for record in records}
     misfit: Recorded | None = None
     while True:
@@ -68,7 +71,7 @@ async def refit(begin: Begin, records: Iterable[EffectRecord], *, pure_work: int
         try:
             again = await replay(begin, (), Progress({}), lambda boundary: False, pure_work=pure_work, journal=journal)
         except JournalMismatch as error:
-            # A fan was ended by a child that does not fail any more.
+            # A fan was ended by a child that no longer fails.
             del kept[error.path]
             continue
         misfit = misfit or journal.misfit

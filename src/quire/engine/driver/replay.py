@@ -1,6 +1,6 @@
-"""A run as its journal has it: walked again without performing anything.
+"""Replay a run from its journal without performing anything.
 
-Step states, outputs, prompts and named results are not stored; this is where they come from.
+Step states, outputs, prompts and named results are not stored; a replay computes them.
 """
 
 from __future__ import annotations
@@ -24,29 +24,28 @@ if TYPE_CHECKING:
 
 
 class Replay(Struct):
-    """What a walk said and asked for, up to where the journal ends.
-
-    `asked` holds every effect that was asked for, by path (its prompt, its arguments); `open` those that have no
-    record. `result` is the walk's own when it reached its end. `exhausted` says that it stopped behind the last record
-    because it may not compute any further.
-    """
+    """Events and requests of a walk, up to the end of the journal."""
 
     progress: Progress
     asked: dict[str, Effect] = field(default_factory=dict)
+    """Every requested effect by path, with its prompt or arguments."""
     open: list[Effect] = field(default_factory=list)
+    """Requested effects that have no record."""
     finished: bool = False
     result: Value = None
+    """The result of the walk, if it reached its end."""
     failure: StepFailed | None = None
     exhausted: str = ""
+    """Says that the walk stopped after the last record because it used up its pure work."""
 
 
 Rests: TypeAlias = Callable[[Boundary], bool]
 Begin: TypeAlias = Callable[[PureWork], Walk]
-"""Starts the walk of a run, which counts its pure work there."""
+"""Starts the walk of a run, which counts its pure work in the given counter."""
 
 
 class _Blocked(Exception):
-    """The journal has nothing further for this branch."""
+    """The journal has no further records for this branch."""
 
 
 async def replay(
@@ -58,10 +57,11 @@ async def replay(
     pure_work: int = PURE_WORK,
     journal: Journal | None = None,
 ) -> Replay:
-    """`rests` says whether the run stands at a boundary that has no record. The event loop gets its turn meanwhile.
-    A `journal` stands in for the records.
+    """Walk a run again from its records. The event loop gets its turn meanwhile.
 
-    Raises `LimitReached` where it takes far more pure work than `pure_work` allows to come to what is recorded."""
+    `rests` tells whether the run has stopped at a boundary that has no record. `journal` is used in place of `records`
+    if given. Raises `LimitReached` if reaching the recorded effects takes far more pure work than `pure_work` allows.
+    """
     journal = Journal(records) if journal is None else journal
     following = _Following(journal, Replay(progress), rests, pure_work)
     replayed = following.replayed
@@ -78,9 +78,9 @@ async def replay(
 async def to_perform_again(
     begin: Begin, records: Iterable[EffectRecord], *, pure_work: int = PURE_WORK
 ) -> tuple[str, ...]:
-    """The effects that would end the run at once if their records were kept: what a resume has to perform again.
+    """Return the effects that would end the run at once if their records were kept: a resume has to perform them again.
 
-    The row names those that the last drive saw. This finds the others too: of branches that failed at the same
+    The row names those that the last drive saw. This also finds the others: effects of branches that failed at the same
     moment, or while the run was being stopped.
     """
     kept = {record.path: record for record in records}
@@ -100,7 +100,7 @@ async def to_perform_again(
 
 
 def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
-    """The recorded paths that are to blame: one that ends in `*` stands for all that begin so."""
+    """Return the recorded paths that are blamed; a path that ends in `*` stands for all paths with that prefix."""
     paths = dict.fromkeys(known)
     found: dict[str, None] = {}
     for one in blamed:
@@ -112,7 +112,7 @@ def expanded(blamed: Iterable[str], known: Iterable[str]) -> list[str]:
 
 
 class _Following(Struct):
-    """One replay under way. `most` are the units of pure work that it may take."""
+    """A running replay. `most` is the number of units of pure work that it may use."""
 
     journal: Journal
     replayed: Replay
@@ -151,7 +151,7 @@ class _Following(Struct):
             case Metering():
                 return self.journal.metered(request)
             case Spawn():
-                # How it ended, the parent learns from the record of its `Join`.
+                # The parent learns from the record of its `Join` how the child ended.
                 with contextlib.suppress(_Blocked, StepFailed):
                     await self.follow(request.child)
                 return None
@@ -202,7 +202,7 @@ class _Following(Struct):
         if ended_by is not None:
             if ended_by not in failures:
                 raise JournalMismatch(abort_path(fan))
-            del self.replayed.open[open_before:]  # cut off: nobody will perform it
+            del self.replayed.open[open_before:]  # cut off: these will not be performed
         if failures:
             first = failures.pop(min(failures) if ended_by is None else ended_by)
             for other in failures.values():

@@ -1,8 +1,7 @@
-"""A child that goes on beside its parent: where it is, and how it ended.
+"""Children of branches, each a task of its own: those of a fan, for which their parent waits, and spawned ones that run
+beside it.
 
-The children of branches: those of a fan, whom their parent waits for, and those that go on beside it.
-
-Each is a task of its own. Whoever stops a branch stops all that was started under it.
+Stopping a branch stops everything that was started under it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,10 @@ if TYPE_CHECKING:
 
 
 class Spawned:
-    """`on_end` are told once, when the child has ended or was stopped; whoever waits for it is among them."""
+    """A child that runs beside its parent.
+
+    The callbacks in `on_end` are called once, when the child has ended or was stopped; waiting branches are among them.
+    """
 
     def __init__(self, branch: Branch) -> None:
         self.branch = branch
@@ -43,7 +45,7 @@ class Spawned:
         self.end(Outcome())
 
     def as_value(self) -> Value:
-        """As a `Join` answers."""
+        """Return the state as the answer of a `Join` has it."""
         if self.outcome is None:
             return {"state": "running"}
         if self.stopped:
@@ -55,9 +57,9 @@ class Spawned:
 
 
 class Children:
-    """`walk` moves a branch to its end, `write` records an effect.
+    """The children of all branches of one drive. `walk` moves a branch to its end, `write` records an effect.
 
-    `broken` is what ended the run in a child that nobody waits for; `on_break` is called then.
+    `broken` is the error that ended the run in a child for which no branch waits; `on_break` is called then.
     """
 
     def __init__(
@@ -79,7 +81,7 @@ class Children:
         self._spawned: dict[str, Spawned] = {}
 
     async def fan(self, fan: Fan, branch: Branch) -> list[Outcome]:
-        """The outcomes of all children in their order; raises what ended the fan early."""
+        """Return the outcomes of all children in order. Raises the error that ended the fan early."""
         if fan.stop_on_first_failure:
             self._journal.claim(abort_path(fan))
             if (number := self._journal.ended_by(fan)) is not None:
@@ -98,7 +100,7 @@ class Children:
                     await self._write(self._performer.aborted(abort_path(fan), fanning.ended_by))
             finally:
                 await self._stop_below(branch)
-            # All of them ended the run, if this one does: a resume performs each of them again.
+            # If this failure ends the run, so did the others: a resume performs each of them again.
             error.also += (*(path for path in fanning.failed if path != error.path), abort_path(fan))
             raise
         except BaseException:
@@ -107,8 +109,11 @@ class Children:
         return fanning.outcomes()
 
     async def _abort_again(self, fan: Fan, number: int, branch: Branch) -> NoReturn:
-        """Throws what ended the fan in an earlier drive. No other child is walked: of several that failed at one moment
-        a replay could take another one for the first, and what was cut off must not be performed again."""
+        """Raise again the failure that ended the fan in an earlier drive, by walking the child that failed.
+
+        No other child is walked: if several failed at the same moment, a replay could take another one for the first,
+        and effects that were cut off must not be performed.
+        """
         walk = next(itertools.islice(fan.children, number, None), None)
         if walk is None:
             raise JournalMismatch(abort_path(fan))
@@ -143,7 +148,7 @@ class Children:
         fanning.finished(child, number, outcome)
 
     def spawn(self, spawn: Spawn, branch: Branch) -> None:
-        """From here on the child moves beside its parent. What breaks the run breaks it from here too."""
+        """Start a child that moves beside its parent. An error in it that breaks the run is kept in `broken`."""
         child = Branch(branch)
         child.start()
         spawned = self._spawned[spawn.path] = Spawned(child)
@@ -161,7 +166,7 @@ class Children:
             self.on_break()
 
     async def join(self, join: Join, branch: Branch) -> EffectRecord:
-        """Rests until all of the children have ended, or the time is up."""
+        """Rest until all of the children have ended, or the time is up."""
         children = [self._spawned.get(path) for path in join.children]
         timer = asyncio.create_task(self._performer.sleep(join.seconds)) if join.seconds is not None else None
         try:
@@ -185,7 +190,7 @@ class Children:
         return self._performer.settled(join, states)
 
     async def halt(self, halt: Halt) -> None:
-        """Stops those of the children that have not ended yet."""
+        """Stop the children that have not ended yet."""
         for path in halt.children:
             spawned = self._spawned.get(path)
             if spawned is None or spawned.outcome is not None:
@@ -194,12 +199,12 @@ class Children:
             spawned.stop()
 
     async def end(self) -> None:
-        """Stops whatever is still under way."""
+        """Stop everything that is still running."""
         await _stopped(list(self._tasks))
 
     def _begin(self, moving: Coroutine[object, object, None], child: Branch) -> None:
         def ended(task: asyncio.Task[None]) -> None:
-            # Here and not in the task: one that is stopped before its first turn never gets to run.
+            # Here and not in the task: a task that is cancelled before its first turn never runs.
             self._tasks.pop(task).rest()
 
         task = asyncio.create_task(moving)
@@ -207,14 +212,14 @@ class Children:
         task.add_done_callback(ended)
 
     async def _stop_below(self, branch: Branch, *, itself: bool = False) -> None:
-        """Stops what still runs under a branch and takes its open questions back."""
+        """Stop everything that still runs under a branch and take its open questions back."""
         current = asyncio.current_task()
         await _stopped([task for task, owner in self._tasks.items() if task is not current and owner.within(branch)])
         self._resting.withdraw_below(branch, itself=itself)
 
 
 async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
-    """Stops tasks, each once however many fans want it: a second time would cut a writing tool's grace short."""
+    """Cancel tasks, each once even if several fans want it: a second cancel would cut a writing tool's grace short."""
     for task in tasks:
         if not task.cancelling():
             task.cancel()

@@ -1,4 +1,4 @@
-"""Branches that rest: until a person answers, until something wakes them, or for good."""
+"""Branches that rest: until a person answers, until they are woken, or for the rest of the drive."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Waiting(Struct):
-    """A branch that waits; `question` is None for one that stopped for good."""
+    """A branch that waits; `question` is None if it rests until the end of the drive."""
 
     branch: Branch
     question: Question | None
@@ -26,8 +26,11 @@ class _Waiting(Struct):
 
 
 class Resting:
-    """The branches of one drive that wait for an answer. `waking` counts those that were woken and do not move yet:
-    while there are any, a run whose branches all rest still goes on."""
+    """The branches of one drive that wait for an answer.
+
+    `waking` counts the branches that were woken and do not move yet: while it is above 0, a run whose branches all rest
+    still goes on.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         self.waking = 0
@@ -44,12 +47,12 @@ class Resting:
 
     @contextlib.contextmanager
     def expecting(self, question: Question, branch: Branch) -> Iterator[asyncio.Future[Answer]]:
-        """An answer from elsewhere, while the branch asks somebody who is here: it does not rest meanwhile."""
+        """Expect an answer from elsewhere while the branch asks a person who is present and does not rest."""
         answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         waiting = self._waiting[question.path] = _Waiting(branch, question, answered)
         try:
             yield answered
-            # Not when the branch is stopped: then whoever stops it takes the question back.
+            # Not when the branch is stopped: then the code that stops it takes the question back.
             if self._waiting.get(question.path) is waiting:
                 del self._waiting[question.path]
         finally:
@@ -58,13 +61,13 @@ class Resting:
             answered.cancel()
 
     async def until(self, woken: asyncio.Future[T], branch: Branch) -> T:
-        """Rests until somebody calls `wake` with that future, and there is room for the branch again."""
+        """Rest until `wake` is called with that future and there is room for the branch again."""
         branch.rest()
         try:
             given = await woken
             await branch.wake()
         finally:
-            if not woken.cancelled():  # else it was stopped before anybody woke it
+            if not woken.cancelled():  # otherwise it was stopped before it was woken
                 self.waking -= 1
         return given
 
@@ -74,12 +77,12 @@ class Resting:
             woken.set_result(given)
 
     async def take_answers(self) -> bool:
-        """Hands answers that came in to the branches that wait for them; says whether there was one."""
+        """Hand answers that came in to the branches that wait for them; return True if there was one."""
         taken = False
         for answer in await self._ledger.store.answers(self._ledger.lease.run):
             waiting = self._waiting.get(answer.path)
             if waiting is None or waiting.question is None or waiting.answered.done():
-                continue  # nobody waits for it, or a branch that is just being stopped
+                continue  # no branch waits for it, or the branch is being stopped
             if waiting.question.hash == answer.hash:
                 del self._waiting[answer.path]
                 self.wake(waiting.answered, answer)
@@ -87,21 +90,23 @@ class Resting:
         return taken
 
     def withdraw_below(self, branch: Branch, *, itself: bool) -> None:
-        """Takes the questions of the branches under this one back, and with `itself` its own."""
+        """Take back the questions of the branches under this one, and with `itself` its own."""
         for path, waiting in list(self._waiting.items()):
             if (itself or waiting.branch is not branch) and waiting.branch.within(branch):
                 del self._waiting[path]
                 self._ledger.withdraw(path)
 
     async def withdraw_all(self) -> None:
-        """Takes every question back: the run has ended."""
+        """Take every question back because the run has ended."""
         self._waiting.clear()
         await self.withdraw_stale()
 
     async def withdraw_stale(self) -> None:
-        """Takes back what no branch waits for, answered or not: what an earlier drive asked may not be asked again.
+        """Take back questions and answers that no branch waits for: a question of an earlier drive may not be asked
+        again.
 
-        Left behind, an answer to it would keep the run from ever parking."""
+        An answer to such a question would otherwise keep the run from ever parking.
+        """
         store, run = self._ledger.store, self._ledger.lease.run
         asked = [one.path for one in await store.questions(run)] + [one.path for one in await store.answers(run)]
         for path in asked:

@@ -1,7 +1,7 @@
-"""Walking through a document: branch by branch, one request at a time, the journal asked first.
+"""Walk through a document branch by branch, one request at a time, looking in the journal first.
 
-What is not recorded is performed, and its answer is recorded before the interpreter sees it. A branch that can
-only wait suspends; its siblings go on.
+An effect that is not recorded is performed, and its answer is recorded before the interpreter sees it. A branch that
+can only wait is suspended; its siblings go on.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 
 CANCEL_GRACE_SECONDS = 10.0
 STOP_SECONDS = 1.0
-"""How long a tool that was stopped is waited for, so that its task ends before the loop does."""
+"""How long to wait for a cancelled tool, so that its task ends before the event loop does."""
 WORKED = "pure_work"
-"""The kind of the failure of a step before which the run has used up its pure work."""
+"""Failure kind of a step that is not begun because the run has used up its pure work."""
 
 REPLAY_TURNS = 5
-"""Turns of the event loop without any news after which a replay has come to its end."""
+"""Turns of the event loop without any progress after which a replay counts as finished."""
 
 
 class Terms(Struct, frozen=True):
@@ -64,9 +64,9 @@ class Terms(Struct, frozen=True):
 
 
 class Walker:
-    """Moves the branches of one drive. `stopping` makes each of them rest before its next effect.
+    """Move the branches of one drive. `stopping` makes each of them rest before its next effect.
 
-    `grace` is how long a tool that changes the world may go on after its branch was stopped.
+    `grace` is the time that a tool which changes the world may go on after its branch was stopped.
     """
 
     def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
@@ -112,7 +112,7 @@ class Walker:
             walk.close()
 
     async def _answer(self, request: Fan | Metering | Spawn | Halt, branch: Branch) -> Any:
-        """What takes more than one effect, or none."""
+        """Answer the requests that take more than one effect, or none."""
         match request:
             case Fan():
                 return await self.children.fan(request, branch)
@@ -122,7 +122,7 @@ class Walker:
                 self.children.spawn(request, branch)
                 return None
             case Halt():
-                # Whether or not it is recorded: the children of a replay have to stop as well.
+                # Done even if it is recorded: the children of a replay have to stop as well.
                 await self.children.halt(request)
                 return await self._effect(request, branch)
 
@@ -166,8 +166,11 @@ class Walker:
         return await self._finish(await self._performer.perform(request))
 
     async def _check_work(self, request: WorkCheck, branch: Branch) -> None:
-        """Gives the loop its turn, or refuses. What is recorded is never contradicted: while the journal holds effects
-        that the walk has not come to, a step that was done before must not fail now, and the run ends instead."""
+        """Give the event loop its turn, or refuse further work.
+
+        A refusal never contradicts the journal: while it holds effects that the walk has not reached, a step that was
+        done before must not fail now, and the run ends instead.
+        """
         record = self._ledger.journal.find(request)
         if record is not None and record.failure is not None:
             raise record.failure.raised(request.path)
@@ -183,7 +186,10 @@ class Walker:
         await asyncio.sleep(0)
 
     async def _ask_model(self, request: ModelRequest) -> Value:
-        """What the call may cost is set aside while it is under way: those beside it must not count on it."""
+        """Perform a model call.
+
+        Its estimated cost is held back while it runs, so that concurrent calls do not count on that money.
+        """
         money = request.bounds.money if request.bounds is not None else None
         held = 0.0 if money is None else self._performer.estimate(request) or 0.0
         if money is not None:
@@ -195,9 +201,11 @@ class Walker:
                 money.hold(-held)
 
     async def _let_others_replay(self) -> None:
-        """Until no branch gets any further by the journal alone. One of them may stop this one: a parent that halted
-        it, or a failure that was the last thing written before a crash. What would be cut off at once must not be
-        performed by every drive that passes by."""
+        """Wait until no branch gets any further by the journal alone.
+
+        Another branch may stop this one: a parent that halted it, or a failure that was the last record before a crash.
+        An effect that would be cut off at once must not be performed by every drive that comes past it.
+        """
         still = 0
         while still < REPLAY_TURNS:
             before = self._replayed
@@ -223,7 +231,10 @@ class Walker:
         return {}
 
     async def _with_grace(self, request: ToolRequest) -> EffectRecord:
-        """A tool that changes the world gets a while to finish when the run is cancelled, so that its end is known."""
+        """Perform a tool that changes the world.
+
+        If the run is cancelled, the tool gets some time to finish, so that its outcome is known.
+        """
         task = asyncio.create_task(self._performer.perform(request))
         try:
             return await asyncio.shield(task)
@@ -239,7 +250,10 @@ class Walker:
             raise
 
     async def _settle_late(self, record: EffectRecord) -> None:
-        """What came of a tool after its branch was stopped. Nobody will consume a failure: the tool is called again."""
+        """Record the result of a tool whose branch was stopped.
+
+        A failure is not recorded, since no walk would receive it: the tool is called again.
+        """
         with contextlib.suppress(CancelRequested):
             if record.failure is None:
                 await self._ledger.write(record)
@@ -247,7 +261,8 @@ class Walker:
                 await self._ledger.forget(record.path)
 
     async def _may_call_again(self, request: ToolRequest, branch: Branch) -> bool:
-        """The tool was started before a crash and nobody knows whether it finished: asks, if that is the policy."""
+        """Ask, if that is the policy, whether to repeat a tool that was started before a crash and may have
+        finished."""
         if self._terms.on_uncertain != "ask":
             return False
         name = f"{request.connection}/{request.tool}"
@@ -259,7 +274,10 @@ class Walker:
         return None if self._terms.budget is None else self._performer.estimate(request)
 
     def _refused(self, request: ModelRequest) -> EffectRecord | None:
-        """An ordinary failure of its step, and recorded like one: the run, or its thread, may not make that call."""
+        """Return the refusal of a call that the run, or its thread, must not make.
+
+        It is an ordinary failure of its step, and recorded like one.
+        """
         if (over := self._performer.out_of_bounds(request)) is not None:
             return over
         most = self._terms.max_model_calls
@@ -283,7 +301,7 @@ class Walker:
                 else:
                     answer = self._performer.answer_of(question, here)
         except StepFailed as error:
-            # Recorded like every failure: a policy or a model may go on from it, and so must every replay.
+            # Recorded like every failure: a policy or a model may go on after it, and so must every replay.
             await self._finish(self._performer.refused(request, error.message, error.kind))
             raise
         if answer is None:
@@ -292,7 +310,10 @@ class Walker:
         return answer.value
 
     async def _ask_both(self, question: Question, branch: Branch) -> Answer | None:
-        """Whoever is here, and by the inbox everybody else. None when nobody is here any more: the inbox has it."""
+        """Ask the person who is present and, through the inbox, everyone else.
+
+        Return None if no person is present any more: then the question stays in the inbox.
+        """
         with self.resting.expecting(question, branch) as elsewhere:
             await self._put(question)
             here = asyncio.create_task(self._performer.ask_here(question))
@@ -309,7 +330,7 @@ class Walker:
             return elsewhere.result()
 
     async def _put(self, question: Question) -> None:
-        """Into the inbox."""
+        """Put the question into the inbox."""
         self._ledger.feed.say(
             "question",
             path=question.path,
@@ -324,7 +345,7 @@ class Walker:
         await self._write(questions=(question,))
 
     async def _rest_for_good(self, path: str, branch: Branch) -> None:
-        """Until the end of this drive. Where a boundary was reached, resuming passes it."""
+        """Rest until the end of this drive. If a boundary was reached, resuming passes it."""
         self.stopped_at = self.stopped_at or ""
         await self.resting.until_answered(path, None, branch)
 
@@ -342,5 +363,8 @@ class Walker:
 
 
 def _uncertain(request: ToolRequest) -> str:
-    """Where it is asked whether a tool may be called again. A yes is good for one call: the next crash asks anew."""
+    """Return the path of the question whether a tool may be called again.
+
+    A yes is valid for one call: after the next crash the question is asked again.
+    """
     return f"{request.path}/uncertain"

@@ -1,8 +1,8 @@
-"""One document calls another, of whatever format: the same run under a longer path.
+"""Let one document call another of any format, as part of the same run under a longer path.
 
-What the callee gives is known before it runs. A pipeline gives its last step's value. A playbook with named outputs
-gives a map of them, with `output` for its result; one without gives that text. A directive gives the map of its
-outputs, or its last words where it declares none.
+The shape of the callee's result is known before it runs. A pipeline returns its last step's value. A playbook with
+named outputs returns a map of them, with `output` for its result; one without returns that text. A directive returns
+the map of its outputs, or its last words if it declares none.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 
 class Opened(Struct, frozen=True):
-    """A document that was named when the run was under way, with all that it can call."""
+    """A document that was named while the run was under way, with everything that it can call."""
 
     name: str
     setting: Setting
 
 
 def opener(setting: Setting) -> Callable[[str], Opened] | None:
-    """Reads a document that a thread in this setting has loaded, to be called in the same setting."""
+    """Return a function that reads a document loaded by a thread in this setting, to be called in the same setting."""
     read = setting.open_document
     return None if read is None else lambda text: read(text, setting)
 
@@ -46,9 +46,10 @@ def call_document(
     setting: Setting,
     stores: dict[str, Value] | None = None,
 ) -> Walk:
-    """Runs a callee by its name. `prefix` begins the paths of its effects, `path` is to blame for a wrong call.
+    """Run a callee by its name. `prefix` begins the paths of its effects; `path` is blamed for a wrong call.
 
-    The named stores of a pipeline are put into `stores`."""
+    The named stores of a pipeline are put into `stores`.
+    """
     plan = setting.documents.get(name)
     if plan is None:
         raise StepFailed(f"there is no document {name}", kind="call", path=path)
@@ -110,8 +111,10 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
 
 
 def _too_deep(above: Above) -> tuple[str, str] | None:
-    """Why no thread may be started below that one, if none may. Whoever drives the run decides and records it: with a
-    higher limit on resume, what was refused stays refused."""
+    """Return why a thread must not be started below this one, or None.
+
+    The driver decides and records the refusal: after a resume with a higher limit, a refused call stays refused.
+    """
     from quire.engine.interpreter.thread.limits import too_deep
 
     reached = too_deep(above.limits) if above.limits else None

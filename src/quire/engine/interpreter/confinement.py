@@ -1,4 +1,8 @@
-"""A document that somebody with less runs: its requests go out under the caller's grants and on the caller's money."""
+"""Run a callee with its caller's permissions and budget.
+
+A thread may call a document that was granted more than the thread itself; every request of the callee is rewritten to
+carry the caller's grants, and its model calls are paid from the caller's purse.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,10 @@ if TYPE_CHECKING:
 
 
 def confined(walk: Walk, grants: tuple[str, ...], purse: Purse, limits: Limits | None = None) -> Walk:
-    """The same walk, held to what its caller may do. A thread in it has bounds of its own, and keeps them."""
+    """Return the same walk, restricted to what its caller may do.
+
+    A thread inside it has bounds of its own and keeps them.
+    """
     answer: Any = None
     error: StepFailed | None = None
     try:

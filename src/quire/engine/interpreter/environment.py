@@ -1,4 +1,4 @@
-"""What a pipeline runs in: the documents that it calls, who it runs as, and its limits; all pinned at the start."""
+"""The environment of a pipeline: the documents that it calls, its identity, and its limits; all pinned at the start."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ MAX_TURNS = 25
 
 
 class Profile(Struct, frozen=True):
-    """An identity: the model and the system prompt that its agents have, the tools that they may use, and for how many
-    turns. `stops_repetition` is false in runs of 0.1.0, where an agent could make a failing call again and again."""
+    """An identity: the model and the system prompt of its agents, their tools, and their number of turns."""
 
     model: str = ""
     system: str = ""
     tools: tuple[str, ...] = ()
     turns: int = MAX_TURNS
     stops_repetition: bool = True
+    """False in runs of 0.1.0, where an agent could make a failing call again and again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`documents` are the callees by name, of any format; `bundles` the texts of those that are directives.
-
-    `repairs` is how often a reply that does not fit its schema is sent back. `fan_out_depth` of 0 sets no limit.
-
-    `above` is the thread that called, None where no thread did. `open_document` reads what a directive among the
-    callees loads when it runs. `work` counts what the walk in this setting computes. `rules` is the version of the
-    rules of running that the run was started under.
-    """
+    """The environment that a walk runs in."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
+    """The callees by name, of any format."""
     identity: str = "default"
     profiles: Mapping[str, Profile] = field(default_factory=lambda: {"default": Profile()})
     repairs: int = 2
+    """How often a reply that does not fit its schema is sent back."""
     fan_out_depth: int = 5
+    """0 means no limit."""
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
+    """The texts of the callees that are directives."""
     above: Above | None = None
+    """The bounds of the calling thread; None if no thread calls."""
     open_document: Callable[[str, Setting], Opened] | None = None
+    """Reads the documents that a directive among the callees loads when it runs."""
     context_budget: int | None = None
-    """How many characters of earlier results the playbooks among the callees tell a model; None for all."""
+    """Characters of earlier results that the playbooks among the callees send to a model; None for all."""
     work: PureWork = field(default_factory=PureWork, compare=False)
+    """Counts the pure work of the walk in this setting."""
     rules: int = SEMANTICS_VERSION
+    """The version of the rules of running that the run was started under."""

@@ -1,7 +1,7 @@
-"""What a step's model would be told, found out without telling it anything.
+"""Show the model request of a playbook step without sending it.
 
-The real interpreter is walked; whatever has no record gets a stand-in that everybody can see to be one. So what
-is shown is what would be sent, but for those places.
+The real interpreter is walked; a request without a record gets a stand-in that is easily recognized as one. So the
+preview is what would be sent, except at those places.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ if TYPE_CHECKING:
     from quire.engine.records import EffectRecord
     from quire.values import Value
 
-# Nothing has the empty name, so it reads as empty text and this never holds.
+# No value has the empty name, so it reads as empty text and this condition never holds.
 _NEVER = Comparison("", "!=", "")
 
 LoadText = Callable[[Load], str | None]
 
 
 class Preview(Struct, frozen=True):
-    """`notes` say what is not as it would be in a run; each is a sentence for people."""
+    """The model request that a step would make."""
 
     request: ModelRequest
     notes: tuple[str, ...] = ()
+    """Sentences for people that say where the preview differs from a run."""
 
 
 def find_step(plan: Plan, named: str) -> tuple[str, Step]:
-    """The step of that label, or of that path where a label stands for several. Raises `CannotStart`."""
+    """Return the step with that label, or with that path if several steps have the label. Raises `CannotStart`."""
     steps = list(plan.steps())
     found = [(path, step) for path, step in steps if step.label.lower() == named.strip().lower()]
     found = found or [(path, step) for path, step in steps if path == named]
@@ -62,7 +63,10 @@ def find_step(plan: Plan, named: str) -> tuple[str, Step]:
 
 
 def stand_in_inputs(plan: Plan, given: Mapping[str, Value]) -> tuple[dict[str, str], list[str]]:
-    """All inputs; a required one that nobody gave stands as its own placeholder, and is named in the second part."""
+    """Return all inputs, and the names of the required ones that were not given.
+
+    Each missing input has its own placeholder as its value.
+    """
     missing = {wanted.name for wanted in missing_inputs(plan, given)}
     inputs = tuple(
         replace(wanted, type="string", options=(), default=f"{{{{{wanted.name}}}}}")
@@ -83,15 +87,16 @@ def preview(
     records: Iterable[EffectRecord] = (),
     context_budget: int | None = None,
 ) -> Preview:
-    """The model call of the step at the path `target`. Raises `CannotStart` where it makes none.
+    """Return the model call of the step at the path `target`. Raises `CannotStart` if the step makes none.
 
-    An arm that is not chosen is taken all the same, with a note. `load` reads the texts that `@prompt` names.
+    If the target is in an arm that is not chosen, the arm is taken anyway, with a note. `load` reads the texts that
+    `@prompt` names.
     """
     step = dict(walk(plan.body))[target]
     if not isinstance(step.work, Think):
         raise CannotStart(f"step {step.label} asks no model: {_instead(step)}")
     looking = _Looking(target, load, {record.path: record for record in records})
-    # Arguments for tools are not built: stand-ins need not fit them, and no model sees them.
+    # Tool arguments are not built: stand-ins might not fit them, and the model does not see them.
     plan = replace(plan, body=_each_step(plan.body, _without_arguments))
     found = looking.walk(plan, inputs, context_budget)
     if found is None and "/case[" in target:
@@ -113,7 +118,7 @@ class _Looking:
         self._records = records
 
     def walk(self, plan: Plan, inputs: Mapping[str, str], context_budget: int | None) -> ModelRequest | None:
-        """None where the walk ends without that call."""
+        """Return the model request of the target, or None if the walk ends without it."""
         walk = interpret(plan, inputs, context_budget=context_budget)
         answer: Any = None
         try:
@@ -204,7 +209,7 @@ def _without_arguments(step: Step) -> Step:
 
 
 def _unskipped(sequence: Sequence, wanted: Step) -> Sequence:
-    """Lets one step do its work although none of its branches is chosen."""
+    """Let one step do its work although none of its branches is chosen."""
 
     def change(step: Step) -> Step:
         if step.span != wanted.span or step.label != wanted.label or step.match is None:
@@ -215,7 +220,7 @@ def _unskipped(sequence: Sequence, wanted: Step) -> Sequence:
 
 
 def _forced(sequence: Sequence, target: str, prefix: str) -> Sequence:
-    """The same places, with every branch on the way to the target taking the arm that leads there."""
+    """Return the same sequence, with every branch on the way to the target taking the arm that leads there."""
     steps = []
     for step in sequence.steps:
         path = f"{prefix}{step.position}"

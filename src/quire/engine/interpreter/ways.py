@@ -1,8 +1,8 @@
-"""The way to a step of a callee: `3 › 1` is step 1 of what step 3 calls.
+"""Label the steps of a callee with the way to them: `3 › 1` is step 1 of the document that step 3 calls.
 
-A plan knows the labels of its own steps only. Whoever calls a document names what comes out of it: the label of every
-request gets the label of the calling step before it, level by level. Labels are for people; no path and no recorded
-hash has a part of them that a way changes.
+A plan knows the labels of its own steps only. The caller of a document adds the label of the calling step in front of
+the label of every request that comes out of it, level by level. Labels are for people: the added part never enters a
+path or a recorded hash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def below(label: str, walk: Walk) -> Walk:
-    """The walk of a callee that the step of that label calls: the same requests, under labels that say the way."""
+    """Return the walk of a callee that the step with this label calls, its requests labelled with the way to them."""
     above = f"{label}{JOINT}"
     answer: Any = None
     error: StepFailed | None = None
@@ -31,7 +31,8 @@ def below(label: str, walk: Walk) -> Walk:
             try:
                 answer = yield _named(request, label, above)
             except StepFailed as failed:
-                # A failure of one branch of a fan has been named on its way out, and comes out here once more.
+                # The failure of a branch of a fan was already labelled when it left the branch, and comes out here
+                # again.
                 failed.label = failed.label.removeprefix(above)
                 error = failed
     except StopIteration as stop:

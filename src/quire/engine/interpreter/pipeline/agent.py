@@ -1,4 +1,4 @@
-"""A step that gives an agent one turn: its prompt, the tools it may use meanwhile, and the shape of its reply."""
+"""Run a step that gives an agent one turn: its prompt, its tools, and the shape of its reply."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 Steps = Generator[Request, Any, Value]
 TOLD = 1000
-"""Characters of a result that those who watch are shown."""
+"""Characters of a tool result that listeners are shown."""
 
 SAME_FAILURES = 3
-"""Identical failing calls in a row after which the model is told; one more ends the step."""
+"""Identical failing calls in a row after which the model is warned; one more ends the step."""
 
 
 def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
@@ -92,8 +92,10 @@ class _Turn:
         return (yield from self._shaped(self._schema, reply, messages, last))
 
     def _noticed(self, use: ToolUse, result: str, path: str) -> str:
-        """The result, with a word about a call that has failed in the same way again and again. Raises `StepFailed`
-        where the model has been told so and makes it once more."""
+        """Return the result, with a warning if the call has failed in the same way several times.
+
+        Raises `StepFailed` if the model was warned and makes the call once more.
+        """
         if not self._profile.stops_repetition:
             return result
         call = (use.name, encode(dict(use.arguments)), result)
@@ -120,7 +122,8 @@ class _Turn:
             yield Emit("warning", path, self._step.label, {"message": warning})
 
     def _shaped(self, schema: Schema, reply: Mapping[str, Value], messages: list[Message], last: str) -> Steps:
-        """The reply as its schema has it; one that does not fit, or was cut off, is sent back with what is wrong."""
+        """Return the reply as its schema requires; one that does not fit, or was cut off, is sent back with the
+        problem."""
         for repair in range(self._frame.setting.repairs + 1):
             text = str(reply["text"])
             value, problem = self._conforming(schema, text)
@@ -148,7 +151,7 @@ class _Turn:
         return value, "; ".join(f"{one.path or 'the reply'}: {one.message}" for one in violations[:20])
 
     def _offers(self) -> Generator[Request, Any, tuple[Offered, ...]]:
-        """What the profile has, narrowed by what the step leaves: never more than either."""
+        """Offer the tools of the profile, narrowed by what the step allows: never more than either."""
         names = self._profile.tools
         if self._work.tools is not None:
             names = narrowed(self._work.tools, names)
@@ -178,7 +181,7 @@ class _Turn:
         return f"{self._profile.system}\n\n{told}" if self._profile.system else told
 
     def _use_tool(self, use: ToolUse, turn: int, number: int) -> Generator[Request, Any, str]:
-        """The result as the model is told it: a failure is told too, and is the model's to deal with."""
+        """Return the result as the model is told it. A failure is a result too; the model has to deal with it."""
         if use.problem:
             return encode({"error": use.problem})
         if all(use.name != one.name for one in self._offered):
@@ -201,10 +204,10 @@ class _Turn:
 
 
 def narrowed(wanted: Sequence[str], held: Sequence[str]) -> tuple[str, ...]:
-    """What is in both of two lists of tools, each of them names and patterns with `*`.
+    """Return the intersection of two lists of tools, each made of names and patterns with `*`.
 
-    Of a name and a pattern that fits it, or of two patterns one of which holds the other, the narrower is left; two
-    patterns that only overlap leave nothing, which is too little and so is safe.
+    If a name fits a pattern, or one pattern includes another, the narrower one is kept. Two patterns that only overlap
+    leave nothing, which is too little and therefore safe.
     """
     found = (
         one if _fits(other, one) else other
@@ -222,7 +225,8 @@ def _fits(pattern: str, name: str) -> bool:
 
 
 def _spellings(name: str) -> set[str]:
-    """All ways to write a name: those of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`, `mcp/SERVER/TOOL`."""
+    """Return all spellings of a name: aliases of a built-in tool, and `SERVER__TOOL`, `SERVER/TOOL`,
+    `mcp/SERVER/TOOL`."""
     identity = canonical(name)
     aliases = {alias for alias, meant in ALIASES.items() if meant == identity}
     found = {name, identity, *aliases}

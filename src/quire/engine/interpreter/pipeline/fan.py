@@ -1,4 +1,4 @@
-"""Steps side by side: one step for each item of a list, or a set of named branches; then what collects them."""
+"""Run steps concurrently, one for each item of a list or a set of named branches, and then collect their results."""
 
 from __future__ import annotations
 
@@ -69,13 +69,16 @@ def _fan(path: str, walks: Iterator[Walk], limit: int, on_error: OnError) -> Gen
 
 
 def _announce(step: Step, path: str, total: int, limit: int, frame: Frame) -> Generator[Request, Any, None]:
-    """Says how much there is to do side by side. A fan inside of another one is part of its item, and not told of."""
+    """Report how many items a fan has. A fan inside another one is part of its item and is not reported."""
     if not frame.depth:
         yield Emit("fan_started", path, step.label, {"total": total, "limit": limit})
 
 
 def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: Frame) -> Walk:
-    """A child that says how it ended, to those who watch: kept for every item, that would be a second journal."""
+    """Wrap a child so that it reports its end to listeners.
+
+    These events are not kept: for every item, that would be a second journal.
+    """
     if frame.depth:
         return walk
     return _telling(walk, path, label, which)
@@ -96,7 +99,7 @@ def _item(frame: Frame, item: Value) -> Frame:
 
 
 def _attempts(step: Step, path: str, frame: Frame, on_error: OnError) -> Walk:
-    """A step in a scope of its own, again and again while its policy allows; each attempt starts from the same."""
+    """Run a step in a scope of its own, and again while its policy allows; each attempt starts from the same values."""
     if on_error.policy != "retry":
         return (yield from run_step(step, path, frame))
     for attempt in range(1, on_error.times + 1):

@@ -1,4 +1,4 @@
-"""A pipeline from its input to its result."""
+"""Run a pipeline from its input to its result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RUNNERS.update(
 
 
 def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Setting) -> Walk:
-    """Runs a pipeline on its input. Its result has the last step's value and all named stores."""
+    """Run a pipeline on its input. Its result has the last step's value and all named stores."""
     frame = Frame(setting, plan, dict(input))
     output = yield from run_steps(plan.body, "", frame, top=True)
     return {"output": output, "stores": dict(frame.stores)}

@@ -1,7 +1,7 @@
-"""What the model of an agent step would be told, found out without running any step.
+"""Show the model request of an agent step without running any step.
 
-A prompt of a pipeline holds values only, so it can be filled in as far as values are known; every other reference has
-its own name in brackets as a stand-in. The request around it is the one that the interpreter itself makes.
+A prompt of a pipeline holds values only, so it is filled in as far as values are known; every other reference is shown
+as its own name in brackets. The request around the prompt is the one that the interpreter itself makes.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Setting) -> Preview:
-    """The first model call of the agent step at a path of the plan, with what `stores` hold.
+    """Return the first model call of the agent step at a path of the plan, with the values in `stores`.
 
-    Raises `CannotStart` where the step is no agent, or cannot come to ask its model.
+    Raises `CannotStart` if the step is not an agent, or cannot reach its model call.
     """
     step = dict(plan.steps())[target]
     if not isinstance(step.work, Agent):
@@ -41,7 +41,7 @@ def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting:
             request = walk.send(answer)
             if isinstance(request, ModelRequest):
                 return Preview(request)
-            # What the tools are for is told by those who have them, and nobody is asked here.
+            # Descriptions of tools come from the connections that have them, and no connection is asked here.
             answer = [[name, "", {"type": "object"}] for name in request.names] if isinstance(request, Offer) else None
     except StepFailed as error:
         raise CannotStart(f"step {step.label} would fail: {error.message}") from None
@@ -54,7 +54,7 @@ def _filled(prompt: Template, stores: Mapping[str, Value], names: set[str]) -> s
 
 
 def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -> str:
-    """`pipe`, `item` and `acc` are known only when the step runs."""
+    """Return the text for a reference. `pipe`, `item` and `acc` are known only when the step runs."""
     root, *rest = reference.name.split(".")
     if root not in RESERVED and root not in names:
         return reference.raw
@@ -69,7 +69,7 @@ def _value(reference: Reference, stores: Mapping[str, Value], names: set[str]) -
 
 
 def _names(plan: Plan) -> set[str]:
-    """All that a bare name in a prompt of this plan may stand for."""
+    """Return everything that a bare name in a prompt of this plan may refer to."""
     names: set[str] = set()
     for _, step in plan.steps():
         if step.capture:

@@ -1,7 +1,5 @@
-"""The plain steps: an expression, a tool by its name, a question to a person, a command.
-
-Steps made of other steps, one after the other: a call, a call that a value selects, a fold.
-"""
+"""Run the plain steps of a pipeline: an expression, a tool by its name, a question to a person, a command; and the
+steps made of other steps in sequence: a call, a call that a value selects, a fold."""
 
 from __future__ import annotations
 
@@ -25,9 +23,9 @@ _KINDS = ("input", "confirm", "select")
 
 
 def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Generator[Request, Any, Value]:
-    """Pure: computed again by every replay, never recorded."""
+    """Compute an expression. It is pure: every replay computes it again, and it is never recorded."""
     return frame.value(work.value, path)
-    yield  # a generator, like the runners of all kinds
+    yield  # makes this a generator, like all runners
 
 
 def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
@@ -51,7 +49,10 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[R
 
 
 def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
-    """Raises with all that does not fit; `path` is the effect that gave the value, so that a resume asks again."""
+    """Raise `StepFailed` with all violations of the schema.
+
+    `path` is the effect that returned the value, so that a resume performs it again.
+    """
     violations = frame.schema(name, path).violations(value, frame.plan.schemas.get)
     if violations:
         listed = "; ".join(f"{one.path or 'the result'}: {one.message}" for one in violations[:20])
@@ -59,7 +60,7 @@ def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
 
 
 def question(arguments: Mapping[str, Value], path: str, label: str, step_path: str) -> HumanRequest:
-    """The tool `ask`: a prompt, a kind, options for a choice, and a default."""
+    """Build the request of the tool `ask`: a prompt, a kind, options for a choice, and a default."""
     prompt, kind, options = arguments.get("prompt"), arguments.get("type", "input"), arguments.get("options", [])
     if not isinstance(prompt, str):
         raise StepFailed("ask needs a prompt, which is text", kind="arguments", path=step_path)
@@ -94,14 +95,15 @@ def _stdin(value: Value, path: str) -> str:
 
 
 def _words(command: Value) -> Value:
-    """Numbers among the words of a command as they are written: a hash that has only digits was read as one."""
+    """Turn numbers among the words of a command into text: a hash that has only digits was read as a number."""
     if not isinstance(command, list | tuple):
         return command
     return [encode(part) if type(part) in (int, float) else part for part in command]
 
 
 def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> None:
-    """A text goes to a shell and so must stand in the document; what is computed is a list and meets no shell."""
+    """Check that a command is a text from the document, which goes to a shell, or a list: a computed command must be a
+    list, and a shell never reads it."""
     command = arguments.get("command")
     literal = any(name == "command" and isinstance(value, Literal) for name, value in work.arguments)
     if isinstance(command, str) and literal:
@@ -137,7 +139,10 @@ def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
 
 
 def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
-    """What `do` writes stays in the fold, from one item to the next."""
+    """Run `do` for one item after the other.
+
+    Stores that `do` writes stay inside the fold, from one item to the next.
+    """
     items = frame.items(work.source, path)
     accumulated = frame.value(work.init, path)
     if work.max_items is not None and len(items) > work.max_items:
@@ -157,7 +162,7 @@ def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
 
 
 def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
-    """Runs another document on what is passed and nothing else; it sees its own file's schemas."""
+    """Run another document on the passed values alone; it sees the schemas of its own file."""
     callee = frame.setting.documents.get(work.document)
     if callee is None:
         raise StepFailed(f"there is no pipeline {work.document}", kind="call", path=path)

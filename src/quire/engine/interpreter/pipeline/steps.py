@@ -1,6 +1,7 @@
-"""What one step of a pipeline sees: the named stores, the value that comes in, and what a loop binds.
+"""Run the steps of a pipeline in sequence, each in a frame: the named stores, the incoming value, and the bindings of a
+loop.
 
-Steps one after the other; what each kind of step does is registered by the module of that kind.
+The module of each kind of step registers its runner here.
 """
 
 from __future__ import annotations
@@ -27,11 +28,10 @@ _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 class Frame(Struct):
-    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed. The stores
-    are one as well, as `ctx`: a step that keeps `ctx` must not see what later steps write.
+    """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed.
 
-    `bound` are `item` and `acc`; `near` are names that win over a store of the same name (branches and `errors` in a
-    `collect`). `depth` counts the fans around.
+    The stores together are the value `ctx`, so they are replaced, not modified: a step that keeps `ctx` must not see
+    what later steps write.
     """
 
     setting: Setting
@@ -39,8 +39,11 @@ class Frame(Struct):
     stores: Mapping[str, Value]
     pipe: Value = None
     bound: Mapping[str, Value] = field(default_factory=dict)
+    """`item` and `acc`."""
     near: Mapping[str, Value] = field(default_factory=dict)
+    """Names that take precedence over a store of the same name: branches and `errors` in a `collect`."""
     depth: int = 0
+    """Number of fans around this frame."""
 
     def inside(
         self,
@@ -50,7 +53,7 @@ class Frame(Struct):
         near: Mapping[str, Value] | None = None,
         fans: int = 0,
     ) -> Frame:
-        """A scope of its own: what is written there is seen by nobody else."""
+        """Return a scope of its own: stores written there are not visible outside."""
         return Frame(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
 
     def write(self, name: str, value: Value) -> None:
@@ -74,7 +77,10 @@ class Frame(Struct):
         return list(found)
 
     def render(self, prompt: Template, path: str) -> str:
-        """References whose root nobody knows are text; a known root with a missing path fails."""
+        """Fill in the prompt.
+
+        A reference with an unknown root stays as text; a known root with a missing path fails the step.
+        """
         names = self._names()
         texts: list[str] = []
         room = MAX_TEXT
@@ -95,7 +101,7 @@ class Frame(Struct):
     def _refer(self, reference: Reference, names: Mapping[str, Value], path: str) -> str:
         root, *rest = reference.name.split(".")
         if reference.default is not None:
-            # Double braces: the escape where there is something to escape from, else text like any other.
+            # Double braces: an escape if the root is known, otherwise plain text.
             return reference.default if root in names else reference.raw
         if root == "ctx":
             value: Value = self.stores
@@ -144,11 +150,15 @@ def _quoted(text: str) -> str:
 Steps: TypeAlias = Generator[Request, Any, Value]
 
 RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
-"""How a step's work is done, by the kind of the work: it gets the step, the work, the step's path and its frame."""
+"""Functions that do a step's work, by the kind of the work. Arguments: the step, the work, the step's path and its
+frame."""
 
 
 def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
-    """Each step's value goes on to the next. Only the steps of the run's own document are told of."""
+    """Run steps in sequence; each step's value goes on to the next.
+
+    Only the steps of the run's own document emit events.
+    """
     for step in body.steps:
         path = f"{prefix}{step.position}"
         if top:
@@ -159,7 +169,7 @@ def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -
 
 
 def _called(step: Step, path: str, frame: Frame) -> Steps:
-    """A step of a callee. A run can stop behind it, but what is set there is nothing that its caller sees."""
+    """Run a step of a callee. A run can stop after it, but values that are set there are not visible to the caller."""
     try:
         value = yield from run_step(step, path, frame)
     except StepFailed as error:
@@ -189,13 +199,13 @@ def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
 
 
 def check_work(path: str, label: str, frame: Frame) -> Generator[Request, Any, None]:
-    """Asks whether pure work may go on. `path` is that of the check, which no other one may have."""
+    """Ask whether pure work may go on. `path` is that of the check, which must be unique."""
     if frame.setting.work.due(path):
         yield WorkCheck(path, label, frame.setting.work)
 
 
 def run_step(step: Step, path: str, frame: Frame) -> Steps:
-    """One step in its frame: its value, which also goes to its store."""
+    """Run one step in its frame and return its value, which also goes to its store."""
     work = frame.setting.work
     work.used += STEP
     if work.due(f"{path}{WORK}"):

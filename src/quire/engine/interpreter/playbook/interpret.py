@@ -1,7 +1,7 @@
-"""The walk through a Plan: pure, without input or output, one request at a time.
+"""Walk through a playbook's plan: pure, without input or output, one request at a time.
 
-It reads no clock, draws no random number and keeps no state outside its scope; sent the same answers, it
-asks the same questions again. That is what makes a journal enough to bring a run back.
+The walk reads no clock, draws no random number and keeps no state outside its scope; given the same answers, it makes
+the same requests again. Therefore a journal is enough to restore a run.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ def interpret(
     prefix: str = "",
     setting: Setting | None = None,
 ) -> Walk:
-    """Runs a plan on complete inputs. Its result is the last executed step's output, and that as an artifact.
+    """Run a plan on complete inputs. Its result is the output of the last executed step, with the artifact if that
+    differs from the output.
 
-    The artifact is there where it is not the output: the object that a model was told to end its reply with, for
-    `extract`, is no part of it, nor is a fence around all of it. A last step that writes a file gives its content.
-
-    `prefix` begins all paths; `setting` has the documents that its tools can be."""
+    The artifact does not contain the object that a model was told to end its reply with, for `extract`, nor a fence
+    around all of it. A last step that writes a file gives its content. `prefix` begins all paths; `setting` has the
+    documents that can be called as tools.
+    """
     work = setting.work if setting is not None else PureWork()
     rules = setting.rules if setting is not None else SEMANTICS_VERSION
     scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
@@ -58,7 +59,7 @@ def interpret(
 
 
 def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
-    """The output of the last step that did something, or None."""
+    """Return the output of the last step that did something, or None."""
     last: str | None = None
     for step in sequence.steps:
         output = yield from _step(step, f"{prefix}{step.position}", scope)
@@ -81,7 +82,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
         raise
     overrides: Mapping[str, Value] = yield Boundary.after(path, step.label)
     for name, value in overrides.items():
-        # Set in the run of a pipeline that calls this playbook, it may be any value.
+        # If set in the run of a pipeline that calls this playbook, it may be any value.
         told = scope.override(path, step.label, name, value if isinstance(value, str) else encode(value))
         if told:
             yield told
@@ -89,7 +90,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
 
 
 def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
-    """A question first; then what is decided before the work; the work; what is decided by it; one arm."""
+    """Perform a step: its question, a `match` that decides first, the work, a `match` on the work, and one arm."""
     before = len(scope.entries)
     own: str | None = None
     if step.ask:
@@ -111,10 +112,10 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
             own, written = yield from use_tool(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
         case None if not (step.ask or step.match):
-            own = ""  # a step of which there is nothing but the heading
+            own = ""  # a step that consists of its heading alone
     if own is not None:
         displayed = yield from _capture(step, path, own, scope)
-        # A reply that is nothing but that object stands for itself.
+        # A reply that consists of that object alone is shown as it is.
         scope.result, scope.shown = own, displayed or own
         if written is not None and scope.rules > 1:
             scope.shown = written
@@ -135,7 +136,7 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
 
 
 def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Request, Any, str]:
-    """Keeps the result under its name; gives back what a person is shown of it."""
+    """Store the result under its name and return the text that a person is shown."""
     if step.capture is None:
         return text
     cut = scope.cut and isinstance(step.work, Think)

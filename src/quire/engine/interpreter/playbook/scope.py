@@ -1,4 +1,4 @@
-"""What a walk through a document knows: inputs, named results, and what earlier steps left for the model."""
+"""The state of a walk through a playbook: inputs, named results, and the results of earlier steps for the model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 MAX_RENDERED = 16_000_000
-"""Characters of one text with its values filled in."""
+"""Most characters of one text with its values filled in."""
 
 
 class Scope(Struct):
-    """Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
+    """Values of one walk.
 
-    `result` is the output of the last step that was executed, `shown` what a person is shown of it. `cut` says that the
-    last reply broke off.
+    Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
     """
 
     plan: Plan
@@ -33,14 +32,17 @@ class Scope(Struct):
     named: dict[str, str] = field(default_factory=dict)
     entries: Earlier = field(default_factory=Earlier)
     result: str = ""
+    """Output of the last executed step."""
     shown: str = ""
+    """The part of `result` that a person is shown."""
     cut: bool = False
+    """True if the last reply broke off."""
     setting: Setting | None = None
     work: PureWork = field(default_factory=PureWork)
     rules: int = SEMANTICS_VERSION
 
     def lookup(self, name: str) -> str | None:
-        """Input, then named result. None where nobody set it."""
+        """Return the input of that name, else the named result, else None."""
         value = self.inputs.get(name)
         return value if value is not None else self.named.get(name)
 
@@ -61,12 +63,12 @@ class Scope(Struct):
         return "".join(out)
 
     def name(self, path: str, label: str, name: str, value: str) -> Emit:
-        """Keeps a named result; the event is for the caller to yield."""
+        """Keep a named result; the caller must yield the returned event."""
         self.named[name] = value
         return Emit("named", path, label, live={"name": name, "value": value}, kept=False)
 
     def override(self, path: str, label: str, name: str, value: str) -> Emit | None:
-        """What a person set at a stop: wins over an input, and over a named result until that is set again."""
+        """Set a value that a person gave at a stop. It replaces an input, or a named result until that is set again."""
         if any(declared.name == name for declared in self.plan.inputs):
             self.inputs[name] = value
             return None

@@ -1,8 +1,7 @@
-"""A step that asks a model: its text, what stands before it, and how the reply has to end.
+"""Run the three kinds of playbook steps: ask a model, ask a person, call a tool.
 
-A step that asks a person, and what counts as an answer.
-
-A step that calls a tool: its arguments are built as values, never as text.
+A model step has its text, a preamble before it, and an object that the reply has to end with. An answer of a person is
+checked against the kind of the question. The arguments of a tool are built as values, never as text.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Gene
 
 
 def _where(source: PromptSource, path: str, scope: Scope) -> str:
-    """The path of a file with its values filled in. The loader holds what comes out to its rules."""
+    """Return the path of a prompt file with its values filled in. The loader checks the resulting path."""
     if source.scheme != "file" or scope.rules == 1:
         return source.where
     wanted = template(source.where)
@@ -141,11 +140,11 @@ def _schema(capture: Capture) -> Value:
 
 
 MOST_UNFIT = 5
-"""Answers to one question that may not fit; then it waits in the inbox."""
+"""Unfit answers to one question after which it waits in the inbox."""
 
 
 class WrongAnswer(ValueError):
-    """Says what would be right."""
+    """An answer that does not fit; the message says what would be right."""
 
 
 def ask(step: Step, question: Ask, path: str, scope: Scope) -> Generator[Request, Any, str]:
@@ -165,7 +164,7 @@ def ask(step: Step, question: Ask, path: str, scope: Scope) -> Generator[Request
 
 
 def checked_answer(kind: str, options: Sequence[str], answer: str) -> str:
-    """The answer as it is kept; raises `WrongAnswer`."""
+    """Return the answer as it is kept. Raises `WrongAnswer`."""
     if kind == "confirm":
         word = answer.strip().lower()
         if word in ("yes", "y"):
@@ -184,7 +183,7 @@ def checked_answer(kind: str, options: Sequence[str], answer: str) -> str:
 
 
 def unattended_answer(kind: str, options: Sequence[str], default: str | None) -> str:
-    """What stands for a person where nobody can be asked."""
+    """Return the answer that is used if no person can be asked."""
     if default is not None:
         return default
     if kind == "confirm":
@@ -196,7 +195,7 @@ WRITE = "rye/file-system/write"
 
 
 def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, tuple[str, str | None]]:
-    """The result as text; and what was written, where the tool writes one file."""
+    """Return the result as text, and the content written if the tool writes one file."""
     if problem := problem_of(work):
         raise StepFailed(problem, kind="arguments", path=path)
     result: Value

@@ -1,6 +1,6 @@
-"""Money of threads: what one may spend, what its children hold back from it, and what is left.
+"""Budgets of threads: what a thread may spend, what its children hold back from it, and what it has used.
 
-What a thread has used and may still use. Whatever is counted here comes from records, so it is the same again.
+All amounts come from records, so they are the same on every replay.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Purse:
-    """A thread's budget in dollars. A child's purse is filled from its parent's, which has that much less until the
-    child gives back what it did not need; so nothing is ever promised twice.
+    """A thread's budget in dollars.
 
-    A price that nobody knows is not counted: the limit on tokens bounds such a thread.
+    A child's purse is filled from its parent's, which has that much less until the child gives back what it did not
+    need; so money is never promised twice. An unknown price is not counted: the limit on tokens bounds such a thread.
     """
 
     def __init__(self, limit: float, parent: Purse | None = None, share: float = 1.0) -> None:
-        """`share` is the part of what the parent has left that may be taken at most."""
+        """`share` is the largest part of the parent's remaining money that may be taken."""
         self._parent = parent
         self._open = parent is not None
         self._told = 0.0
@@ -44,7 +44,7 @@ class Purse:
         self.spent += cost or 0.0
 
     def raise_to(self, limit: float) -> None:
-        """A person gives more; never more than the parent has left."""
+        """Raise the limit as a person decided; never by more than the parent has left."""
         more = limit - self.limit
         if self._parent is not None and self._open:
             more = min(more, max(0.0, self._parent.left))
@@ -52,15 +52,18 @@ class Purse:
         self.limit += more
 
     def close(self) -> None:
-        """Gives back what is left. What was spent, the parent has spent."""
+        """Give back the remaining money. The amount spent counts as spent by the parent too."""
         if self._parent is not None and self._open:
             self._open = False
             self._parent.hold(-self.limit)
             self._tell(self.spent)
 
     def settle(self, spent: float) -> None:
-        """Closes the purse of a thread that was stopped. `spent` is what its records come to: that may be more than the
-        thread has counted, which a replay stops before it has walked through all of them again."""
+        """Close the purse of a thread that was stopped.
+
+        `spent` is the total of its records. That may be more than the thread has counted: a replay stops the thread
+        before it has walked through all of its records again.
+        """
         self.close()
         self._tell(spent - self._told)
 
@@ -70,13 +73,16 @@ class Purse:
             self._parent.pay(more)
 
     def hold(self, amount: float) -> None:
-        """Sets so much aside: for a child, or for a call that is under way. A negative amount gives it back."""
+        """Set an amount aside: for a child, or for a running call. A negative amount gives it back."""
         self._held += amount
 
 
 class SharedPurse(Purse):
-    """A purse without money of its own, for a document that a thread calls: what is paid from it is paid from the
-    thread's. Several of them can be open side by side. `spent` is what went through this one."""
+    """A purse without money of its own, for a document that a thread calls: it pays from the thread's purse. Several
+    can be open at once.
+
+    `spent` is the amount that was paid through this one.
+    """
 
     def __init__(self, owner: Purse) -> None:
         super().__init__(owner.limit)
@@ -102,7 +108,7 @@ class SharedPurse(Purse):
 
 
 RAISABLE = ("turns", "tokens", "spend", "duration_seconds")
-"""The limits that end a thread at its next turn, and that a person may raise then."""
+"""Limits that end a thread at its next turn, and that a person may raise at that moment."""
 
 REACHED = (*(f"{name}_exceeded" for name in RAISABLE), "spend_unknown")
 
@@ -119,7 +125,10 @@ class Account:
         self._purse.pay(meter.cost)
 
     def count_child(self, cost: Mapping[str, Value]) -> None:
-        """A child's turns and tokens are its own; its time is the parent's too, and its money the purse has counted."""
+        """Add the cost of a child.
+
+        Its turns and tokens are its own; its time is the parent's too, and its money is already counted by the purse.
+        """
         spend = cost["spend"]
         known = self.cost.spend is not None and isinstance(spend, int | float)
         total = (self.cost.spend or 0.0) + cast("float", spend) if known else None
@@ -127,7 +136,7 @@ class Account:
         self.cost = replace(self.cost, spend=total, elapsed_seconds=elapsed)
 
     def count_documents(self, spent: float) -> None:
-        """What documents that the thread called have cost; the purse has counted it."""
+        """Add the cost of documents that the thread called; the purse has counted it already."""
         if spent and self.cost.spend is not None:
             self.cost = replace(self.cost, spend=self.cost.spend + spent)
 
@@ -135,7 +144,7 @@ class Account:
         self.cost = replace(self.cost, spawns=started)
 
     def bounds(self) -> Bounds:
-        """Those of the next model call."""
+        """Return the bounds of the next model call."""
         left = None if self.limits.tokens is None else max(1, self.limits.tokens - self.cost.tokens)
         event = exceeded(self.limits, self.cost)
         return Bounds(
@@ -145,7 +154,7 @@ class Account:
         )
 
     def reached(self, code: str, message: str) -> LimitEvent:
-        """The limit that a call was refused for, with this code and in these words, as hooks are told of it."""
+        """Return the limit that a call was refused for, with this code and message, in the form that hooks see."""
         return LimitEvent.told(code, message) or LimitEvent(code, self.cost.spend, self.limits.spend or 0.0)
 
     def raise_limit(self, name: str, value: float) -> None:
@@ -154,8 +163,11 @@ class Account:
             self._purse.raise_to(value)
 
     def _purse_empty(self) -> tuple[str, str] | None:
-        """Nothing is left of what was set aside for this thread. How much that was depends on the moment in which it
-        was started, so it is nothing but a reason to refuse a call: what a hook or a model sees are the limits."""
+        """Return a refusal if nothing is left of the money set aside for this thread, else None.
+
+        That amount depends on the moment when the thread was started, so it is only a reason to refuse a call: hooks
+        and the model see the limits.
+        """
         if self.limits.spend is None or self.cost.spend is None or self._purse.left > 0:
             return None
         return (

@@ -1,7 +1,7 @@
-"""Threads that a thread starts: waited for, or going on beside it until it asks for their results.
+"""Threads that a thread starts: waited for, or running beside it until it asks for their results.
 
-A child is part of its parent's run: one journal, one inbox, one budget. It never has more than its parent: not its
-capabilities, not its limits, not its money, which is set aside for it before it spends any.
+A child is part of its parent's run: one journal, one inbox, one budget. Its capabilities, limits and money never exceed
+its parent's; the money is set aside before the child spends any.
 """
 
 from __future__ import annotations
@@ -28,32 +28,36 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 600.0
 LONGEST_WAIT = 10**9
-"""More than any thread has; a model may write numbers that no clock can count to."""
+"""Seconds; longer than any thread lasts. A model may write numbers that are too large for a clock."""
 
 
 class Child(Struct):
-    """A thread that goes on beside its parent. `counted` is true once its cost is the parent's too.
-
-    `running` turns false once and for all: of several calls of one turn that look after a child, a replay may hear
-    in another order."""
+    """A thread that runs beside its parent."""
 
     path: str
     purse: Purse
     running: bool = True
+    """Turns False once and stays False: if several calls of one turn ask about a child, a replay may get the answers in
+    another order."""
     counted: bool = False
+    """True once its cost is counted for the parent too."""
 
 
 class About(Struct, frozen=True):
-    """What a thread says of a child that it starts: whether it may (asked with the id of what was really found), and
-    whether it has read content from outside itself."""
+    """Facts about a thread that are needed to start a child."""
 
     check: Callable[[str], None] = lambda item_id: None
+    """Checks the permission, called with the id of the item that was found. Raises if it is not granted."""
     untrusted: bool = False
+    """True if the thread has read content from outside."""
 
 
 class Children:
-    """`started` counts all of them, waited for or not; `outside` is true once one of these has read content from
-    outside."""
+    """The children of one thread.
+
+    `started` counts all of them, waited for or not; `outside` becomes True when one of them has read content from
+    outside.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.started = 0
@@ -66,8 +70,8 @@ class Children:
         return [name for name, child in self._beside.items() if child.running]
 
     def unpaid(self) -> list[Mapping[str, Value]]:
-        """The costs of those that the calls of this turn saw to end, in the order of the calls: sums of floats must
-        not depend on which call was answered first."""
+        """Return the costs of the children that the calls of this turn found ended, in the order of the calls: sums of
+        floats must not depend on which call was answered first."""
         costs = []
         for path in in_order(self._seen_to_end):
             for child, cost in self._seen_to_end[path]:
@@ -86,9 +90,11 @@ class Children:
         sharing: int,
         about: About,
     ) -> Generator[Request, Any, Walk]:
-        """The tool `thread_directive`; `sharing` threads are to be started in this turn, this one included.
+        """Run the tool `thread_directive`. `sharing` is the number of threads to be started in this turn, this one
+        included.
 
-        Raises `StepFailed` where no thread can be started."""
+        Raises `StepFailed` if a thread cannot be started.
+        """
         item_id, given = arguments.get("directive_id"), arguments.get("inputs")
         overrides = arguments.get("limit_overrides")
         if not isinstance(item_id, str) or not item_id:
@@ -98,7 +104,7 @@ class Children:
         if not isinstance(overrides, Mapping | None):
             raise StepFailed("limit_overrides must be an object", kind="arguments")
         aside = arguments.get("async") is True
-        share = 1.0 / (sharing + 1 if aside else sharing)  # one part stays with a parent that goes on meanwhile
+        share = 1.0 / (sharing + 1 if aside else sharing)  # a parent that goes on meanwhile keeps one part
         walk, purse = yield from self.thread(item_id, given or {}, overrides or {}, path, label, cost, about, share)
         if not aside:
             return walk
@@ -118,7 +124,7 @@ class Children:
         about: About,
         share: float = 1.0,
     ) -> Generator[Request, Any, tuple[Walk, Purse]]:
-        """The walk of a child, and its part of the budget, which is set aside. Raises `StepFailed`."""
+        """Return the walk of a child, and its part of the budget, which is set aside. Raises `StepFailed`."""
         from quire.engine.interpreter.thread.loop import follow
 
         refuse = self._no_room(cost, share)
@@ -145,7 +151,10 @@ class Children:
         return below(label, following()), child.purse
 
     def halt(self, path: str, label: str, names: list[str]) -> Steps:
-        """Stops children. What they have spent, their records say: a replay of them may not have come as far."""
+        """Stop children.
+
+        The amount that they spent is taken from their records: a replay of them may not have come as far.
+        """
         children = [self._beside[name] for name in names]
         paths = tuple(child.path for child in children)
         yield Halt(path, label, paths)
@@ -155,7 +164,7 @@ class Children:
             child.purse.settle(meter.cost or 0.0)
 
     def _no_room(self, cost: Cost, share: float) -> tuple[str, str] | None:
-        """The limit that leaves no room for another thread, if one does."""
+        """Return the limit that leaves no room for another thread, or None."""
         limits, purse = self._setup.limits, self._setup.purse
         reached = spawn_refused(limits, replace(cost, spawns=self.started))
         if reached is not None:
@@ -165,7 +174,7 @@ class Children:
         return None
 
     def orchestrate(self, arguments: Mapping[str, Value], path: str, label: str) -> Steps:
-        """The tool `orchestrator`: looks after the children that go on beside this thread."""
+        """Run the tool `orchestrator`, which manages the children that run beside this thread."""
         operation = arguments.get("operation")
         names = self._named(arguments)
         paths = tuple(self._beside[name].path for name in names)
@@ -260,5 +269,5 @@ class Children:
 
 
 def in_order(paths: Iterable[str]) -> list[str]:
-    """The paths of the calls of one turn in the order of the calls: `tool[9]` before `tool[10]`."""
+    """Sort the paths of the calls of one turn in the order of the calls: `tool[9]` before `tool[10]`."""
     return sorted(paths, key=lambda path: (len(path), path))

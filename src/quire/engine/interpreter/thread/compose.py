@@ -1,14 +1,12 @@
-"""The words that a thread's model reads and that are ours: the frame around a directive, and what it is told later.
-
-From a directive and its ancestors to what a thread starts with: messages, capabilities, hooks.
+"""Compose what a thread starts with from a directive and its ancestors: messages, capabilities and hooks.
 
 Ancestors give context and hooks, and their permissions to a leaf that has none; everything else is the leaf's own.
-Texts are put together, never read: neither knowledge nor the value of an input is searched for references.
+Texts are joined, never interpreted: neither knowledge nor the value of an input is searched for references. The texts
+that Quire itself writes for the model, the frame around a directive and the later reminders, are here too.
 
-All the texts that a directive is composed from, as they were when it was looked up.
-
-A run pins them; a thread that is started in the middle of a run gets them by one journaled `Load`. Either way
-composing again gives the same thread, whatever happens to the files.
+A `Bundle` holds all texts that a directive is composed from, as they were when it was looked up. A run pins it; a
+thread that is started in the middle of a run gets it by one journaled `Load`. Either way composing again gives the same
+thread, whatever happens to the files.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ FINISH = f"When all of it is done, call {RETURN} with the outputs that it lists.
 def directive_element(
     name: str, description: str, permissions: str, parts: Iterable[str], returns: str | None = None
 ) -> str:
-    """The directive as its model gets it. `parts` are put in as they are, the empty ones left out."""
+    """Return the directive as its model reads it. `parts` are inserted unchanged; empty ones are left out."""
     written = escaped(name).replace('"', "&quot;")
     lines = [f'<directive name="{written}">']
     if description.strip():
@@ -49,12 +47,12 @@ def closing_words(outputs: Sequence[Parameter]) -> str:
 
 
 def joined(blocks: Iterable[str]) -> str:
-    """Blocks of text with a blank line between them."""
+    """Join blocks of text with a blank line between them."""
     return "\n\n".join(stripped for block in blocks if (stripped := block.strip("\n")).strip())
 
 
 def nudge(outputs: Sequence[Parameter]) -> str:
-    """What a model is told that has written text where work was expected of it."""
+    """Return the reminder for a model that wrote text although work was expected."""
     if outputs:
         names = ", ".join(output.name for output in outputs)
         return f"Nothing has been returned yet. When you are done, call {RETURN} with: {names}."
@@ -62,17 +60,20 @@ def nudge(outputs: Sequence[Parameter]) -> str:
 
 
 class Resolver(Protocol):
-    """Items by id. Both raise `Refused` for one that is not trusted; None is one that is not there."""
+    """Items by id.
+
+    Both methods return None for an item that does not exist, and raise `Refused` for one that is not trusted.
+    """
 
     def directive(self, item_id: str) -> Thread | None: ...
 
     def knowledge(self, item_id: str) -> str | None:
-        """The body alone, without metadata and signature."""
+        """Return the body alone, without metadata and signature."""
         ...
 
 
 class Granted(Struct, frozen=True):
-    """A capability, and the directive that it comes from: `span` is a place in the text of that one."""
+    """A capability, and the directive that it comes from; `span` is a place in the text of that directive."""
 
     capability: str
     origin_id: str
@@ -80,31 +81,32 @@ class Granted(Struct, frozen=True):
 
 
 class Composed(Struct, frozen=True):
-    """What a thread starts with. `inputs` are complete; `success` and `failure` have them filled in.
-
-    `capabilities` are empty where neither the directive nor an ancestor has any: only those of a parent thread are left
-    then; `grants_nothing` says that a block is there and is empty. `hooks` are in the order in which they act; what
-    `injects` says of an action has been done. `chain` are the
-    ids from the leaf to the root, `rules` those that the thread follows.
-    """
+    """The messages, capabilities, hooks and inputs that a thread starts with."""
 
     item_id: str
     name: str
     system: str
     message: str
     capabilities: tuple[Granted, ...]
+    """Empty if neither the directive nor an ancestor has any: then the thread has only those of its parent thread."""
     acknowledged: tuple[Acknowledgement, ...]
     limits_declared: Mapping[str, Value]
     hooks: tuple[Hook, ...]
+    """In the order in which they act. The actions for which `injects` is true have been done already."""
     outputs: tuple[Parameter, ...]
     inputs: Mapping[str, Value]
+    """Complete."""
     model: Mapping[str, str]
     success: str
+    """With the inputs filled in, as in `failure`."""
     failure: str
     warnings: tuple[str, ...]
     chain: tuple[str, ...]
+    """The ids from the leaf to the root."""
     grants_nothing: bool = False
+    """True if a permissions block exists and is empty."""
     rules: int = THREAD_RULES
+    """The version of the rules that the thread follows."""
 
 
 def compose(
@@ -114,7 +116,10 @@ def compose(
     project_hooks: Iterable[Hook] = (),
     rules: int = THREAD_RULES,
 ) -> Composed:
-    """Raises `CannotStart` for a chain that is broken or goes round, `BadInputs`, and `Refused` from the resolver."""
+    """Compose a directive.
+
+    Raises `CannotStart` for a chain that is broken or circular, `BadInputs`, and `Refused` from the resolver.
+    """
     chain = read_chain(item_id, resolver)
     leaf = chain[0][1]
     if leaf.problems and rules > 1:
@@ -178,7 +183,7 @@ def compose(
 
 
 def read_chain(item_id: str, resolver: Resolver) -> tuple[tuple[str, Thread], ...]:
-    """The directive and its ancestors, leaf first. Raises `CannotStart`."""
+    """Return the directive and its ancestors, leaf first. Raises `CannotStart`."""
     chain: dict[str, Thread] = {}
     wanted, child = item_id, ""
     while wanted:
@@ -195,9 +200,9 @@ def read_chain(item_id: str, resolver: Resolver) -> tuple[tuple[str, Thread], ..
 
 
 class _Context:
-    """The knowledge of a thread: what hooks bring stands around what the chain declares.
+    """The knowledge of a thread: texts from hooks stand around those that the chain declares.
 
-    One id stands once at each position, where the model reads it first; so what hooks bring `after` comes last.
+    An id stands once at each position, where the model reads it first; so texts that hooks bring `after` come last.
     """
 
     def __init__(self, resolver: Resolver, suppressed: frozenset[str], rules: int) -> None:
@@ -247,22 +252,24 @@ class _Context:
 
 
 class Bundle(Struct, frozen=True):
-    """Directives, and the bodies of knowledge items, by the ids that they were referred to by; what was not found is
-    not in it.
+    """Directives and the bodies of knowledge items, by the ids that refer to them.
 
-    `hooks` is the text of the project's own hooks, `model` what the directive's `<model>` stood for (empty: the
-    run's own). `warnings` are what was said when the items were verified, `places` where the permissions of each
-    directive stand. `rules` are those that the thread follows.
+    Items that were not found are not in it.
     """
 
     item_id: str
     directives: Mapping[str, str]
     knowledge: Mapping[str, str] = field(default_factory=dict)
     hooks: str = ""
+    """Text of the project's own hooks."""
     model: str = ""
+    """The model that the directive's `<model>` stood for; empty for the run's own."""
     warnings: tuple[str, ...] = ()
+    """Messages from the verification of the items."""
     places: Mapping[str, str] = field(default_factory=dict)
+    """Where the permissions of each directive are written."""
     rules: int = THREAD_RULES
+    """The version of the rules that the thread follows."""
 
     def encoded(self) -> str:
         return encode(
@@ -297,7 +304,7 @@ class Bundle(Struct, frozen=True):
 
 
 class BundleResolver:
-    """Reads the texts of a bundle for composing. What stands in it has been verified."""
+    """Resolve items from the texts of a bundle, which have been verified."""
 
     def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
@@ -306,7 +313,7 @@ class BundleResolver:
         text = self._bundle.directives.get(item_id)
         if text is None:
             return None
-        # lxml is imported by whoever reads a directive, and by nobody else.
+        # lxml is imported only when a directive is read.
         from quire.formats.directive.lower import thread
         from quire.formats.directive.parse import parse
 

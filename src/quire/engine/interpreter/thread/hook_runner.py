@@ -1,7 +1,7 @@
-"""Hooks of a thread: which of them an event sets off, what their actions do, what they decide, and whom they ask.
+"""Run the hooks of a thread: select them by event, perform their actions, collect their decisions, and ask a person.
 
-A hook's action passes the same gate as everything else, under the thread's own grants. What goes wrong in one sets off
-no further hook. At `directive_return` it refuses the outputs, since a check that could not be made has not been passed;
+A hook's action passes the same gate as every other call, under the thread's own grants. A failure in an action does not
+trigger further hooks. At `directive_return` it refuses the outputs, since a check that could not be made is not passed;
 at every other event it is a warning.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Decided(Struct, frozen=True):
-    """What the hooks of an event decided, and the words that came with it."""
+    """The decision of the hooks of an event, and its message."""
 
     what: Decision
     message: str = ""
@@ -38,24 +38,25 @@ class Decided(Struct, frozen=True):
 
     @property
     def asks(self) -> bool:
-        """A person is to say whether the thread goes on."""
+        """Return True if a person has to say whether the thread goes on."""
         return self.what in ("escalate", "suspend")
 
 
 class Hooking(Struct):
-    """The hooks of one thread. `start` runs a directive as a child and says how it ended; `notes` are texts that hooks
-    brought for the model. `paths` are where hooks have acted in this turn.
-    """
+    """The hooks of one thread."""
 
     setup: Setup
     start: Callable[[str, Mapping[str, Value], str], Generator[Request, Any, Mapping[str, Value]]]
+    """Runs a directive as a child and returns how it ended."""
     notes: list[str] = field(default_factory=list)
+    """Texts that hooks brought for the model."""
     paths: list[str] = field(default_factory=list)
+    """Paths at which hooks have acted in this turn."""
 
     def fire(
         self, event: str, where: str, label: str, context: Mapping[str, Value]
     ) -> Generator[Request, Any, Decided | None]:
-        """Runs all that the event sets off; the first decision counts. None where there is none."""
+        """Run all hooks that the event triggers and return the first decision, or None."""
         decided: Decided | None = None
         for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
             if not holds(hook.condition, context):
@@ -69,7 +70,7 @@ class Hooking(Struct):
         return decided
 
     def may_go_on(self, why: str, path: str, label: str) -> Generator[Request, Any, bool]:
-        """Puts the thread into the inbox: a person says whether it goes on."""
+        """Put the thread into the inbox: a person decides whether it goes on."""
         self.paths.append(f"{path}/ask")
         id = self.setup.id
         answer: str = yield HumanRequest(
@@ -78,7 +79,10 @@ class Hooking(Struct):
         return answer == "yes"
 
     def higher_limit(self, name: str, why: str, path: str, label: str) -> Generator[Request, Any, float | None]:
-        """What a person gives as a higher limit; None for a no. Any other answer is a slip, and is asked for again."""
+        """Return the higher limit that a person gives, or None for a no.
+
+        Any other answer is taken for a typing error, and the question is asked again.
+        """
         slips = 0
         while True:
             asked = f"{path}/ask" + (f"[{slips}]" if slips else "")
@@ -114,12 +118,14 @@ class Hooking(Struct):
 
     @property
     def _lenient(self) -> bool:
-        """Whether the thread follows the rules of 0.1.0, where what could not be judged was let through."""
+        """Return True if the thread follows the rules of 0.1.0, under which a check that failed to run was passed."""
         return self.setup.composed.rules < 2
 
     def _decided(self, result: Mapping[str, Value], *, control: bool = False) -> Decided | None:
-        """What a control action, or the outputs of a directive that a hook ran, decide. Raises `StepFailed` for an
-        action that is not a decision; outputs without one decide nothing."""
+        """Return the decision of a control action, or of the outputs of a directive that a hook ran.
+
+        Raises `StepFailed` for an action that is not a decision. Outputs without one do not decide anything.
+        """
         what = result.get("action")
         if isinstance(what, str) and what in DECISIONS:
             message = result.get("message") or result.get("error") or ""
@@ -156,7 +162,7 @@ class Hooking(Struct):
 
 
 def _number(answer: str) -> float | None:
-    """The limit that a person gives; None for what cannot be one."""
+    """Return the limit that a person gives, or None if the answer is not a valid one."""
     try:
         number = float(answer)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Hooks without their effects: whether a condition holds, what stands in for `${…}`, which hooks there are.
+"""Hooks without their effects: evaluate conditions, fill in `${…}`, and order the hooks.
 
-Conditions and patterns come from documents and are asked in the middle of a run, so nothing here raises for what they
-say: a comparison that makes no sense, a pattern that is none, an operator that nobody knows do not hold.
+Conditions and patterns come from documents and are evaluated in the middle of a run, so they never raise: a comparison
+that makes no sense, an invalid pattern and an unknown operator simply do not hold.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from quire.values import Value, clean
 _MAX_DEPTH = 100
 _EXPRESSION = re.compile(r"\$\{([^{}]++)\}")
 _FILLED = re.compile(r"\{input:(\w++)(?:(\?)|[:|]([^}]*+))?\}|\$\{([^{}]++)\}")
-"""All that is filled in one pass, so that a value is never read for references."""
+"""All references, filled in one pass, so that an inserted value is never searched for references."""
 
 _SPELLING = 1
-"""Conditions compare truth values as texts in the spelling of 0.1.0."""
+"""Conditions compare truth values as texts, in the spelling of 0.1.0."""
 
 _INDEX = re.compile(r"[0-9]{1,9}")
 
 
 def holds(condition: Mapping[str, Value], context: Mapping[str, Value]) -> bool:
-    """An empty condition always holds; one that is malformed never does, not even under `not`."""
+    """Evaluate a condition. An empty condition always holds; a malformed one never does, not even under `not`."""
     try:
         return _holds(condition, context, 0)
     except _Malformed:
@@ -66,7 +66,7 @@ def _holds(condition: Value, context: Mapping[str, Value], depth: int) -> bool:
 
 
 def look_up(context: Value, path: str) -> Value:
-    """The value at a dotted path, None where there is none; numbers count the items of a list from 0."""
+    """Return the value at a dotted path, or None; numbers index the items of a list from 0."""
     found = context
     for part in path.split(".") if path else ():
         if isinstance(found, Mapping):
@@ -92,7 +92,7 @@ def _in(actual: Value, expected: Value) -> bool:
 
 
 def _contains(actual: Value, expected: Value) -> bool:
-    """A part of a text, an item of a list, a key of an object."""
+    """Look for a part of a text, an item of a list, or a key of an object."""
     if actual is None or expected is None:
         return False
     if isinstance(actual, list | tuple):
@@ -124,8 +124,10 @@ OPERATORS: Mapping[str, Callable[[Value, Value], bool]] = {
 
 
 def fill_params(value: Value, context: Mapping[str, Value], rules: int = THREAD_RULES) -> Value:
-    """The value with every `${a.b}` and `{input:x}` in its texts filled, once. A text that is one `${…}` becomes what
-    it stands for, of whatever type, or None; inside a text the value is written out, and what is missing is nothing.
+    """Return the value with every `${a.b}` and `{input:x}` in its texts filled in, once.
+
+    A text that is a single `${…}` becomes the value that it stands for, of any type, or None. Inside a text the value
+    is written out, and a missing one becomes empty.
     """
     if isinstance(value, str):
         whole = _EXPRESSION.fullmatch(value)
@@ -153,30 +155,35 @@ def _filled(text: str, context: Mapping[str, Value], rules: int) -> str:
 
 
 def filled_action(action: HookAction, context: Mapping[str, Value], rules: int = THREAD_RULES) -> HookAction:
-    """The action as it is to be performed: its item's id and its parameters filled."""
+    """Return the action with its item's id and its parameters filled in."""
     parameters = tuple((name, fill_params(value, context, rules)) for name, value in action.parameters)
     item_id = _written(fill_params(action.item_id, context, rules), rules)
     return HookAction(action.primary, action.item_type, item_id, parameters)
 
 
 def names_statically(item_id: str) -> bool:
-    """Whether an id is known before the event: nothing in it is filled in."""
+    """Return True if an id contains no reference, so that it is known before the event."""
     return bool(item_id) and "${" not in item_id and "{input:" not in item_id
 
 
 def injects(hook: Hook, action: HookAction) -> bool:
-    """Whether the action brings a text into the first message or the system text: composition has done that already,
-    so a thread does not perform it again."""
+    """Tell whether the action brings a text into the first message or the system text.
+
+    Composition has done that already, so a thread does not perform it again.
+    """
     return adds_context(hook.event) and action.item_type == "knowledge" and action.primary in ("execute", "fetch")
 
 
 def ordered(*layers: Iterable[Hook]) -> tuple[Hook, ...]:
-    """One row of hooks from layers that are given root ancestor first, then down to the leaf, then the project."""
+    """Return the hooks of all layers in one sequence.
+
+    Layers are given from the root ancestor down to the leaf, then the project.
+    """
     return tuple(hook for layer in layers for hook in layer)
 
 
 def _evaluated(expression: str, context: Mapping[str, Value]) -> Value:
-    """The first of the paths between `||` that leads to a value."""
+    """Return the first value that one of the paths between `||` leads to, or None."""
     for path in expression.split("||"):
         found = look_up(context, path.strip())
         if found is not None:
@@ -189,7 +196,7 @@ def _written(value: Value, rules: int) -> str:
 
 
 def loses_a_gate(text: str, origin: str) -> bool:
-    """Whether a hook of a project's file is left out that may judge outputs."""
+    """Tell whether a hook that may judge outputs is left out of a project's file."""
     from quire.formats.directive.hooks_file import HooksFile
 
     file = HooksFile(Source.of(text, origin))
@@ -198,9 +205,9 @@ def loses_a_gate(text: str, origin: str) -> bool:
 
 
 def read_hooks_yaml(text: str, origin: str) -> tuple[tuple[Hook, ...], tuple[str, ...]]:
-    """The hooks of a project's file, `hooks:` and a list, and all that is wrong, one `origin:line:column: …` each.
+    """Read a project's hooks, a list under `hooks:`. Return the hooks, and all problems as `origin:line:column: …`.
 
-    A hook with anything wrong is left out: half a condition would let it act where it must not.
+    A hook with any problem is left out: half a condition would let it act where it must not.
     """
     from quire.formats.directive.hooks_file import HooksFile  # YAML costs tens of milliseconds that few threads need
 

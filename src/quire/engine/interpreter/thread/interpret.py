@@ -1,4 +1,4 @@
-"""A directive as a run: its thread from the first turn to its outputs."""
+"""Run a directive: its thread from the first turn to its outputs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def interpret_directive(setup: Setup) -> Walk:
-    """Its result has the outputs, or the last words where none are declared. A thread that failed ends the run."""
+    """Run a thread.
+
+    Its result has the outputs, or the last words if none are declared. A thread that failed ends the run.
+    """
     ending = yield from follow(setup)
     if not ending.success:
         raise ending.failure(setup.path)

@@ -1,7 +1,8 @@
 """The limits of a thread, and what it has used of them.
 
-A limit is the directive's own, else the default; whoever starts the thread may override it, even upwards; a parent
-thread bounds all of it. None is no limit. All of it is computed from records, so it says the same on every replay.
+A limit is the directive's own, else the default; the starter of the thread may override it, even upwards; a parent
+thread bounds all of them. None means no limit. Everything is computed from records, so every replay gets the same
+result.
 """
 
 from __future__ import annotations
@@ -48,22 +49,26 @@ class Limits(Struct, frozen=True):
         return {name: getattr(self, name) for name in DEFAULTS}
 
     def with_room(self) -> Limits:
-        """With room for one thread below: who is started has been let in already, whatever the limit is by now."""
+        """Return these limits with room for one thread below.
+
+        A thread that is being started was already admitted, whatever the limit is by now.
+        """
         return self if self.depth is None else replace(self, depth=max(1, self.depth))
 
     def raised(self, name: str, value: float) -> Limits:
-        """With one of them as a person has set it, never lower than it is."""
+        """Return these limits with one of them set by a person, never lower than it is."""
         more = max(getattr(self, name) or 0, value)
         return replace(self, **{name: int(more) if name in INTEGER_LIMITS else more})
 
 
 class Cost(Struct, frozen=True):
-    """What a thread has used. `spend` is in US dollars; None means that nobody knows the price, never that it is 0."""
+    """Turns, tokens, money, time and child threads that a thread has used."""
 
     turns: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     spend: float | None = 0.0
+    """In US dollars. None means that the price is unknown, never that it is 0."""
     elapsed_seconds: float = 0.0
     spawns: int = 0
 
@@ -83,13 +88,13 @@ class Cost(Struct, frozen=True):
         return self.input_tokens + self.output_tokens
 
     def as_value(self) -> dict[str, Value]:
-        """As hooks see it."""
+        """Return the cost as hooks see it."""
         return {
             "turns": self.turns,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "tokens": self.tokens,
-            # Rounded, since what is added up side by side is added up in any order.
+            # Rounded, since the costs of concurrent work are added up in any order.
             "spend": None if self.spend is None else round(self.spend, 9),
             "elapsed_seconds": round(self.elapsed_seconds, 6),
             "spawns": self.spawns,
@@ -104,10 +109,11 @@ def _read(amount: str) -> int | float:
 
 
 class LimitEvent(Struct, frozen=True):
-    """A limit that is reached. `current_value` is None for spend that nobody knows."""
+    """A limit that is reached."""
 
     limit_code: str
     current_value: int | float | None
+    """None if the spend is unknown."""
     current_max: int | float
 
     def as_value(self) -> dict[str, Value]:
@@ -119,20 +125,22 @@ class LimitEvent(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """One sentence, with what to do about it."""
+        """Return one sentence that says what is reached and what to do about it."""
         name = self.limit_code.rsplit("_", 1)[0]
         if self.current_value is None:
             return (
                 f"the price of this model is not known, so the spend limit of {self.current_max:g} cannot be held: "
                 "set a limit of tokens"
             )
-        # With all digits that count: `told` reads them.
+        # With all significant digits: `told` reads them back.
         return f"limit reached: {name} {self.current_value:.12g} of {self.current_max:.12g}; resume with a higher limit"
 
     @classmethod
     def told(cls, limit_code: str, message: str) -> LimitEvent | None:
-        """What a refusal was about, from its words. They are recorded, so they say the same in every process, whatever
-        the limits are by then; None where they name no amounts."""
+        """Read back the limit of a refusal from its message, or None if the message names no amounts.
+
+        The message is recorded, so it is the same in every process, whatever the limits are by then.
+        """
         found = _AMOUNTS.match(message)
         return cls(limit_code, _read(found[1]), _read(found[2])) if found else None
 
@@ -143,9 +151,11 @@ def resolve_limits(
     parent: Limits | None,
     rules: int = THREAD_RULES,
 ) -> Limits:
-    """`rules` are those that the thread follows: in 0.1.0 any currency was taken for dollars.
+    """Combine declared limits, overrides and the parent's limits. `rules` are those of the thread: in 0.1.0 any
+    currency was taken for dollars.
 
-    Raises `BadInputs` with everything that is wrong, `LimitReached` where threads are nested too deep already."""
+    Raises `BadInputs` with all problems, and `LimitReached` if threads are nested too deep already.
+    """
     problems: list[str] = []
     values = {
         **DEFAULTS,
@@ -175,7 +185,7 @@ def resolve_limits(
 
 
 def cost_limits(cost: Mapping[str, Value]) -> dict[str, Value]:
-    """What a `<cost>` block says, as limits; `<limits>` wins over it name by name."""
+    """Return the limits that a `<cost>` block declares; `<limits>` takes precedence, name by name."""
     context, spend = cost.get("context"), cost.get("spend")
     found: dict[str, Value] = {}
     if isinstance(context, Mapping):
@@ -190,9 +200,9 @@ def cost_limits(cost: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def exceeded(limits: Limits, cost: Cost) -> LimitEvent | None:
-    """The first limit that is reached, in the order turns, tokens, spend, duration; asked before each turn.
+    """Return the first limit that is reached, in the order turns, tokens, spend, duration. Called before each turn.
 
-    Spend that nobody knows is bounded by the tokens; where these have no limit either, that is an event of its own.
+    An unknown spend is bounded by the tokens; if these have no limit either, that is an event of its own.
     """
     for name, value, most in (("turns", cost.turns, limits.turns), ("tokens", cost.tokens, limits.tokens)):
         if most is not None and value >= most:
@@ -210,14 +220,14 @@ def exceeded(limits: Limits, cost: Cost) -> LimitEvent | None:
 
 
 def spawn_refused(limits: Limits, cost: Cost) -> LimitEvent | None:
-    """Asked before a child thread is started."""
+    """Return the limit that forbids starting a child thread, or None."""
     if limits.spawns is not None and cost.spawns >= limits.spawns:
         return LimitEvent("spawns_exceeded", cost.spawns, limits.spawns)
     return too_deep(limits)
 
 
 def too_deep(limits: Limits) -> LimitEvent | None:
-    """Asked before any thread is started below one that has these limits."""
+    """Return the limit that forbids any thread below one that has these limits, or None."""
     return LimitEvent("depth_exceeded", 0, limits.depth) if limits.depth is not None and limits.depth < 1 else None
 
 

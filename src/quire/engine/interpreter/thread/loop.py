@@ -1,7 +1,8 @@
-"""The loop of a thread: ask the model, do what it asks for, tell it, until it hands back its outputs or says its last.
+"""The loop of a thread: ask the model, do what it asks for, tell it the results, until it returns its outputs or ends
+with text.
 
-Every model request and every tool call is an effect of its own, so a thread that is killed goes on in the middle of a
-turn and repeats nothing. Whatever the loop counts comes from records, so it counts the same again.
+Every model request and every tool call is an effect of its own, so a killed thread continues in the middle of a turn
+and repeats nothing. All counts come from records, so they are the same on every replay.
 """
 
 from __future__ import annotations
@@ -46,17 +47,17 @@ from quire.values import Value, encode
 NUDGES = 2
 FAILURES_IN_A_ROW = 3
 SAME_TURNS_TOLD, SAME_TURNS = 3, 50
-"""After how many turns with the same calls and the same results the model is told, and is stopped."""
+"""Turns with the same calls and the same results after which the model is warned, and after which it is stopped."""
 
 PARALLEL = 8
 
 
 def follow(setup: Setup) -> Generator[Request, Any, Ending]:
-    """Runs a thread to its end. What it did wrong is an ending, never an exception."""
+    """Run a thread to its end. A failure of the thread is an ending, never an exception."""
     try:
         return (yield from _Following(setup).run())
     finally:
-        setup.purse.close()  # also when it is stopped from outside: what it spent, its parent has spent
+        setup.purse.close()  # also if it is stopped from outside: its spending counts for its parent
 
 
 class _Ended(Exception):
@@ -84,7 +85,7 @@ class _Following:
     def run(self) -> Generator[Request, Any, Ending]:
         yield Emit("thread_started", self.setup.path, "", {"thread": self.setup.id, "depth": self.setup.depth})
         for number, warning in enumerate(self.composed.warnings):
-            # An event is kept once for a path, so each warning has its own.
+            # An event is kept once for each path, so each warning has a path of its own.
             place = f"{self.setup.path}/start" + (f"/warning[{number}]" if number else "")
             yield Emit("warning", place, "", {"message": warning})
         try:
@@ -96,7 +97,7 @@ class _Following:
         except _Ended as ended:
             ending = ended.ending
         if (yield from self._stop_children()):
-            # Who resumes the thread may have other children to stop in the end.
+            # A resumed thread may have other children to stop at its end.
             ending = replace(ending, blame=(*ending.blame, self._halting))
         closing = self.composed.success if ending.success else self.composed.failure
         ending = replace(ending, closing=closing or None, cost=self.account.cost, outside=self.calls.untrusted)
@@ -131,7 +132,10 @@ class _Following:
 
     @property
     def _label(self) -> str:
-        """Before the first turn and after the last one a thread is at no turn."""
+        """Return the label of the current turn.
+
+        Before the first turn and after the last one the thread is not in any turn.
+        """
         here = END if self._over else f"turn {self.turn}" if self.turn else START
         return here if not self.setup.depth else f"{self.setup.id} {here}"
 
@@ -147,7 +151,7 @@ class _Following:
         yield Emit("tools_offered", f"{self.setup.path}/offer", "", {"tools": told})
 
     def _ask_model(self) -> Generator[Request, Any, tuple[str, list[ToolUse]]]:
-        """The reply, however often it takes."""
+        """Return the model's reply, after as many attempts as it takes."""
         failures = again = 0
         while True:
             path = f"{self._at}/model" + (f"/retry[{again}]" if again else "")
@@ -173,7 +177,7 @@ class _Following:
             return str(reply["text"]), uses
 
     def _take_letters(self) -> Steps:
-        """What came of pipelines that were launched and not waited for."""
+        """Add the results of pipelines that were launched and not waited for."""
         text: str | None = yield Load(f"{self._at}/letters", self._label, "letters", str(self._letters))
         for letter in json.loads(text) if text else []:
             self._letters += 1
@@ -197,7 +201,7 @@ class _Following:
             self.account.pay(meter, turns=turns)
 
     def _said(self, text: str) -> Steps:
-        """Text without a tool call: a nudge where more is owed, else the end."""
+        """Handle text without a tool call: remind the model if more is expected, otherwise end the thread."""
         outputs = self.composed.outputs
         if self._nudges < NUDGES and (self.turn == 1 or outputs):
             self._nudges += 1
@@ -241,7 +245,7 @@ class _Following:
         yield from self._decide("after_step", self._at, "a hook ended the thread")
 
     def _tell(self, use: ToolUse, told: Told, path: str) -> Steps:
-        """Gives the model the result of one call; one that went wrong sets off the `error` hooks."""
+        """Give the model the result of one call; a failed call triggers the `error` hooks."""
         meters: list[Meter] = yield Metering(tuple(told["paths"]))
         for meter in meters:
             self.account.pay(meter)
@@ -255,7 +259,7 @@ class _Following:
         yield Emit("tool_told", path, self._label, said, kept=False)
         if not told["kind"]:
             return
-        # In 0.1.0 hooks were told of a tool's error in the JSON that the model gets.
+        # In 0.1.0 hooks got a tool's error as the JSON that the model gets.
         message = told["content"] if self.composed.rules < 2 else told["message"]
         kind = "permission_denied" if told["kind"] == "denied" else told["kind"]
         decided = yield from self._fire("error", path, _error(kind, message, told["tool"]))
@@ -265,7 +269,7 @@ class _Following:
             raise self._stopped(decided.message or message, told["kind"])
 
     def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
-        """The same calls with the same results, turn after turn, get nowhere: told, then stopped."""
+        """Warn, then stop, a model that makes the same calls with the same results turn after turn."""
         now = tuple(
             (use.name, encode(dict(use.arguments)), one["content"]) for use, one in zip(uses, told, strict=True)
         )
@@ -301,7 +305,7 @@ class _Following:
         yield Emit("tool_told", f"{self._at}/return", self._label, said, kept=False)
 
     def _limit_reached(self, error: StepFailed, path: str) -> Steps:
-        """A limit ends the thread, unless a person whom a hook asks gives it more."""
+        """End the thread at a limit, unless a hook asks a person and the person raises it."""
         event = self.account.reached(error.kind, error.message)
         context: dict[str, Value] = {"limit": event.as_value(), **event.as_value()}
         decided = yield from self._fire("limit", path, context)
@@ -318,7 +322,7 @@ class _Following:
         self.account.raise_limit(name, raised)
 
     def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
-        """`escalate` and `suspend` put the thread into the inbox: a person says whether it goes on."""
+        """Put the thread into the inbox for `escalate` and `suspend`: a person decides whether it goes on."""
         if decided is None or not decided.asks:
             return
         why = decided.message or (error.message if error else "a hook suspended the thread")
@@ -326,7 +330,7 @@ class _Following:
             raise self._stopped(f"a person stopped the thread: {why}", "stopped")
 
     def _decide(self, event: str, where: str, otherwise: str) -> Steps:
-        """An event at which hooks may end the thread; `otherwise` is why, where they have no words of their own."""
+        """Fire an event at which hooks may end the thread; `otherwise` is the reason if they give none."""
         decided = yield from self._fire(event, where)
         yield from self._heed(decided, None, where)
         if decided is not None and decided.stops:
@@ -358,18 +362,18 @@ class _Following:
         return f"{self.setup.path}/end/halt"
 
     def _stop_children(self) -> Steps:
-        """Stops those that nobody has waited for or stopped; whether there were any."""
+        """Stop the children that are still running; return True if there were any."""
         running = self.calls.children.running()
         if running:
             yield from self.calls.children.halt(self._halting, "", running)
         return bool(running)
 
     def _failed(self, message: str, kind: str, result: str = "", outputs: Mapping[str, Value] | None = None) -> _Ended:
-        """An ending that the model is to blame for: when the run is resumed, this turn is done anew."""
+        """Return an ending that the model is to blame for: when the run is resumed, this turn is done again."""
         return _Ended(Ending(False, result, outputs or {}, message, kind, blame=(f"{self._at}/*",)))
 
     def _stopped(self, message: str, kind: str, outputs: Mapping[str, Value] | None = None) -> _Ended:
-        """An ending that a hook or a person wanted: when the run is resumed, they are asked anew, and nobody else."""
+        """Return an ending that a hook or a person decided: when the run is resumed, only they are asked again."""
         return _Ended(Ending(False, "", outputs or {}, message, kind, blame=tuple(self.hooks.paths)))
 
 

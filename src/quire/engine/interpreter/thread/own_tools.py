@@ -1,4 +1,4 @@
-"""What a directive hands back: the block that tells the model of it, and the tool that the model returns it with."""
+"""The return of a directive's outputs: the block that describes them to the model, and the tool that returns them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _EXECUTE = "rye/execute"
 
 
 class Returned(Struct, frozen=True):
-    """A call of the return tool, read. `problems` are for the model: with any of them the thread goes on."""
+    """A parsed call of the return tool."""
 
     outputs: Mapping[str, Value]
     status: Literal["completed", "error"]
     error_detail: str
     problems: tuple[str, ...]
+    """Messages for the model; if there are any, the thread goes on."""
 
 
 def returns_block(outputs: Sequence[Parameter]) -> str | None:
-    """The `<returns>` element that closes a directive's text; None where nothing is to be returned."""
+    """Return the `<returns>` element that closes a directive's text, or None if there are no outputs."""
     if not outputs:
         return None
     lines = []
@@ -43,7 +44,10 @@ def returns_block(outputs: Sequence[Parameter]) -> str | None:
 
 
 def return_tool(outputs: Sequence[Parameter]) -> Offered:
-    """No output is required by the schema, since a failed thread has none to give: `returned` says what is owed."""
+    """Return the tool that ends the thread.
+
+    Its schema does not require any output, since a failed thread has none to give; `returned` checks the required ones.
+    """
     status, detail = _own_names(outputs)
     properties: dict[str, Value] = {output.name: _property(output) for output in outputs}
     properties[status] = {
@@ -61,7 +65,8 @@ def return_tool(outputs: Sequence[Parameter]) -> Offered:
 
 
 def as_return(use: ToolUse) -> ToolUse | None:
-    """The call of the return tool that this is, by whichever of its names, or through `rye_execute`."""
+    """Return this call as a call of the return tool, by any of its names or through `rye_execute`; None if it is not
+    one."""
     if use.problem:
         return None
     name, arguments = canonical(use.name), use.arguments
@@ -73,13 +78,16 @@ def as_return(use: ToolUse) -> ToolUse | None:
 
 
 def owed(outputs: Sequence[Parameter], given: Mapping[str, Value]) -> list[str]:
-    """The required outputs that are not there. False, 0 and an empty text are values; null is none."""
+    """Return the required outputs that are missing. False, 0 and an empty text are values; null is not."""
     return [output.name for output in outputs if output.required and given.get(output.name) is None]
 
 
 def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Returned:
-    """Text for a number, a boolean, a list or an object is converted. An output that says `string`, or no type at all,
-    takes any value as it is: `signed` without a type is returned as true more often than as text."""
+    """Read a call of the return tool. Text for a number, a boolean, a list or an object is converted.
+
+    An output of type `string`, or without a type, takes any value unchanged: models return an untyped output such as
+    `signed` more often as true than as text.
+    """
     status_name, detail_name = _own_names(outputs)
     declared = {output.name: output for output in outputs}
     problems: list[str] = []
@@ -107,7 +115,7 @@ def returned(outputs: Sequence[Parameter], arguments: Mapping[str, Value]) -> Re
 
 
 def escaped(text: str) -> str:
-    """For the inside of an element."""
+    """Escape a text for the inside of an element."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -125,7 +133,7 @@ def _property(output: Parameter) -> dict[str, Value]:
 
 
 def _own_names(outputs: Sequence[Parameter]) -> tuple[str, str]:
-    """The tool's own two arguments make way for outputs of the same name."""
+    """Return the names of the tool's own two arguments; an output of the same name takes precedence."""
     taken = {output.name for output in outputs}
     status, detail = (f"directive_{name}" if name in taken else name for name in (_STATUS, _DETAIL))
     return status, detail

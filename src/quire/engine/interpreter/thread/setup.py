@@ -1,8 +1,6 @@
-"""What a thread runs with, put together before its first turn.
+"""Set up a thread before its first turn: compose it, narrow its grants, set its limits and its budget.
 
-The tools of threads that the engine itself answers for, as a model is told of them.
-
-A thread before its first turn: composed, held to what it may do, its limits and its money set.
+The descriptions of the tools that the engine itself implements for threads are here too.
 """
 
 from __future__ import annotations
@@ -34,30 +32,34 @@ NO_COST = Cost()
 
 
 class Setup(Struct, frozen=True):
-    """One thread. `id` is its name for people and for its parent, `path` where its effects stand in the journal.
-
-    `grants` are all that it may do, `model` the one that it asks (empty: the run's own). `depth` counts its parents.
-    `declared` is where its permissions stand; `open_document` reads a document that was loaded for it. `untrusted` is
-    true where who starts it has read content from outside.
-    """
+    """One thread, ready to run."""
 
     id: str
+    """Its name for people and for its parent."""
     path: str
+    """Where its effects stand in the journal."""
     composed: Composed
     grants: tuple[str, ...]
+    """Everything that it may do."""
     limits: Limits
     purse: Purse
     model: str = ""
+    """The model that it asks; empty for the run's own."""
     depth: int = 0
+    """Number of its parents."""
     declared: str = ""
+    """Where its permissions are written."""
     untrusted: bool = False
+    """True if its starter has read content from outside."""
     open_document: Callable[[str], Opened] | None = None
+    """Reads a document that was loaded for it."""
 
 
 def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
-    """Where the permissions stand that a directive has: in its own file, or in an ancestor's.
+    """Return where the permissions of a directive are written: in its own file, or in an ancestor's.
 
-    `above` is where those of the thread stand that starts it: they bound its own, or are all that it has."""
+    `above` is where the permissions of the starting thread are written: they bound its own, or are all that it has.
+    """
     if above and not composed.capabilities and not composed.grants_nothing:
         return above
     origin = composed.capabilities[0].origin_id if composed.capabilities else composed.item_id
@@ -66,32 +68,32 @@ def place_of(bundle: Bundle, composed: Composed, above: str = "") -> str:
 
 
 class Ending(Struct, frozen=True):
-    """How a thread ended. `kind` is a stable word for why it failed, `limit` the code of the limit that it reached.
-
-    `blame` are the effects that a resume performs again where this ended the run. `outside` is true where the thread
-    has read content that nobody here has written.
-    """
+    """The end of a thread."""
 
     success: bool
     result: str = ""
     outputs: Mapping[str, Value] = field(default_factory=dict)
     error: str = ""
     kind: str = ""
+    """A stable word for the reason of a failure."""
     limit: str = ""
+    """Code of the limit that was reached."""
     closing: str | None = None
     cost: Cost = NO_COST
     blame: tuple[str, ...] = ()
+    """Effects that a resume performs again if this ended the run."""
     outside: bool = False
+    """True if the thread has read content from outside."""
 
     def failure(self, path: str) -> StepFailed:
-        """As it ends a run, or a step that called the thread."""
+        """Return the failure that ends a run, or a step that called the thread."""
         blame = self.blame or (path,)
         failed = StepFailed(self.error, kind=self.limit or self.kind, path=blame[0])
         failed.also = blame[1:]
         return failed
 
     def as_value(self) -> dict[str, Value]:
-        """As a parent thread, a display and the transcript get it."""
+        """Return the ending as a parent thread, a display and the transcript see it."""
         value: dict[str, Value] = {
             "success": self.success,
             "status": "completed" if self.success else "error",
@@ -145,18 +147,20 @@ ORCHESTRATING = Offered(
 
 
 class Above(Struct, frozen=True):
-    """What a thread stands under: the thread that starts it, the document that calls it, or the run alone.
+    """The context that a new thread inherits from the thread, document or run that starts it.
 
-    Of `grants`, `limits` and `purse` it never has more. `share` is the part of the purse that it may take at most,
-    `depth` the number of its parents, `declared` where the grants are written down.
+    Its own grants, limits and budget are always bounded by these.
     """
 
     grants: Grants | None = None
     limits: Limits | None = None
     purse: Purse | None = None
     share: float = 1.0
+    """The largest part of the purse that it may take."""
     depth: int = 0
+    """Number of its parents."""
     declared: str = ""
+    """Where the grants are written."""
     untrusted: bool = False
     open_document: Callable[[str], Opened] | None = None
 
@@ -172,7 +176,7 @@ def set_up(
     overrides: Mapping[str, Value] | None = None,
     above: Above = NOBODY,
 ) -> Setup:
-    """Raises `CannotStart` for wrong inputs and broken chains, `Refused` where it may not run."""
+    """Set up a thread. Raises `CannotStart` for wrong inputs and broken chains, `Refused` if it must not run."""
     composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks(), bundle.rules)
     grants = narrowed(composed, above.grants)
     bounds = above.limits.with_room() if above.limits else None
@@ -194,7 +198,10 @@ def set_up(
 
 
 def narrowed(composed: Composed, bounding: Grants | None) -> Grants:
-    """What a directive asks for, under what bounds it. Raises `Denied` where nothing is left."""
+    """Return the capabilities that a directive asks for, narrowed by those that bound it.
+
+    Raises `Denied` if none are left.
+    """
     if composed.grants_nothing:
         return Grants()
     own = Grants.of(granted.capability for granted in composed.capabilities)
@@ -213,9 +220,10 @@ def check_risk(
     project: ProjectRisk = NOTHING,
     place: str = "",
 ) -> Sequence[str]:
-    """Warnings about capabilities that nobody acknowledged; raises `Refused` where one of them blocks.
+    """Return warnings about capabilities that are not acknowledged. Raises `Refused` if one of them blocks.
 
-    `place` is where the permissions stand."""
+    `place` is where the permissions are written.
+    """
     risk = assess(capabilities, [one.risk for one in acknowledged], project)
     where = f" at {place}" if place and not project.problem else ""
     messages = [f"{message}{where}" for message in risk.messages]

@@ -1,7 +1,7 @@
-"""What a model's call of a tool becomes: a request to the gate, a question, another document, or a thread of its own.
+"""Turn a model's tool call into a request to the gate, a question, a call of another document, or a thread of its own.
 
-The name that the model used is brought to one id first, and `rye_execute` to what it names; that id is what is checked
-and what is dispatched, whatever the arguments say.
+The name that the model used is resolved to one id first, and `rye_execute` to the item that it names; that id is both
+checked and dispatched, whatever the arguments say.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ EXECUTE = "rye/execute"
 ACTIONS = {"rye/fetch": "fetch", "rye/sign": "sign", EXECUTE: "execute"}
 HERE = ("rye/", "python/")
 OUTSIDE = ("rye/web/", "mcp/")
-"""Where content comes from that nobody here has written: who has read it launches nothing."""
+"""Tools that bring content from outside: a thread that has read such content must not launch pipelines."""
 
 
 class Calls:
-    """The calls of one thread. `offered` are the ids of the tools by the names that the model was told.
+    """The tool calls of one thread. `offered` maps the names that the model was told to the ids of the tools.
 
-    `launched` is true once a run may send it a letter."""
+    `launched` is true once a launched run may send the thread a letter.
+    """
 
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
@@ -51,8 +52,7 @@ class Calls:
         self._grants = Grants.of(setup.grants, setup.declared)
 
     def uncounted(self) -> float:
-        """What the documents called in this turn have cost, added up in the order of the calls, whichever ended
-        first."""
+        """Return the cost of the documents called in this turn, added up in the order of the calls."""
         total = 0.0
         for path in in_order(self._spent):
             total += self._spent[path]
@@ -60,7 +60,7 @@ class Calls:
         return total
 
     def own_tools(self) -> list[Offered]:
-        """Those that no connection has: the engine itself answers for them."""
+        """Return the tools that the engine itself implements; no connection has them."""
         return [tool for tool in (FORKING, ORCHESTRATING) if self._grants.allows("execute", "tool", tool.id)]
 
     def starts_a_thread(self, use: ToolUse) -> bool:
@@ -68,16 +68,21 @@ class Calls:
         return tool == FORK or (tool == EXECUTE and _as_thread(use.arguments))
 
     def calls_a_document(self, use: ToolUse) -> bool:
-        """One that pays from this thread's own purse, and needs something left there by the threads beside it."""
+        """Tell whether a call runs a document.
+
+        Documents pay from this thread's own purse, so concurrent threads must leave some money there.
+        """
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         return tool == EXECUTE and use.arguments.get("item_type") in ("pipeline", "playbook")
 
     def prepare(
         self, use: ToolUse, path: str, label: str, cost: Cost, sharing: int = 1
     ) -> Generator[Request, Any, Walk]:
-        """The walk of one call. What has to be known before the calls of a turn go side by side is asked for here.
+        """Return the walk of one call, after requesting everything that must be known before the calls of a turn run
+        concurrently.
 
-        `sharing` is among how many threads and documents what is left of the budget is divided."""
+        `sharing` is the number of threads and documents among which the remaining budget is divided.
+        """
         tool = self.offered.get(use.name) or from_flat_name(use.name)
         try:
             tool, arguments = _meant(tool, use.arguments)
@@ -108,7 +113,10 @@ class Calls:
         return guarded(ORCHESTRATE, self.children.orchestrate(arguments, path, label))
 
     def _launch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
-        """A registered pipeline that is waited for is part of this run; any other launch is a run of its own."""
+        """Launch a pipeline.
+
+        A registered pipeline that is waited for is part of this run; any other launch is a run of its own.
+        """
         given: Value = arguments
         name = tool.removeprefix(LAUNCH_PREFIX)
         if tool == "run_pipeline":
@@ -121,7 +129,7 @@ class Calls:
             self._check_document("pipeline", name)
             inputs = given if isinstance(given, Mapping) else {}
             stores: dict[str, Value] = {}
-            # It is part of this run, and 0.1.0 did not say of which.
+            # The pipeline is part of this run; 0.1.0 did not return the run's id.
             whole = self.setup.composed.rules > 1
             run: dict[str, Value] = {}
             if whole:
@@ -136,14 +144,17 @@ class Calls:
         return guarded(tool, call())
 
     def _comes_from_outside(self, tool: str) -> bool:
-        """Whether what a tool gives may be anybody's words. The name may be another one of an MCP server's tool."""
+        """Tell whether the result of a tool may contain content from outside.
+
+        An unknown name may be another name of an MCP server's tool.
+        """
         if tool == SHELL:
             return self._grants.covers(capability("execute", "tool", "rye/web"))
         here = tool == ASK or tool.startswith(HERE) or _launches(tool)
         return tool.startswith(OUTSIDE) or not here
 
     def _brings(self, opened: Opened) -> bool:
-        """Whether content from outside may be in what a document gives."""
+        """Tell whether the result of a document may contain content from outside."""
         plans = opened.setting.documents.values()
         if opened.setting.bundles or has_agents(plans) or any("mcp" in prompt_schemes(plan) for plan in plans):
             return True
@@ -152,11 +163,14 @@ class Calls:
         return served or any(self._comes_from_outside(tool) for tool in named if tool not in opened.setting.documents)
 
     def hear(self, outside: bool) -> None:
-        """Results have come in: with content from outside, or without."""
+        """Note that results arrived, with or without content from outside."""
         self.untrusted = self.untrusted or outside or self._brought or self.children.outside
 
     def _about(self, item_type: str = "") -> About:
-        """`item_type` is what a grant is needed for, of the item that an id turns out to mean."""
+        """Return the facts for starting a child.
+
+        `item_type` is the type that a grant is needed for, for the item that an id resolves to.
+        """
 
         def check(item_id: str) -> None:
             if item_type:
@@ -178,12 +192,12 @@ class Calls:
     def run_directive(
         self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
     ) -> Generator[Request, Any, Told]:
-        """A child that is waited for; how it went. Raises `StepFailed` where there can be none."""
+        """Run a child, wait for it, and return its result. Raises `StepFailed` if it cannot be started."""
         walk, _ = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
         return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
 
     def _dispatch(self, tool: str, arguments: Mapping[str, Value], path: str, label: str) -> Walk:
-        """Through the one gate."""
+        """Send the call through the one gate."""
 
         def call() -> Steps:
             action = ACTIONS.get(tool)
@@ -200,7 +214,7 @@ class Calls:
     def _execute(
         self, arguments: Mapping[str, Value], path: str, label: str, cost: Cost, sharing: int
     ) -> Generator[Request, Any, Walk]:
-        """`rye_execute` of anything but a tool."""
+        """Run `rye_execute` for anything but a tool."""
         item_type, item_id = str(arguments.get("item_type", "")), str(arguments.get("item_id", ""))
         given = arguments.get("parameters")
         given = given if isinstance(given, Mapping) else {}
@@ -260,7 +274,7 @@ class Calls:
 
 
 def _meant(tool: str, arguments: Mapping[str, Value]) -> tuple[str, Mapping[str, Value]]:
-    """The id that is called, and the arguments for it: `rye_execute` of a tool is that tool."""
+    """Return the id that is called, and its arguments: `rye_execute` of a tool becomes that tool."""
     if tool != EXECUTE or arguments.get("item_type") != "tool":
         return tool, arguments
     item_id, parameters = arguments.get("item_id"), arguments.get("parameters")
@@ -292,7 +306,10 @@ def _as_thread(arguments: Mapping[str, Value]) -> bool:
 
 
 def _settled(purse: Purse, path: str) -> Steps:
-    """What a failure has cut off, a replay does not walk through: the records say what it has cost."""
+    """Settle the purse of a called document from its records.
+
+    A replay does not walk through the part that a failure cut off, but the records have its cost.
+    """
     meters: list[Meter] = yield Metering(below=(path,))
     purse.settle(meters[0].cost or 0.0)
 

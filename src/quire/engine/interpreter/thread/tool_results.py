@@ -1,4 +1,4 @@
-"""How a call of a tool went, as the model is told and as the loop counts it."""
+"""The result of one tool call: the text for the model, and the effects and cost for the thread's accounting."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ LONGEST_RESULT = 60_000
 """Characters of a result that the model gets."""
 
 LONGEST_ERROR = 8_000
-"""The same of what went wrong: a message may quote what the model has written, however long that is."""
+"""Characters of an error message that the model gets: it may quote the model's own text, however long that is."""
 
 
 class Told(TypedDict):
-    """`content` is for the model. `kind` is empty for a call that went well.
-
-    `message` is what went wrong, as plain text. `paths` are the effects that it took, `cost` what a child thread used,
-    `ended` how that one ended. `outside` is true where content from outside has gone into it.
-    """
+    """The result of one tool call."""
 
     content: str
+    """The text for the model."""
     tool: str
     kind: str
+    """Empty for a call that succeeded."""
     message: str
+    """The error as plain text."""
     paths: list[str]
+    """The effects that the call performed."""
     cost: Mapping[str, Value] | None
+    """Usage of a child thread."""
     ended: Mapping[str, Value]
+    """How the child thread ended."""
     outside: bool
+    """True if the result contains content from outside."""
 
 
 def went_well(tool: str, result: Value, paths: list[str] | None = None) -> Told:
@@ -60,13 +63,13 @@ def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told
 
 
 def at_once(told: Told) -> Walk:
-    """A walk that is over before it begins."""
+    """Return a walk that ends at once with this result."""
     yield from ()
     return cast("Value", told)
 
 
 def guarded(tool: str, steps: Steps, paths: list[str] | None = None) -> Walk:
-    """One call as a branch of its own: what goes wrong is told to the model, not thrown."""
+    """Run one call as a branch of its own: an error is told to the model, not thrown."""
     try:
         result = yield from steps
     except StepFailed as error:
