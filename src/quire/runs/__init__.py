@@ -1,4 +1,5 @@
-"""The engine with its ports put together: what the command line, the Python API and every server stand on."""
+"""Start, drive, resume, fork and explain runs: the engine with adapters behind its ports. The command line, the Python
+API and every server use this package."""
 
 from quire.runs.options import RunOptions
 from quire.runs.pins import Pins

@@ -1,4 +1,4 @@
-"""One workspace with its store: starting, driving and looking at runs."""
+"""One workspace with its store: start, drive and view runs."""
 
 from __future__ import annotations
 
@@ -65,15 +65,17 @@ if TYPE_CHECKING:
 
 NOTHING_GIVEN = Given()
 _LOOKED_AT = 200
-"""Runs among which the last one of the user's own is looked for."""
+"""The number of newest runs among which `last` is looked for."""
 
 
 class Runtime:
-    """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
+    """The entry point to one workspace and its store.
 
-    With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
-    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for. `notice` gets
-    lines for people about what takes long. `release` is called at the end instead of closing the store."""
+    `model` and `tools` replace those that the settings would choose; a program passes them again each time it starts.
+    With a `queue`, new runs belong to the cluster that serves it: their keys and tools are those of its workers and are
+    not checked here. `hand_over` then gives the cluster a run that this process does not wait for. `notice` receives
+    lines for people about slow work. `release` is called at the end instead of closing the store.
+    """
 
     def __init__(
         self,
@@ -114,9 +116,10 @@ class Runtime:
         tools: Tools | None = None,
         shared: bool = False,
     ) -> Runtime:
-        """The runtime of the workspace around `start` (the current folder). Opens nothing yet.
+        """Return the runtime of the workspace around `start` (the current folder by default). Opens nothing yet.
 
-        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store."""
+        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store.
+        """
         environ = os.environ if environ is None else environ
         workspace = find_workspace(start or current_folder(), environ)
         settings = load_settings(workspace, environ)
@@ -132,11 +135,12 @@ class Runtime:
         return cls(settings, sharing.store, environ=environ, model=model, tools=tools, release=sharing.release)
 
     async def close(self) -> None:
-        """Closes the store, unless other runtimes share it."""
+        """Close the store, unless other runtimes share it."""
         await self._release()
 
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
-        """Which model a run started now would use, and why. A directive may say which it wants."""
+        """Return the model that a run started now would use, and the reason. A directive may state which one it
+        wants."""
         if plan is not None and plan.format == "directive":
             return self.models.choose(asked, lambda: self.directives.model_of(plan))
         return self.models.choose(asked)
@@ -150,7 +154,8 @@ class Runtime:
         *,
         run_id: str = "",
     ) -> str:
-        """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
+        """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
+        performed yet."""
         pins, texts = await prepare(self, document, inputs, options, choice)
         now = self.clock.now()
         run = run_id or new_run_id(now)
@@ -170,11 +175,11 @@ class Runtime:
         given: Given = NOTHING_GIVEN,
         after: int | None = None,
     ) -> Ended:
-        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
+        """Take the run over and drive it until it ends or waits. `began` receives the drive, to stop it.
 
-        Whoever is `attached` learns of the end by this call, so that no letter is sent. What is `given` holds for the
-        rest of the run. `after` is the epoch in which the caller has seen that the run is due: `Fenced` is raised where
-        somebody has had it since.
+        An `attached` caller learns of the end from this call, so no letter is sent. The changes in `given` hold for the
+        rest of the run. `after` is the epoch at which the caller saw that the run is due: `Fenced` is raised if another
+        process has taken the run since.
         """
         row = await self.row(run)
         await self.store.check_seal(run, whole=False)
@@ -220,8 +225,8 @@ class Runtime:
             return await drive.until_rest(held.walk(journal.work), first)
 
     async def _look_here(self, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
-        """The warnings of a run that begins. For one that was handed to a cluster, the look is finished here: its
-        keys, servers and modules are those of the worker."""
+        """Return the warnings of a run that begins. For a run that was handed to a cluster the check is completed here,
+        with the keys, servers and modules of the worker."""
         pins = held.pins
         if not pins.queue:
             return pins.warnings
@@ -248,14 +253,15 @@ class Runtime:
         return Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
 
     def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
-        """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
+        """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
+        before."""
         row = lease.row
         if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
             raise BrokenSeal(lease.run, "it was changed while it was being taken")
         return row
 
     async def is_sealed(self, run: str) -> bool:
-        """Whether a stored run is as this user wrote it."""
+        """Tell whether a stored run is as this user wrote it."""
         try:
             await self.store.check_seal(run)
         except BrokenSeal:
@@ -263,10 +269,10 @@ class Runtime:
         return True
 
     async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
-        """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
-        who gives it.
+        """Check and store an answer to the open question of a run, or of the named step if several ask. `by` is the
+        name of the person or program that answers.
 
-        Items of one step that ask side by side have the same label: then the path of the question says which.
+        Items of one step that ask side by side have the same label: then the path of the question selects one.
         """
         asked = await self.store.questions(run)
         open_questions = [one for one in asked if label is None or one.is_named(label)]
@@ -290,7 +296,8 @@ class Runtime:
         return question
 
     async def find(self, prefix: str) -> str:
-        """The one run whose id begins so; `last` is the newest that no other run has launched."""
+        """Return the only run whose id begins with the prefix; `last` is the newest run that no other run has launched.
+        Raises `NoSuchRun`."""
         prefix = clean(prefix)
         if prefix == "last":
             newest = await self.store.list(limit=_LOOKED_AT)
@@ -312,7 +319,7 @@ class Runtime:
         return row
 
     async def view(self, run: str) -> RunView:
-        """All that can be said about a run, from its journal alone."""
+        """Return everything that is known about a run, from its journal alone."""
         row = await self.row(run)
         return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
 
@@ -323,13 +330,13 @@ class Runtime:
         questions: Sequence[Question] = (),
         progress: Callable[[Plan], Progress] = Progress.of,
     ) -> RunView:
-        """The same for a run that has these records. `progress` makes what listens to the replay."""
+        """Return the view of a run with these records. `progress` makes the listener of the replay."""
         held = await self._pinned(row)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         thread = held.thread()
-        # A run that nobody has driven yet has done nothing, whatever it could compute without an effect.
+        # A run that was never driven has done nothing, even if it could compute without an effect.
         untouched = row.status is Status.PENDING and not effects
         replayed = await replay(
             held.walk,
@@ -351,7 +358,7 @@ class Runtime:
         if thread is not None:
             replayed.progress.limits = thread.limits.as_value()
         if row.status in (Status.RUNNING, Status.INTERRUPTED) and replayed.open:
-            # The row is written when something has ended; what is under way now comes after that.
+            # The row is written when an effect has ended; the effect under way comes after that.
             row = replace(row, position=replayed.open[0].label or row.position)
         documents = held.setting.documents
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
@@ -360,7 +367,7 @@ class Runtime:
         return await self.pinned(row, self.store.text)
 
     async def pinned(self, row: RunRow, text: Texts) -> Pinned:
-        """What a row pins; `text` gives its texts by their hashes."""
+        """Read a run from the pins of its row; `text` returns its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
         return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
 
@@ -371,15 +378,15 @@ class Runtime:
         return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
 
     def check_model(self, spec: str) -> None:
-        """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
+        """Raise `CannotStart` for a model that is not available, as far as that is known before the first call."""
         self.models.open(spec)
 
     def agents(self) -> Mapping[str, AgentSettings]:
-        """The identities that agents can have here."""
+        """Return the identities that agents can have here."""
         return {"default": AgentSettings(), **self.settings.agents}
 
     def registry(self) -> Pipelines:
-        """The registered pipelines of the workspace, as its files are now."""
+        """Return the registered pipelines of the workspace, as its files are now."""
         return load_registry(self.settings)
 
     def _letters(self, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
@@ -388,16 +395,17 @@ class Runtime:
         return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
 
     def _grants(self, plan: Plan, pins: Pins) -> Grants:
-        """Those of the start that are still granted."""
+        """Return the grants of the start that are still granted."""
         now = default_grants(self.settings, pins.allow)
         if plan.format == "directive":
             return self.directives.granted_now(pins.grants, pins.keys, now)
         return now.narrow(Grants.of(pins.grants))
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
-        """What documents of the workspace can call, by name.
+        """Return the documents that others of the workspace can call, by name.
 
-        `allow` is what the user allows a run besides the usual; None is for those who only look."""
+        `allow` are the additional grants of a run; None for callers that only look.
+        """
         granted = None if allow is None else default_grants(self.settings, allow)
         return Callees(
             self.registry,
@@ -434,7 +442,8 @@ class Runtime:
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:
-        """Whether more than built-in tools may be called, or nothing: what knows the others takes long to load."""
+        """Tell whether other than built-in tools may be called (also true if no tool is called). The code for other
+        tools takes long to load."""
         calls = tool_calls(plans)
         if not calls or has_threads(plans) or has_agents(plans) or "mcp" in prompt_schemes(plans[0]):
             return True
@@ -442,7 +451,7 @@ class Runtime:
         return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
 
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
-        """The launch tools of a run's threads."""
+        """Return the launch tools of a run's threads."""
         from quire.runs.launch import KnownTools, LaunchConnection, Launching
 
         known = KnownTools(self.settings, grants, self._environ)
@@ -450,8 +459,8 @@ class Runtime:
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
     async def preflight(self, start: Start) -> tuple[str, ...]:
-        """The warnings about what may not work. Raises `BadInputs`, `Denied` and `LimitReached` for what is certain not
-        to. Every door starts its runs by `prepare`, which asks this."""
+        """Return warnings about problems that may occur. Raises `BadInputs`, `Denied` and `LimitReached` for problems
+        that are certain. Every run is started through `prepare`, which calls this."""
         from quire.runs.preflight import built_in_gate, look_ahead
 
         plans = (start.plan, *start.documents.values())
@@ -470,5 +479,5 @@ class Runtime:
         return tuple(found.warnings)
 
     async def warnings(self, run: str) -> tuple[str, ...]:
-        """What the look before the start of a run found that may not work."""
+        """Return the warnings of the check before the start of a run."""
         return Pins.of((await self.row(run)).pins).warnings
