@@ -20,7 +20,7 @@ HASHES: Mapping[str, str] = {
     "knowledge/rye/agent/core/Behavior.md": "b1f31ba46ae2f44cd79dda529e431e28db2410fd869ba283766a7ab81de04452",
     "knowledge/rye/agent/core/Identity.md": "2df8d4844b3b1094db6090829d70b58843ae63c37a64a04a142e81b439f9dfe2",
 }
-"""The sha256 of each file, by its path in the folder. `tests/workspace/test_built_in.py` prints the expected value."""
+"""The sha256 of each file, by its path in the folder. `tests/library/test_built_in.py` prints the expected value."""
 
 
 def is_genuine(path: Path, text: str) -> bool:
