@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 MOST_FOLLOWED = 50_000
 """The number of calls that are followed for one workspace. In a file of thousands of pipelines that call each other,
-each call would be followed from each of them anew; cycles that are missed because of this limit are refused when the
+each call would be followed again from each of them; cycles that are missed because of this limit are refused when the
 run starts."""
 
 

@@ -60,7 +60,7 @@ class Registry(Struct, frozen=True):
 
 
 def load_registry(settings: Settings) -> Registry:
-    """Read all files anew; a registry that was loaded before does not change."""
+    """Read all files again; a registry that was loaded before does not change."""
     problems: list[str] = []
     found: dict[str, list[Registered]] = {}
     for key, file, description in _pipeline_files(settings):

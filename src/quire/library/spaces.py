@@ -47,7 +47,7 @@ class Root(Struct, frozen=True):
 
 
 class Spaces:
-    """The items of all spaces. Files are read anew at every call, because a run may write an item and then use it."""
+    """The items of all spaces. Files are read again at every call, because a run may write an item and then use it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings

@@ -34,7 +34,7 @@ _LONGEST_NAME = 80
 
 
 def name_of(people: People) -> str:
-    """Return the name under which answers of these people are recorded: their attribute `by`, or that of a program."""
+    """Return the name under which answers of these people are recorded: their attribute `by`, or `PROGRAM`."""
     by = getattr(people, "by", None)
     return one_name(by) if isinstance(by, str) and by else PROGRAM
 
@@ -207,8 +207,8 @@ class Models(Struct, frozen=True):
         return LOCAL_CONTEXT_CHARACTERS if spec.startswith("local:") else CONTEXT_CHARACTERS
 
     def _check_provider(self, spec: str) -> None:
-        """Raise `Untrusted` for a provider that the workspace's files configure, until the user has agreed: prompts
-        would be sent there."""
+        """Require the user's consent to the workspace before a configured provider is used: a file of the workspace may
+        state its address, and prompts are sent there. Raises `Untrusted`."""
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
         if name in self.settings.models.providers:
             require_trusted(self.settings)

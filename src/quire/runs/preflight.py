@@ -47,7 +47,7 @@ class Findings(Struct):
     """The problems found before a start."""
 
     wrong: dict[str, None] = field(default_factory=dict)
-    """Stops the run before it starts."""
+    """Errors; they stop the run before it starts."""
     denied: dict[str, None] = field(default_factory=dict)
     """Missing permissions; they stop the run before it starts."""
     warnings: dict[str, None] = field(default_factory=dict)

@@ -150,7 +150,8 @@ def _performed(view: RunView, path: str) -> list[Performed]:
 
 
 def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
-    """Return the labels of earlier results. They are searched in the sent text, which may have been cut."""
+    """Return the labels of the earlier steps whose results were sent. They are searched in the sent text, which may
+    have been cut."""
     systems = [str(getattr(one.request, "system", "")) for one in performed[:1] if hasattr(one.request, "system")]
     if view.row.format != "playbook" or not systems:
         return []

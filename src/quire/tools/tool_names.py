@@ -1,7 +1,7 @@
 """Resolve the name of a tool: `file__read`, `SERVER__TOOL`, a Python function, or a bare name that one server has.
 
 The order is as listed; built-in names come first, so that no server can replace them. Only connections that the run may
-use are asked: otherwise no server is started and no module imported.
+use are asked, so that no server is started and no module imported without need.
 """
 
 from __future__ import annotations

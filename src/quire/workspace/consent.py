@@ -29,7 +29,8 @@ _VERSION = 1
 
 
 class ConfirmedWorkspaces(Struct, frozen=True):
-    """The file `trust/workspaces.json` below the user's space."""
+    """A file of texts by workspace folder, in the folder `trust` of the user's space: `workspaces.json` or
+    `agreed.json`."""
 
     file: Path
 

@@ -97,7 +97,7 @@ def denied_tools(settings: Settings) -> Grants:
 
 
 def is_everything(folder: Path) -> bool:
-    """Tell whether a folder is too wide for the file tools: the home folder, or one above it."""
+    """Tell whether a folder is the home folder or one above it, so that it sets no limit for tools."""
     try:
         home = Path.home().resolve()
     except (RuntimeError, OSError):

@@ -93,7 +93,7 @@ def _spawns(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Ite
     spawn = safety.get("spawn") if isinstance(safety, Mapping) else None
     for key in spawn if isinstance(spawn, Mapping) else ():
         wanted, yours = getattr(theirs.spawn, key), getattr(own.spawn, key)
-        # 0 is no limit.
+        # 0 means no limit.
         if wanted != yours and yours and (wanted > yours or not wanted):
             shown = wanted or "0 (no limit)"
             yield Excess(

@@ -80,7 +80,7 @@ async def asked(connection: Connection, run: str) -> list[tuple[Question, str | 
 
 
 async def reseal(connection: Connection, run: str, seal: Seal) -> None:
-    """Seal a run anew as it is stored, at the request of its user."""
+    """Seal a run again as it is stored, at the request of its user."""
     sealed, number, _ = await read_whole(connection, run)
     pins, journal, state = sealed.resealed(seal)
     await connection.execute(statements.SEAL_PINS, (pins, number))

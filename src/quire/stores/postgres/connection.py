@@ -1,7 +1,7 @@
 """Connections to one PostgreSQL database: address, text encoding, retries and error messages.
 
-One connection is the owner's: it holds the locks of the runs that this store drives and carries their writes, so an
-owner that can write is alive and the reverse. The other connections are for reading and for short transactions about
+One connection is the owner's: it holds the locks of the runs that this store drives and carries their writes, so being
+alive and being able to write are the same thing. The other connections are for reading and for short transactions about
 runs that another process may drive.
 
 Work is a function of a connection that may be called again. When a connection breaks, the outcome of a transaction

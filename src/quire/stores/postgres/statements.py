@@ -178,7 +178,7 @@ _TOLD = """
     WHERE r.id = %s AND j.place >= %s AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.place
 """
 _EVENTS = f"coalesce(j.events, {_JSON.format('j.events_blob')})"
-# In the order of `rows.events` and of `rows.marks`.
+# In the order of `rows.events`.
 EVENTS = f"""
     SELECT {_EVENTS}, j.path, j.kind, j.state, j.at, j.elapsed, j.input_tokens, j.output_tokens, j.cost,
         j.failure_kind, j.failure_message, j.answered_by
@@ -228,7 +228,8 @@ ANSWERS = """
 
 # Readers and writers without texts go on; a transaction that has added a text is waited for.
 KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
-# Takes the owner's lock for the transaction: a run that is being driven, or about to be, is refused or held here.
+# Takes the owner's lock for the transaction: a process that drives a run holds it already, and one that is about to
+# drive it is refused.
 ENDED_BEFORE = f"""
     SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
         SELECT id, n FROM quire_runs

@@ -101,7 +101,7 @@ def reseal(
     asked: Sequence[tuple[Question, str | None]],
     seal: Seal,
 ) -> None:
-    """Seal a run anew as it is stored, at the request of its user."""
+    """Seal a run again as it is stored, at the request of its user."""
     run = sealed.stored.id
     pins, journal, state = sealed.resealed(seal)
     connection.execute(statements.SEAL_PINS, (pins, number))

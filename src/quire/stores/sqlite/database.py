@@ -39,8 +39,8 @@ def only_writing_fails(error: BaseException | None) -> bool:
 
 
 def read_anyway(path: Path, sql: str, parameters: Sequence[str | int | float | None], seconds: float) -> Rows | None:
-    """Return the rows of a query, or None if no way of opening works. The file is opened anew each time, because it may
-    become writable again."""
+    """Return the rows of a query, or None if no way of opening works. The file is opened again each time, because it
+    may become writable again."""
     log = path.with_name(f"{path.name}-wal")
     for way in (_read_only, _unchanging, _alone):
         try:
@@ -198,7 +198,7 @@ class Database:
         try:
             connection.execute("ROLLBACK")
         except sqlite3.Error:
-            # Closing rolls back as well; the next use opens the file anew.
+            # Closing rolls back as well; the next use opens the file again.
             self._connection = None
             with contextlib.suppress(sqlite3.Error):
                 connection.close()

@@ -62,8 +62,7 @@ class Writer:
         raise write.outcome or StoreError(f"{self._database.path}: the write was interrupted")
 
     def _alone(self) -> bool:
-        """Tell whether no other task has written since the loop last came round; then there is no one to share a commit
-        with."""
+        """Tell whether no other task has written since the loop last came round; then there is no commit to share."""
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         if self._writer_of_turn is None:
