@@ -1,7 +1,7 @@
-"""The items that come with Quire, and what makes them trusted: the package says what they must hash to.
+"""The items that come with Quire, verified by hashes in the package.
 
-They carry no signature: no key of ours has to be trusted by anybody. A file that was changed after the installation
-no longer fits its hash and is refused like any other that was modified.
+They carry no signature, so users do not have to trust a key of Quire's. A file that was changed after the installation
+no longer matches its hash and is refused like any other modified item.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ HASHES: Mapping[str, str] = {
     "knowledge/rye/agent/core/Behavior.md": "b1f31ba46ae2f44cd79dda529e431e28db2410fd869ba283766a7ab81de04452",
     "knowledge/rye/agent/core/Identity.md": "2df8d4844b3b1094db6090829d70b58843ae63c37a64a04a142e81b439f9dfe2",
 }
-"""The sha256 of each file, by its path in the folder. `tests/workspace/test_built_in.py` prints what is due."""
+"""The sha256 of each file, by its path in the folder. `tests/library/test_built_in.py` prints the expected value."""
 
 
 def is_genuine(path: Path, text: str) -> bool:
-    """Whether a file of the folder is the one that was shipped. The text is normalised."""
+    """Tell whether a file of the folder is the one that was shipped. `text` is the normalised text."""
     try:
         name = path.relative_to(FOLDER).as_posix()
     except ValueError:

@@ -1,9 +1,7 @@
-"""Which documents of a workspace call which: for `check`, which follows them until they lead back.
+"""The calls between the documents of a workspace, for `check`: cycles of calls, and the inputs and outputs of callees.
 
-Only what the checked document can reach is read, and every file once. What reads a format is imported when the first
-document of it is met.
-
-The documents of a workspace as their callers see them: for `check`, which starts nothing and verifies nothing.
+Nothing is started or verified. Only documents that the checked one can reach are read, each file once. The reader of a
+format is imported when the first document of it is met.
 """
 
 from __future__ import annotations
@@ -31,12 +29,13 @@ if TYPE_CHECKING:
 
 
 MOST_FOLLOWED = 50_000
-"""Calls that are followed for one workspace. A file of thousands of pipelines that call each other would be followed
-from each of them anew; circles that are missed so are refused when the run starts."""
+"""The number of calls that are followed for one workspace. In a file of thousands of pipelines that call each other,
+each call would be followed again from each of them; cycles that are missed because of this limit are refused when the
+run starts."""
 
 
 class CallGraph:
-    """The documents of one workspace, as their files are now; `pipelines` gives those that are registered."""
+    """The documents of one workspace, as their files are now; `pipelines` returns the registered ones."""
 
     def __init__(self, settings: Settings, pipelines: Callable[[], Mapping[str, Registered]]) -> None:
         self._pipelines = cache(pipelines)
@@ -49,8 +48,8 @@ class CallGraph:
         self._directive = lru_cache(maxsize=None)(self._read_directive)
 
     def pipeline(self, path: Path, declared: str, calls: Sequence[Wanted]) -> list[Circle]:
-        """Those that the calls of a pipeline lead into. One that nobody registers has no name for others; but a run
-        of it takes its own name for itself."""
+        """Return the cycles that the calls of a pipeline lead into. An unregistered pipeline has no name for other
+        documents, but a run of it resolves its own name to itself."""
         if self._followed > MOST_FOLLOWED:
             return []
         at = path.resolve()
@@ -74,7 +73,8 @@ class CallGraph:
         return found
 
     def _find(self, caller: Caller, wanted: Wanted) -> Caller | None:
-        """What a run takes a name for. Whatever cannot be read leads nowhere: the run says why."""
+        """Return the document that a run would resolve a name to. A document that cannot be read leads nowhere: the run
+        reports why."""
         self._followed += 1
         try:
             if wanted.kind in ("", "pipeline") and (found := self._registered(caller, wanted.name)):
@@ -86,7 +86,7 @@ class CallGraph:
             return None
 
     def _registered(self, caller: Caller, name: str) -> Caller | None:
-        """In a file of several, a name without a dot is a sibling first."""
+        """Resolve the name of a pipeline. In a file of several, a name without a dot is a sibling first."""
         key, dot, _ = caller.name.rpartition(".") if caller.format == "pipeline" else ("", "", "")
         sibling = f"{key}.{name}"
         return self._pipeline(sibling if dot and sibling in self._pipelines() else name)
@@ -148,7 +148,7 @@ def _wanted(plan: Plan) -> tuple[Wanted, ...]:
 
 
 _ANY = Ref("")
-"""The type of a value of which nothing is known: a schema that no file has."""
+"""The type of an unknown value: a schema that no file has."""
 
 _TEXT = Simple(Kind.STRING)
 _KINDS = {
@@ -160,7 +160,7 @@ _KINDS = {
 
 
 class CalledDocuments:
-    """Finds playbooks and directives by name, as a run would; reads each once."""
+    """Finds playbooks and directives by name, as a run would; reads each of them once."""
 
     def __init__(self, playbooks: Playbooks, directives: DirectiveIndex) -> None:
         self._playbooks = playbooks
@@ -172,7 +172,7 @@ class CalledDocuments:
             source = self._source(name)
             document = read(source) if source else None
         except QuireError:
-            return Called("document", name)  # it is there and cannot be read; the run says why
+            return Called("document", name)  # it exists but cannot be read; the run reports why
         if document is None:
             return None
         if document.plan is None:
@@ -188,7 +188,7 @@ class CalledDocuments:
 
 
 def called(name: str, plan: Plan) -> Called:
-    """A playbook. What it captures is text; without a capture it gives text itself."""
+    """Describe a playbook for its callers. Its captures are texts; without a capture its result is a text."""
     from quire.engine.inputs import checked_input
 
     inputs = {one.name: one for one in plan.inputs}
@@ -226,7 +226,7 @@ def called_directive(name: str, plan: Plan) -> Called:
 
 
 def _outputs(outputs: tuple[Parameter, ...]) -> FieldType:
-    """An output that says `string` takes any value: only other types are held to."""
+    """Return the type of the outputs. An output declared as `string` takes any value: only other types are checked."""
     if not outputs:
         return _TEXT
     kinds: Mapping[str, FieldType] = {name: kind for name, kind in _KINDS.items() if kind != _TEXT}

@@ -1,4 +1,4 @@
-"""Which documents the steps of a plan call, by their names."""
+"""The names of the documents that the steps of a plan call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BUILT_IN = {*ALIASES, *ALIASES.values(), *OWN_TOOLS}
 
 
 def is_built_in(name: str) -> bool:
-    """Whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents there are."""
+    """Tell whether `@tool(quire, NAME)` is a tool of Quire's own, whatever documents exist."""
     return name in _BUILT_IN
 
 

@@ -1,4 +1,4 @@
-"""The documents that a document can call, of any format, found before it runs and pinned with it."""
+"""The documents of any format that a document can call. They are found before it runs and pinned with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class Callee(Struct, frozen=True):
-    """`declared` and `key` are those of a pipeline in a file; `bundle` is there for a directive."""
+    """A document that can be called. `declared` and `key` are set for a pipeline in a file, `bundle` for a
+    directive."""
 
     name: str
     plan: Plan
@@ -35,12 +36,13 @@ class Callee(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What is pinned: a directive's is all that it is composed from."""
+        """The text to pin; for a directive, everything that it is composed from."""
         return self.bundle.encoded() if self.bundle else self.source.text
 
 
 class Callees:
-    """Finds callees by name: a registered pipeline, else a playbook, else a directive. Looks only when asked."""
+    """Finds callees by name: a registered pipeline, else a playbook, else a directive. Reads nothing before the first
+    call."""
 
     def __init__(
         self,
@@ -56,7 +58,7 @@ class Callees:
         self._verify = verify
 
     def find(self, name: str, kind: str = "") -> Callee | None:
-        """Raises `Refused` and `BadDocument` for one that is there and cannot be used."""
+        """Find a callee, or return None. Raises `Refused` and `BadDocument` for one that exists but cannot be used."""
         if kind in ("", "pipeline"):
             registered = self._pipelines().pipelines.get(name)
             if registered is not None:
@@ -75,8 +77,8 @@ class Callees:
         return Callee(name, read_directive(source), source, bundle=bundle)
 
     def reachable(self, plan: Plan) -> dict[str, Callee]:
-        """Everything that a plan can call, by name, through any depth. A name that nobody has is left out: the step
-        that reaches it fails. Raises `BadDocument` when a document can reach itself."""
+        """Return everything that a plan can call, by name, at any depth. An unknown name is left out: the step that
+        reaches it fails. Raises `BadDocument` if a document can reach itself."""
         found: dict[str, Callee] = {}
         self._follow(plan, found, (plan.title,))
         return found
@@ -95,7 +97,7 @@ class Callees:
 
 
 def no_such(name: str, spaces: Spaces) -> str:
-    """The sentence about a name that no tool of Quire's own has, and no document."""
+    """Return the message about a name that is neither a built-in tool nor a document."""
     from quire.tools.builtin.specs import SPECS
     from quire.tools.registry import unknown
 
@@ -115,7 +117,7 @@ def read_directive(source: Source) -> Plan:
 
 
 def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
-    """What the run keeps of them; the texts go to the store by their hash."""
+    """Return the pins of callees; their texts go to the store by hash."""
     return {
         name: {
             "sha256": Source.of(one.text, "").sha256,
@@ -129,7 +131,7 @@ def pinned(callees: Mapping[str, Callee]) -> dict[str, Value]:
 
 
 def unpinned(declared: str, key: str, source: Source) -> Plan:
-    """The plan of a registered pipeline from its pinned text."""
+    """Return the plan of a registered pipeline from its pinned text."""
     from quire.library.pipelines import read_pipelines
 
     found, _ = read_pipelines(key, source)
@@ -137,7 +139,7 @@ def unpinned(declared: str, key: str, source: Source) -> Plan:
 
 
 def opened(stored: Mapping[str, Value], text: str) -> tuple[Plan, Bundle | None]:
-    """A callee from what was pinned of it."""
+    """Read a callee from its pin."""
     from quire.engine.interpreter.thread.compose import Bundle
 
     entry = cast("Mapping[str, str]", stored)

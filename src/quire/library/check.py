@@ -1,6 +1,6 @@
-"""Checking documents with what their workspace has: registered pipelines, other documents, tools, identities.
+"""Check documents against their workspace: registered pipelines, other documents, tools, identities.
 
-Starts nothing, asks nobody.
+Nothing is started, and the user is not asked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class WorkspaceResolver:
         self._documents = CalledDocuments(self.graph.playbooks, self.graph.directives)
 
     def pipeline(self, name: str, caller: Pipeline) -> Pipeline | None:
-        """In a file of several, a name without a dot is a sibling first."""
+        """Find a pipeline by name. In a file of several, a name without a dot is a sibling first."""
         key, dot, _ = self._names.get(id(caller), "").rpartition(".")
         found: Registered | None = self._registered.get(f"{key}.{name}") if dot else None
         found = found or self._registered.get(name)
@@ -56,7 +56,8 @@ class WorkspaceResolver:
         return self._documents.find(name)
 
     def registered(self, name: str) -> Called | None:
-        """A registered pipeline as a playbook sees it, which declares no inputs: what it reads is needed."""
+        """Describe a registered pipeline for a playbook. A pipeline declares no inputs: the values that it reads are
+        needed."""
         found = self._registered.get(name)
         if found is None:
             return None
@@ -66,7 +67,7 @@ class WorkspaceResolver:
         return Called("pipeline", name, needed, None if read is None else tuple(sorted(read)))
 
     def tools(self) -> Collection[str] | None:
-        """Servers and modules are not started to ask what they have."""
+        """Return the known tools, or None if there are servers or modules: they are not started to list their tools."""
         if self._settings.servers or self._settings.tools.modules:
             return None
         from quire.tools.builtin.specs import NAMES, SPECS
@@ -74,7 +75,8 @@ class WorkspaceResolver:
         return {*SPECS, *NAMES}
 
     def parameters(self, tool: str) -> Mapping[str, Value] | None:
-        """Built-in names are taken before all others, so that it can be nothing else that is meant."""
+        """Return the parameters of a built-in tool. Built-in names take precedence over all others, so the name cannot
+        mean another tool."""
         from quire.tools.builtin.specs import NAMES, SPECS
         from quire.trust.capabilities import canonical
 
@@ -104,7 +106,7 @@ class WorkspaceResolver:
         return {"default", *self._settings.agents}
 
     def claimed_twice(self, source: Source) -> list[Diagnostic]:
-        """A finding for each name that this file and another one declare: neither is loaded."""
+        """Return a finding for each name that both this file and another one declare: neither is loaded."""
         found = []
         at = real_path(Path(source.name))
         for name, several in self._claimed.items():
@@ -116,7 +118,7 @@ class WorkspaceResolver:
         return found
 
     def is_registered(self, path: Path) -> bool:
-        """Whether a file may hold several pipelines: one that nobody registers is only ever run by itself."""
+        """Tell whether a file may hold several pipelines. An unregistered file is only run by itself, and holds one."""
         folder = self._settings.workspace.folder
         named = {real_path(folder / entry.path) for entry in self._settings.pipelines.values()}
         at = real_path(path)
@@ -124,7 +126,7 @@ class WorkspaceResolver:
 
 
 class PlaybookResolver:
-    """For playbooks: a pipeline is a document like any other."""
+    """The resolver for playbooks, for which a pipeline is a document like any other."""
 
     def __init__(self, workspace: WorkspaceResolver) -> None:
         self._workspace = workspace
@@ -151,7 +153,7 @@ class PlaybookResolver:
 
 
 class DocumentCheck:
-    """Everything there is to say about a file in its own workspace, which is read once for all its files."""
+    """Collects all findings about a file in its own workspace, which is read once for all its files."""
 
     def __init__(self) -> None:
         self._resolvers: dict[Workspace, WorkspaceResolver] = {}
@@ -180,7 +182,7 @@ class DocumentCheck:
 
 
 def _refused_headers(reading: Reading) -> list[Diagnostic]:
-    """A finding for each header that stands in the document and that `http__get` does not send."""
+    """Return a finding for each header written in the document that `http__get` does not send."""
     from quire.trust.capabilities import canonical
 
     found: list[Diagnostic] = []
@@ -199,7 +201,8 @@ def _refused_headers(reading: Reading) -> list[Diagnostic]:
 
 
 def _workspace(path: Path) -> Workspace:
-    """The one that a run of the document has. Where no folder around it is marked, that is the current folder."""
+    """Return the workspace that a run of the document would have. If no folder around it is marked, that is the current
+    folder."""
     found = find_workspace(path.parent)
     if found.marker is None and found.folder.is_relative_to(current := Path.cwd().resolve()):
         return find_workspace(current)

@@ -1,6 +1,6 @@
-"""Checking directives and knowledge with their places, and with what the spaces around them have.
+"""Check directives and knowledge files: their places, and the references to items of the spaces around them.
 
-Starts nothing, verifies nothing. The workspace is read only for a file that names something in it.
+Nothing is started or verified. The workspace is read only for a file that names something in it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 
 def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
-    """The folder that has the space which a file is in, and the file's place in it; None for one in no space.
+    """Return the folder that contains the file's space, and the file's path in it; None for a file that is not in a
+    space.
 
-    Links are not followed: the place at which an item is found is its name."""
+    Links are not followed: the path at which an item is found is its name.
+    """
     parts = Path(os.path.abspath(path)).parts  # noqa: PTH100
     at = max((at for at, part in enumerate(parts) if part == ".ai"), default=-1)
     if at < 0 or len(parts) <= at + 2 or parts[at + 1] != folder:
@@ -37,7 +39,7 @@ def place_of(path: Path, folder: str) -> tuple[Path, PurePath] | None:
 
 
 class ItemCheck:
-    """Everything there is to say about directives and knowledge files. A workspace is read once for all its files."""
+    """Collects all findings about directives and knowledge files. A workspace is read once for all its files."""
 
     def __init__(self) -> None:
         self._homes: dict[Path, _Home] = {}
@@ -59,7 +61,7 @@ class ItemCheck:
 
 
 class _Home:
-    """A workspace, read when something in it is looked for."""
+    """A workspace that is read when the first item in it is looked up."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -131,7 +133,7 @@ class _Around:
         if reading.directive is None:
             from quire.library.verify import read_thread
 
-            read_thread(item)  # says what is wrong with it, as a run does
+            read_thread(item)  # raises the error that a run would raise
         context = reading.partial.context.items if reading.partial.context else ()
         suppress = tuple(text.text for position, text in context if position == "suppress")
         return Parent(item.id, text_of(reading.partial.extends), suppress, tuple(layers(reading.partial)))
@@ -143,7 +145,7 @@ class _Around:
         if item is not None and read_knowledge(Source.of(item.text, str(item.path))).errors:
             from quire.library.verify import read_body
 
-            read_body(item)  # says what is wrong with it, as a run does
+            read_body(item)  # raises the error that a run would raise
         return item is not None
 
     def ids(self, kind: Kind) -> Collection[str]:
@@ -165,7 +167,8 @@ class _Around:
         return self._home.graph.directive(self.place.with_suffix("").as_posix(), calls)
 
     def _find(self, kind: Kind, item_id: str) -> Item | None:
-        """As a run does: a link would put one signed file in the place of another."""
+        """Find an item as a run does. Raises `Refused` for a link, which would put one signed file in the place of
+        another."""
         item = self._home.spaces.find(kind, item_id)
         if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
             raise Refused(f"the {kind} {item_id} is a link to {item.id}; put a file of its own there")

@@ -1,4 +1,4 @@
-"""From the arguments of a verb to the documents that are meant: files, folders and globs."""
+"""Expand the arguments of a verb to documents: files, folders and globs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _PIPELINE = re.compile(r"""^(["']?)pipeline\1[ \t]*:""", re.MULTILINE)
 
 
 class Wanted(Struct, frozen=True):
-    """`named` files must be readable; those that a search came upon are left out when they are not."""
+    """A file to check. A `named` file must be readable; an unreadable file that a search found is left out."""
 
     path: Path
     named: bool
 
 
 def collect(arguments: Sequence[str]) -> tuple[list[Wanted], list[str]]:
-    """The documents, each once and in the order of the arguments, and a line for every argument that gave none."""
+    """Return the documents, each once and in the order of the arguments, and a line for every argument without any."""
     found: dict[Path, Wanted] = {}
     problems: list[str] = []
     for argument in arguments:
@@ -51,7 +51,7 @@ def _expand(argument: str) -> Iterator[Wanted]:
 
 
 def _glob(pattern: Path) -> list[Path]:
-    """Files that match; like a search, it enters neither hidden folders nor folders behind links."""
+    """Return the matching files. Like a search, this enters neither hidden folders nor folders behind links."""
     parts = pattern.parts
     first = next(at for at, part in enumerate(parts) if any(sign in part for sign in _MAGIC))
     base, rest = Path(*parts[:first]), parts[first:]
@@ -68,20 +68,21 @@ def _skipped(name: str) -> bool:
 
 
 def _entered(parent: str, name: str) -> bool:
-    """Hidden folders are passed by; of a space those with documents are entered."""
+    """Tell whether a search enters a folder. Hidden folders are skipped; of a space, the folders with documents are
+    entered."""
     if Path(parent).name == ".ai":
         return name in _SPACE_FOLDERS
     return name == ".ai" or not _skipped(name)
 
 
 def _in_space(folder: Path) -> bool:
-    """Whether every file of a folder is a directive or knowledge."""
+    """Tell whether every file of a folder is a directive or knowledge."""
     parts = folder.absolute().parts
     return any(parts[at] == ".ai" and parts[at + 1] in _SPACE_FOLDERS for at in range(len(parts) - 1))
 
 
 def _search(folder: Path) -> Iterator[Wanted]:
-    """Folders behind links are not entered, so no link can lead in a circle."""
+    """Yield the documents below a folder. Folders behind links are not entered, so links cannot lead in a circle."""
     for here, folders, files in os.walk(folder, followlinks=False):
         folders[:] = sorted(name for name in folders if _entered(here, name))
         in_space = _in_space(Path(here))
@@ -102,7 +103,8 @@ def _search(folder: Path) -> Iterator[Wanted]:
 
 
 def _is_registered(path: Path) -> bool:
-    """Whether it stands in the folder of its workspace where every file is a pipeline, also one that is broken."""
+    """Tell whether a file is in the workspace's folder of pipelines, where every file counts as one, even a broken
+    one."""
     if "pipelines" not in path.absolute().parts:
         return False
     from quire.library.pipelines import in_folder
@@ -112,7 +114,7 @@ def _is_registered(path: Path) -> bool:
 
 
 def _has_pipeline(path: Path) -> bool:
-    """Whether a document of a YAML file is a pipeline; most YAML files are something else."""
+    """Tell whether a YAML file contains a pipeline; most YAML files are something else."""
     try:
         return _PIPELINE.search(read_source(path).text) is not None
     except Unreadable:
@@ -120,7 +122,7 @@ def _has_pipeline(path: Path) -> bool:
 
 
 def _has_steps(path: Path) -> bool:
-    """Whether a `## STEP` heading stands outside of fences."""
+    """Tell whether a `## STEP` heading occurs outside of fences."""
     try:
         text = read_source(path).text
     except Unreadable:
@@ -133,6 +135,6 @@ def _has_steps(path: Path) -> bool:
 
 
 def has_file_beside(source: Source) -> Callable[[str], bool]:
-    """Whether there is a file of a name in the folder of a document."""
+    """Return a function that tells whether the folder of a document has a file of a given name."""
     folder = Path(source.name).parent
     return lambda name: (folder / name).is_file()

@@ -1,5 +1,5 @@
-"""Directives by name, for a check of many names: the folders are listed once, and a name that none of them has costs no
-look at the disk."""
+"""Find directives by name when many names are checked: the folders are listed once, and an unknown name costs no access
+to the disk."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class DirectiveIndex:
-    """Finds what `Spaces.find` finds, as long as the files stay as they were when it was first asked."""
+    """Finds what `Spaces.find` finds, as long as the files do not change after the first use."""
 
     def __init__(self, spaces: Spaces) -> None:
         self._spaces = spaces
         self.find = lru_cache(maxsize=None)(self._find)
 
     def _find(self, name: str) -> Item | None:
-        """Raises what `Spaces.find` raises."""
+        """Find a directive by its name. Raises what `Spaces.find` raises."""
         parts = checked_id(name)
         here = parts[0] in self._top
         if not here:
@@ -32,7 +32,7 @@ class DirectiveIndex:
 
     @cached_property
     def _top(self) -> frozenset[str]:
-        """All names right below the folders of directives, files with and without their endings."""
+        """All names directly below the folders of directives, files with and without their endings."""
         found: set[str] = set()
         for root in self._spaces.roots("directive"):
             try:

@@ -1,6 +1,7 @@
-"""Gathering what a directive is composed from: itself, its ancestors, the knowledge that they name; all verified.
+"""Prepare directives to run: gather and verify everything they are composed from, compose them, and check permissions
+and risks.
 
-What a directive needs before it runs: verified, composed, held to its permissions, its risks looked at.
+A directive is composed from itself, its ancestors, and the knowledge that they name.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 
 class Gathering:
-    """`keys` are the ids of the keys that what was gathered is signed with. `granted` is what the user allows those
-    that nobody signed."""
+    """Collects the texts of directives. `keys` are the ids of the keys that signed them; `granted` are the user's
+    grants for unsigned ones."""
 
     def __init__(
         self,
@@ -60,17 +61,18 @@ class Gathering:
 
     @property
     def unsigned(self) -> bool:
-        """Whether something was let pass that nobody whom the user trusts has signed."""
+        """True if an item was used that no trusted key has signed."""
         return bool(self._items.warnings)
 
     def gather(self, item_id: str, leaf: Item | None = None) -> Bundle | None:
-        """None where there is no such directive. Raises `Refused` for what is not trusted, `BadDocument` for what
-        cannot be read. `leaf` is a directive that is at hand already, and verified like all others."""
+        """Gather a directive; None if it does not exist. Raises `Refused` for an item that is not trusted,
+        `BadDocument` for one that cannot be read. `leaf` is a directive that was already read; it is verified like all
+        others."""
         found = leaf or self._find("directive", item_id)
         return self._gathered(found)[0] if found else None
 
     def called(self, item_id: str) -> Bundle | None:
-        """The same for one that another document runs. Nobody looks at its risks later, so that is done here."""
+        """Gather a directive that another document runs. Its risks are not checked later, so they are checked here."""
         found = self._find("directive", item_id)
         if found is None:
             return None
@@ -99,7 +101,7 @@ class Gathering:
         return Bundle(found.id, directives, knowledge, text, model, warnings, places), chain
 
     def _chain(self, leaf: Item, directives: dict[str, str], places: dict[str, str]) -> list[Thread]:
-        """The directive and its ancestors. A chain that goes round, or breaks off, is told of when it is composed."""
+        """Read the directive and its ancestors. A circular or broken chain is reported when it is composed."""
         chain = []
         wanted, item = leaf.id, leaf
         while True:
@@ -117,7 +119,7 @@ class Gathering:
             item = parent
 
     def _place(self, item: Item, read: Thread) -> str:
-        """Where the permissions of a directive stand, or would have to."""
+        """Return the place where the permissions of a directive are written, or would have to be."""
         folder, path = self._settings.workspace.folder.resolve(), item.path.resolve()
         shown = path.relative_to(folder) if path.is_relative_to(folder) else path
         if not read.permissions:
@@ -137,7 +139,7 @@ class Gathering:
         return {one: body for one, body in bodies.items() if body is not None}
 
     def knowledge(self, item_id: str) -> str | None:
-        """The body of one item. Raises `Refused`."""
+        """Return the body of one knowledge item. Raises `Refused`."""
         item = self._find("knowledge", item_id)
         if item is None:
             return None
@@ -146,14 +148,15 @@ class Gathering:
         return read_body(verified.item)
 
     def _find(self, item_type: ItemType, item_id: str) -> Item | None:
-        """Raises `Refused` for a link: it would put one signed file in the place of another, which moving it cannot."""
+        """Find an item. Raises `Refused` for a link: it would put one signed file in the place of another, which moving
+        a file cannot do."""
         item = self._items.spaces.find(item_type, item_id)
         if item is not None and item.id != item_id and not item.id.endswith(f"/{item_id}"):
             raise Refused(f"the {item_type} {item_id} is a link to {item.id}; put a file of its own there, and sign it")
         return item
 
     def _hooks(self) -> tuple[tuple[Hook, ...], str, tuple[str, ...]]:
-        """The hooks of the project. The user has confirmed them together with all that the workspace asks for."""
+        """Read the hooks of the project. The user has confirmed them with the other requests of the workspace."""
         file = self._settings.workspace.folder / HOOKS
         if not file.is_file():
             return (), "", ()
@@ -166,13 +169,15 @@ class Gathering:
 
 
 class Started(Struct, frozen=True):
-    """`source` is the text of the bundle, as it is pinned; `keys` signed what is in it."""
+    """A directive that is ready to start."""
 
     setup: Setup
     bundle: Bundle
     source: Source
+    """The text of the bundle, as it is pinned."""
     grants: Grants
     keys: tuple[str, ...]
+    """The ids of the keys that signed its contents."""
 
     @property
     def inputs(self) -> Mapping[str, Value]:
@@ -187,13 +192,14 @@ class Directives:
         self._environ = environ
 
     def model_of(self, plan: Plan) -> Choice:
-        """Which model the directive asks for, as far as it can be had here."""
+        """Return the model that the directive requests, as far as it is available here."""
         return thread_model(_thread(plan).model, self._settings.models, self._environ)
 
     def gathering(self, *, one_model: bool, granted: Grants | None = None) -> Gathering:
-        """`granted` is what the user allows directives that nobody signed, None to only look at them.
+        """Return a `Gathering`. `granted` are the user's grants for unsigned directives; None to only look at them.
 
-        Raises `Untrusted`: files of the workspace say what is trusted, and the user has to agree to them first."""
+        Raises `Untrusted` until the user has agreed to the workspace: its files state which keys are trusted.
+        """
         require_trusted(self._settings)
         items = VerifiedItems.of(self._settings)
         return Gathering(self._settings, items, self._environ, model=not one_model, granted=granted)
@@ -207,7 +213,8 @@ class Directives:
         *,
         one_model: bool,
     ) -> Started:
-        """Raises `CannotStart` and `Refused`. `granted` is what the user has allowed: it counts where nobody signed."""
+        """Prepare a directive to run. `granted` are the user's grants, which count for unsigned directives. Raises
+        `CannotStart` and `Refused`."""
         gathering = self.gathering(one_model=one_model)
         bundle = gathering.gather("", self.item(document))
         if bundle is None:
@@ -217,9 +224,11 @@ class Directives:
     def again(
         self, bundle: Bundle, given: Mapping[str, Value], limits: Mapping[str, Value], granted: Grants
     ) -> Started:
-        """The same for a directive that a run brought from elsewhere: what it may do is what its text may do here.
+        """Prepare a directive that a run brought from elsewhere: its permissions are those of the same text in this
+        workspace.
 
-        Raises `Refused` where this workspace has no such text, so that nobody here has signed or read it."""
+        Raises `Refused` if this workspace does not have the same text, since then it was not signed or read here.
+        """
         gathering = self.gathering(one_model=True)
         here = gathering.gather(bundle.item_id)
         if here is None or (here.directives, here.knowledge, here.hooks) != (
@@ -250,14 +259,15 @@ class Directives:
         return Started(setup, bundle, Source.of(bundle.encoded(), "bundle"), grants, tuple(sorted(gathering.keys)))
 
     def compose(self, document: Document, given: Mapping[str, Value]) -> tuple[Bundle, Setup]:
-        """For those who only look: raises as `start` does, and takes no risk into account."""
+        """Compose a directive only to look at it: raises as `start` does, but does not check risks."""
         bundle = self.gathering(one_model=True).gather("", self.item(document))
         if bundle is None:
             raise CannotStart(f"there is no directive {document.name}")
         return bundle, set_up(bundle, given, THREAD_PATH)
 
     def item(self, document: Document) -> Item:
-        """The item that a file is. Raises `CannotStart` for one in no space: nobody could refer to it, or sign it."""
+        """Return the item of a file. Raises `CannotStart` for a file that is not in a space: it could be neither
+        referenced nor signed."""
         path = Path(document.name).resolve()
         spaces = Spaces(self._settings)
         for root in spaces.roots("directive"):
@@ -283,9 +293,10 @@ class Directives:
         return Grants((start.patterns - reaching(start)) | (reaching(start) & reaching(now)))
 
     def verify_again(self, bundles: Iterable[Bundle]) -> None:
-        """Verifies the pinned directives of a run by the keys that are trusted now. Raises `Refused`.
+        """Verify the pinned directives of a run with the keys that are trusted now. Raises `Refused`.
 
-        That each of them is in its place was verified at the start, by the files that were there."""
+        Their places were verified at the start, with the files as they were then.
+        """
         if not self._requires_signatures():
             return
         trusted, spaces = TrustedKeys.load(self._settings), Spaces(self._settings)
@@ -298,7 +309,7 @@ class Directives:
                 raise Refused(f"{verdict.message} (the run pinned it so: it does not go on)")
 
     def _requires_signatures(self) -> bool:
-        """A workspace that the user has not confirmed does not switch them off."""
+        """Tell whether signatures are required. A workspace that the user has not confirmed cannot switch them off."""
         return self._settings.trust.mode == "require" or not is_trusted(self._settings)
 
 

@@ -1,4 +1,4 @@
-"""A document that has been read: its text, what was found about it, and its plan where it can run."""
+"""A document that has been read: its text, the findings about it, and its plan if it can run."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ if TYPE_CHECKING:
 
 
 class Document(Struct, frozen=True):
-    """`plan` is None where the diagnostics hold an error.
-
-    A file of several pipelines is several documents: `declared` says which of them, `key` under which name the file
-    is registered.
-    """
+    """A document, or one pipeline of a file of several."""
 
     source: Source
     format: str
     plan: Plan | None
+    """None if the diagnostics contain an error."""
     diagnostics: tuple[Diagnostic, ...]
     declared: str = ""
+    """The name of the pipeline, in a file of several."""
     key: str = ""
+    """The name under which the file is registered."""
 
     @property
     def name(self) -> str:
@@ -45,7 +44,7 @@ class Document(Struct, frozen=True):
         return tuple(found for found in self.diagnostics if found.severity is Severity.ERROR)
 
     def runnable(self) -> Plan:
-        """The plan, or `BadDocument` with the errors and their lines."""
+        """Return the plan. Raises `BadDocument`, with the errors and their lines, if there is none."""
         if self.plan is None:
             lines = [f"{self.name} cannot run:"]
             for found in self.errors:
@@ -56,7 +55,8 @@ class Document(Struct, frozen=True):
 
 
 def load(path: str | Path) -> Document:
-    """Reads a document from disk. Raises `Unreadable` where there is none; a wrong document is a result."""
+    """Read a document from disk. Raises `Unreadable` if there is none; errors in the document are part of the
+    result."""
     return read(read_source(Path(path)))
 
 
@@ -64,7 +64,7 @@ def read(source: Source) -> Document:
     name = formats.format_of(source)
     if name == "knowledge":
         raise CannotStart(f"{source.name} is knowledge: directives read it, nothing runs it")
-    # How many bytes were stored matters only where they are too many.
+    # The number of stored bytes matters only if there are too many.
     stored = source.stored if source.exceeds(MAX_DOCUMENT_BYTES) else None
     plan, diagnostics = _contents(name, Source("", source.text, stored))
     return Document(source, name, plan, diagnostics)
@@ -72,7 +72,7 @@ def read(source: Source) -> Document:
 
 @lru_cache(maxsize=4)
 def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic, ...]]:
-    """Cached: a run asks for its document when it is checked, when it starts and when it drives, under two names."""
+    """Read a text. Cached, because a run reads its document when it is checked, started and driven, under two names."""
     match name:
         case "pipeline":
             plan, diagnostics = _pipeline(source)

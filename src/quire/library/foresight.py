@@ -1,6 +1,7 @@
-"""What `show` tells of a run that has not begun: how much it can ask for, and what it has to be allowed.
+"""The estimates that `show` prints for a run before it begins: how many requests it can make, and which permissions it
+needs.
 
-The workspace is read, nobody is asked: a tool of a server is known by the server's name alone.
+Only the workspace is read; no server is asked, so a tool of a server is known by the server's name alone.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 
 def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
-    """As the workspace around the current folder has it; a workspace with broken settings tells nothing."""
+    """Return bounds and permissions of a plan in the workspace around the current folder. Broken settings count as
+    none."""
     try:
         settings: Settings | None = load_settings(find_workspace(Path.cwd()))
     except BadConfiguration:
@@ -49,7 +51,8 @@ def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
 
 
 def _documents(settings: Settings) -> dict[str, Plan]:
-    """Registered pipelines, and playbooks that can be read. A directive is composed when it runs: it is left out."""
+    """Return registered pipelines and readable playbooks. Directives are left out, because they are composed when they
+    run."""
     found: dict[str, Plan] = {}
     playbooks = load_playbooks(settings).paths
     for name, path in playbooks.items():

@@ -1,8 +1,8 @@
-"""The items that the hooks of a directive name: looked up and verified before the thread starts.
+"""Look up and verify the items that the hooks of a directive name, before the thread starts.
 
 A hook that cannot act is a warning. At `directive_return` hooks judge the outputs: there a missing or untrusted item
-keeps the thread from starting, since no outputs could pass. An unsigned item that only a hook names does not make the
-directive itself count as unsigned.
+prevents the start, since no output could pass. An unsigned item that only a hook names does not make the directive
+itself count as unsigned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ACTIONS: tuple[tuple[ItemType, tuple[str, ...]], ...] = (
 
 
 def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> list[str]:
-    """Warnings about the items. Raises `CannotStart` or `Refused` for one that the outputs would be judged by."""
+    """Return warnings about the items. Raises `CannotStart` or `Refused` for an item that would judge the outputs."""
     warnings: dict[str, None] = {}
     for hook in hooks:
         for action in hook.actions:
@@ -52,8 +52,8 @@ def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> lis
 
 
 def _unusable(action: HookAction, items: VerifiedItems, find: Find) -> str:
-    """What was let pass in warn mode. Raises `CannotStart` for an item that is not there, `QuireError` for one that
-    must not be used."""
+    """Return the verdict that was accepted in warn mode, or the empty text. Raises `CannotStart` for a missing item,
+    `QuireError` for one that must not be used."""
     for item_type, primaries in ACTIONS:
         if action.item_type == item_type and action.primary in primaries:
             item = find(item_type, action.item_id)
@@ -64,7 +64,7 @@ def _unusable(action: HookAction, items: VerifiedItems, find: Find) -> str:
 
 
 def _verified(item: Item, items: VerifiedItems, find: Find) -> str:
-    """The item and, of a directive, its ancestors."""
+    """Verify the item and, for a directive, its ancestors."""
     let_pass, seen = "", {item.id}
     while True:
         verdict = items.verdict(item)

@@ -1,7 +1,7 @@
-"""What an item is: a directive, a knowledge file, a pipeline or a playbook under an id, in one of three spaces.
+"""Items: directives, knowledge files, pipelines and playbooks, each with an id in one of three spaces.
 
-An id is a path without its ending, `category/name`. It comes from documents and from models, so it is checked before
-any path is made of it; and what is found has the id of the file that is really read, not of a link that led there.
+An id is a path without its ending, `category/name`. It comes from documents and models, so it is checked before a path
+is made from it. A found item has the id of the file that is really read, not of a link that led there.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ SpaceName: TypeAlias = Literal["project", "user", "system"]
 
 ITEM_TYPES: tuple[ItemType, ...] = get_args(ItemType)
 SPACES: tuple[SpaceName, ...] = get_args(SpaceName)
-"""In the order in which an item is looked for; the first hit wins."""
+"""In the order in which an item is looked up; the first hit wins."""
 
 FOLDERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "directive": ("directives", (".md",)),
     "knowledge": ("knowledge", (".md", ".yaml")),
 }
-"""The types that live in spaces: their folder, and how their files end."""
+"""The types that live in spaces: their folder, and the endings of their files."""
 
 MAX_ID = 500
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PLAIN_ID = re.compile(r"\w[\w-]*(?:/\w[\w-]*)*", re.ASCII)
-"""What nearly all ids are, so that a check of thousands of names is quick."""
+"""The form of nearly all ids, so that checking thousands of names is quick."""
 
 
 class Entry(Struct, frozen=True):
-    """An item that is there; its text was not read."""
+    """An existing item whose text has not been read."""
 
     id: str
     type: ItemType
@@ -49,7 +49,8 @@ class Entry(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """`text` is normalised as every document is; `stored` is the text as it is in the file, which is what is signed."""
+    """An item with its text: `text` is normalised like every document; `stored` is the text in the file, which is what
+    is signed."""
 
     id: str
     type: ItemType
@@ -60,7 +61,7 @@ class Item(Struct, frozen=True):
 
 
 def checked_id(item_id: str) -> tuple[str, ...]:
-    """The parts of an id. Raises `Refused` for one that could mean anything but a file in a space."""
+    """Return the parts of an id. Raises `Refused` for one that could mean anything but a file in a space."""
     if _PLAIN_ID.fullmatch(item_id) and len(item_id) <= MAX_ID:
         return tuple(item_id.split("/"))
     shown = _CONTROL.sub("?", item_id)[:200]

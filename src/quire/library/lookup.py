@@ -1,10 +1,8 @@
-"""The document that an argument means: a file, or else what the workspace knows by that name.
+"""Find documents from command-line arguments: by file or by name, for running, signing and verifying.
 
-A name is that of a registered pipeline, of a playbook or of a directive; a bare one is enough where it means one thing.
-
-The file that was probably meant where there is none of a name.
-
-From the arguments of `sign` and `verify` to the files that are meant: what `check` finds, and what `.ai` holds.
+A name is that of a registered pipeline, a playbook or a directive; the last part is enough if it is unique. For a
+missing file the nearest name is suggested. `sign` and `verify` take the documents that `check` finds, and the items in
+`.ai`.
 """
 
 from __future__ import annotations
@@ -68,12 +66,12 @@ def document_of(argument: str, start: Path | None = None) -> Document:
     if entry.type == "playbook":
         return load(_shown(entry))
     item = spaces.read(entry)
-    # Its whole path says what it is; what is said about it names the path that people would type.
+    # Its whole path determines the format; messages about it use the path that people would type.
     return replace(read(Source.of(item.text, str(entry.path))), source=Source.of(item.text, _shown(entry)))
 
 
 def tree_of(document: Document) -> Pipeline:
-    """The syntax tree behind the plan of a pipeline that can run."""
+    """Return the syntax tree of a pipeline that can run."""
     from quire.formats.pipeline.parse import parse
 
     file = parse(document.source, registered=bool(document.declared)).file
@@ -82,7 +80,7 @@ def tree_of(document: Document) -> Pipeline:
 
 
 def _meant(name: str, registry: Registry, spaces: Spaces) -> Iterator[Entry]:
-    """All that has this name. A whole name wins over the last part of another, within each kind."""
+    """Yield all documents with this name. A full match wins over the last part of another name, within each kind."""
     from quire.library.items import Entry
 
     if name in registry.pipelines:
@@ -114,7 +112,7 @@ def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) 
 
 
 def _shown(entry: Entry) -> str:
-    """The path as people would type it, from the current folder where it is below."""
+    """Return the path as people would type it: relative, if it is below the current folder."""
     path = entry.path.absolute()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
@@ -123,7 +121,7 @@ _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")
 
 
 def near_file(wanted: Path) -> str:
-    """The file beside a missing one whose name is nearest; empty where there is none."""
+    """Return the file beside a missing one with the nearest name; empty if there is none."""
     try:
         names = [one.name for one in wanted.parent.iterdir() if not one.name.startswith(".")]
     except (OSError, ValueError):
@@ -135,22 +133,23 @@ def near_file(wanted: Path) -> str:
 
 
 def with_near_file(error: Unreadable) -> Unreadable:
-    """The same error, with the name that was probably meant where there is no such file."""
+    """Return the same error; for a missing file, with the name that was probably meant."""
     near = "" if os.path.lexists(error.path) else near_file(error.path)
     return Unreadable(error.path, f"{error.reason}; did you mean {near}?") if near else error
 
 
 class Found(Struct, frozen=True):
-    """`named` is False for a file that a search of a folder came upon, `by_name` where a glob did as well: then nobody
-    has written its whole name."""
+    """A file to sign or verify."""
 
     item: Signable
     named: bool
+    """False for a file that a search of a folder found."""
     by_name: bool = False
+    """True only if the user typed its whole name: also false for a file that a glob matched."""
 
 
 def find_signables(arguments: Sequence[str]) -> tuple[list[Found], list[str]]:
-    """The files, each once and in the order of the arguments, and a line for every argument that gave none."""
+    """Return the files, each once and in the order of the arguments, and a line for every argument without any."""
     from quire.library.collect import collect
 
     found: dict[Path, Found] = {}
@@ -200,7 +199,8 @@ def _signables(paths: Sequence[Path], *, named: bool, by_name: bool = False) -> 
 
 
 def _items(folder: Path) -> Iterator[Path]:
-    """Directives and knowledge below a folder. Folders behind links, and hidden ones but for `.ai`, are not entered."""
+    """Yield directives and knowledge below a folder. Folders behind links, and hidden ones except `.ai`, are not
+    entered."""
     from quire.trust.sign_file import ITEM_FOLDERS
 
     for here, folders, files in os.walk(folder, followlinks=False):

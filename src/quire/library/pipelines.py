@@ -1,6 +1,6 @@
 """The registered pipelines of a workspace: its `pipelines/` folder with all below it, and the entries of its settings.
 
-A file that cannot be read, or a name that two files declare, is reported and left out; the others load.
+A file that cannot be read, or a name that two files declare, is reported and left out; the others are loaded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ MAX_PIPELINES = 10_000
 
 
 class Registered(Struct, frozen=True):
-    """A pipeline under its name; `declared` is the name in its file, which is part of it in a file of several."""
+    """A pipeline under its name. `declared` is the name in its file; in a file of several it is only the last part of
+    the name."""
 
     name: str
     declared: str
@@ -39,7 +40,8 @@ class Registered(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """That of its file: the name, up to the dot behind which a file of several says which."""
+        """The name of its file: that of the pipeline without the part after the dot, which selects one in a file of
+        several."""
         return self.name.rpartition(".")[0] or self.name
 
     @property
@@ -48,7 +50,8 @@ class Registered(Struct, frozen=True):
 
 
 class Registry(Struct, frozen=True):
-    """`problems` are those of the files that did not load, a line each; `claimed` are the names of several files."""
+    """The registered pipelines. `problems` has a line for each problem of a file that was not loaded; `claimed` are
+    names in several files."""
 
     pipelines: Mapping[str, Registered] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -56,7 +59,7 @@ class Registry(Struct, frozen=True):
 
 
 def load_registry(settings: Settings) -> Registry:
-    """Reads all files anew; whoever holds the old registry keeps it whole."""
+    """Read all files again; a registry that was loaded before does not change."""
     problems: list[str] = []
     found: dict[str, list[Registered]] = {}
     for key, file, description in _pipeline_files(settings):
@@ -70,7 +73,7 @@ def load_registry(settings: Settings) -> Registry:
 
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:
-    """The pipelines of one text, and what keeps them from loading."""
+    """Return the pipelines of one text, and the errors that prevent loading."""
     from quire.formats.pipeline.parse import parse
 
     reading = parse(source, registered=True)
@@ -120,7 +123,7 @@ def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
 
 
 def in_folder(path: Path, workspace: Path) -> bool:
-    """Whether a file is registered because of where it stands."""
+    """Tell whether a file is registered because of its place."""
     folder = real_path(workspace / PIPELINES_FOLDER)
     if path.suffix not in ENDINGS or not path.is_relative_to(folder):
         return False
@@ -128,7 +131,7 @@ def in_folder(path: Path, workspace: Path) -> bool:
 
 
 def _found(folder: Path) -> Iterator[Path]:
-    """The pipeline files of a folder and of those below it. Names that begin with a dot and linked folders are left
+    """Yield the pipeline files of a folder and those below it. Names that begin with a dot and linked folders are left
     out."""
     count = 0
     for here, folders, files in os.walk(folder):

@@ -1,7 +1,7 @@
 """The playbooks that other documents can name: those at the top of a workspace and in its `playbooks/` folder.
 
-A name is the path below that folder without `.playbook.md`; the last part alone does where it is unique. Two files
-with one name are reported and neither has it.
+A name is the path below that folder without `.playbook.md`; the last part is enough if it is unique. Two files with the
+same name are reported, and neither gets it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_PLAYBOOKS = 10_000
 
 @dataclass(frozen=True)
 class Playbooks:
-    """`problems` are a line for each name that two files claim."""
+    """The playbooks of a workspace by name. `problems` has a line for each name that two files claim."""
 
     paths: Mapping[str, Path] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
@@ -38,7 +38,8 @@ class Playbooks:
         return found
 
     def find(self, name: str) -> tuple[str, Path] | None:
-        """The whole name and the file. Raises `CannotStart` for a last part that several have."""
+        """Return the full name and the file, or None. Raises `CannotStart` for a last part that several playbooks
+        have."""
         if name in self.paths:
             return name, self.paths[name]
         fitting = self._by_last_part.get(name, [])
@@ -48,7 +49,7 @@ class Playbooks:
 
 
 def load_playbooks(settings: Settings) -> Playbooks:
-    """Only looks at names: no file is read."""
+    """List the playbooks by their names; no file is read."""
     folder = settings.workspace.folder
     found: dict[str, list[Path]] = {}
     for path in _playbook_files(folder):
@@ -66,7 +67,7 @@ def load_playbooks(settings: Settings) -> Playbooks:
 
 
 def _playbook_files(folder: Path) -> Iterator[Path]:
-    """Links are left out: a name must mean a file of the workspace."""
+    """Yield the files of playbooks. Links are left out: a name must mean a file of the workspace."""
     yield from _named(folder)
     top = folder / PLAYBOOKS_FOLDER
     if top.is_symlink() or not top.is_dir():

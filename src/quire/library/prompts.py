@@ -1,4 +1,4 @@
-"""The texts that a playbook's `@prompt` names: from the library, from a file beside it, from an MCP server."""
+"""Load the texts that a playbook's `@prompt` names: from the library, a file beside the document, or an MCP server."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ID = re.compile(r"[A-Za-z0-9-]+")
 
 
 class PromptLoader(Struct, frozen=True):
-    """The `Loader` port. `folder` is that of the document, None where it has none (it came by stdin).
+    """The `Loader` port. `folder` is that of the document; None if it came by stdin.
 
-    `mcp_prompt(server, prompt)` gets a prompt of a server (`Gate.prompt`), None where there are no servers.
+    `mcp_prompt(server, prompt)` gets a prompt of a server (`Gate.prompt`); None if there are no servers.
     """
 
     settings: Settings
@@ -49,7 +49,8 @@ class PromptLoader(Struct, frozen=True):
         return None
 
     def _folders(self) -> Iterator[tuple[Path, Path | None]]:
-        """Each with the folder that its files must not leave; the user's own links may lead anywhere."""
+        """Yield each folder of prompts with the folder that its files must not leave; the user's own links may lead
+        anywhere."""
         workspace, user = self.settings.workspace.folder, self.settings.user
         yield workspace / "prompts", workspace
         for folder in self.settings.prompt_folders:
@@ -74,13 +75,14 @@ class PromptLoader(Struct, frozen=True):
 
 
 def leads_out(where: str) -> bool:
-    """Whether a path cannot be one below a document's folder, whatever is on the disk."""
+    """Tell whether a path cannot be below a document's folder, whatever is on the disk."""
     parts = PurePosixPath(where.replace("\\", "/"))
     return not where.strip() or parts.is_absolute() or bool(PureWindowsPath(where).drive) or ".." in parts.parts
 
 
 def _read(file: Path, home: Path | None, request: Load) -> str:
-    """Resolves first and opens what was resolved, so that what was checked is what is read."""
+    """Read a file. The path is resolved first and the resolved path is opened, so that the checked file is the one that
+    is read."""
     try:
         real = file.resolve()
         inside = home is None or real.is_relative_to(home.resolve())

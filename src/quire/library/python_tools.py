@@ -1,4 +1,4 @@
-"""Python tools of a workspace, as `check` looks at them: imported only where the user has agreed to the workspace."""
+"""The Python tools of a workspace for `check`: imported only if the user has agreed to the workspace."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
 
 
 class PythonTools:
-    """Imports the modules when the first tool is looked for, and never those of a workspace that is not trusted: then,
-    and of names that nobody declares, nothing is known. Installed packages may bring those."""
+    """Imports the modules when the first tool is looked up. Modules of an untrusted workspace are never imported: then
+    nothing is known about its tools. Nothing is known about undeclared names either, because installed packages may
+    provide them."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def problem(self, tool: str) -> str:
-        """Why a tool cannot be used at all; empty where nothing is known against it."""
+        """Return the reason why a tool cannot be used at all; empty if none is known."""
         loaded = self._loaded
         if isinstance(loaded, str):
             return loaded
@@ -30,7 +31,7 @@ class PythonTools:
         return spec.problem if spec else ""
 
     def problems(self, call: PlannedCall) -> list[str]:
-        """Why a call cannot be made."""
+        """Return the reasons why a call cannot be made."""
         if problem := self.problem(call.tool):
             return [problem]
         loaded = self._loaded
@@ -39,7 +40,7 @@ class PythonTools:
 
     @cached_property
     def _loaded(self) -> Mapping[str, ToolSpec] | str:
-        """The tools by name, or why none of them can be had."""
+        """The tools by name, or the reason why they cannot be loaded."""
         if not self._settings.tools.modules:
             return {}
         from quire.tools.python import workspace_tools

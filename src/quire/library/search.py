@@ -1,4 +1,4 @@
-"""Finding items by words: the same words over the same files always give the same list in the same order."""
+"""Search items by words. The same words over the same files always give the same list in the same order."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ _DESCRIPTION = re.compile(r"<description>\s*([^<]{1,2000})</description>")
 
 
 class Hit(Struct, frozen=True):
-    """`score` is between 0 and 1."""
+    """A search result. `score` is between 0 and 1."""
 
     item: Item
     score: float
 
 
 class Scope(Struct, frozen=True):
-    """What to search: a type of item, perhaps only ids that begin with a category."""
+    """The scope of a search: a type of item, optionally only ids that begin with a category."""
 
     type: ItemType
     category: str = ""
 
     @classmethod
     def of(cls, text: str) -> Scope:
-        """`directive`, `directive.rye.core.*` and `directive/rye/core` are ways to write one. Raises `CannotStart`."""
+        """Read a scope, written like `directive`, `directive.rye.core.*` or `directive/rye/core`. Raises
+        `CannotStart`."""
         head, _, rest = text.strip().replace(".", "/").partition("/")
         fitting = next((one for one in ITEM_TYPES if head in (one, f"{one}s")), None)
         if fitting is None:
@@ -59,9 +60,9 @@ def search(
     limit: int | None = LIMIT,
     may: Callable[[Entry], bool] = lambda entry: True,
 ) -> list[Hit]:
-    """The best first, all of them where `limit` is None. A query of no words finds everything.
+    """Return the hits, best first; all of them if `limit` is None. A query without words finds everything.
 
-    `may` leaves out what the caller must not even hear of.
+    `may` leaves out items whose existence the caller must not learn.
     """
     words = words_of(query)
     hits: list[Hit] = []
@@ -72,7 +73,7 @@ def search(
         try:
             item = spaces.read(entry)
         except QuireError:
-            continue  # Whoever asks for it by its id is told why.
+            continue  # A caller that asks for it by id gets the reason.
         read += len(item.text)
         if read > MAX_READ:
             raise CannotStart(f"there is too much to search in {scope.type}; narrow the scope to a category")
@@ -81,13 +82,13 @@ def search(
         score = score_of(item, words)
         if score or not words:
             hits.append(Hit(item, score))
-    # Sorting is stable: of equals the order of spaces and ids is kept.
+    # Sorting is stable: hits with the same score stay in the order of spaces and ids.
     hits.sort(key=lambda hit: -hit.score)
     return hits if limit is None else hits[: max(1, min(limit, MAX_LIMIT))]
 
 
 def summary(item: Item) -> str:
-    """One line about an item, from what it says about itself."""
+    """Return one line about an item, from its own description, title or heading."""
     for pattern in (_DESCRIPTION, _TITLE, _HEADING):
         found = pattern.search(item.text)
         if found:

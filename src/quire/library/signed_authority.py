@@ -1,11 +1,10 @@
-"""The authority of a directive: what it may do, how much it may use, and which risks it acknowledges.
+"""The authority of a directive: its capabilities, its limits, and the risks that it acknowledges.
 
-A run signs only what has no more authority than itself, and no more than the item had when it was last signed.
+A run signs only an item that has no more authority than the run itself, and no more than when it was last signed.
 
-The authority that directives had when they were last signed, kept in the user's space, where no tool can write.
-
-A run may overwrite a directive and then sign it. What stood there before is gone by then, so it is noted while it is
-still there: when a run that may sign begins, and when a tool is about to write over the file.
+The last signed authority is kept in the user's space, where no tool can write. A run may overwrite a directive and then
+sign it; the old text is gone by then, so its authority is recorded beforehand: when a run that may sign begins, and
+when a tool is about to overwrite the file.
 """
 
 from __future__ import annotations
@@ -36,20 +35,21 @@ if TYPE_CHECKING:
 
 NUMBERS = ("turns", "tokens", "spend", "spawns", "depth", "duration_seconds")
 DEFAULT_LIMITS = resolve_limits({}, {}, None)
-"""Those of a directive that declares none."""
+"""The limits of a directive that declares none."""
 
 
 class Authority(Struct, frozen=True):
-    """`risk` is the highest tier among what is granted or acknowledged, None where nothing has a tier. `origin` is the
-    ancestor that the capabilities come from, empty where they are the directive's own."""
+    """The authority of a directive or a run: its capabilities, limits and risk."""
 
     grants: Grants
     limits: Limits
     risk: Tier | None = None
+    """The highest tier among granted or acknowledged risks; None if nothing has a tier."""
     origin: str = ""
+    """The ancestor from which the capabilities come; empty if they are the directive's own."""
 
     def excess(self, held: Authority) -> list[str]:
-        """All that goes beyond what is held, each in a few words."""
+        """Return everything that goes beyond `held`, each in a few words."""
         more = sorted(self.grants.patterns - self.grants.narrow(held.grants).patterns)
         if more and self.origin:
             more[-1] += f" (from {self.origin}, which it extends)"
@@ -63,13 +63,15 @@ class Authority(Struct, frozen=True):
 
 
 def authority_of_run(grants: Grants, limits: Limits | None, project: ProjectRisk) -> Authority:
-    """`limits` are those that its thread was started with; a run without a thread has the defaults."""
+    """Return the authority of a run. `limits` are those with which its thread was started; a run without a thread has
+    the defaults."""
     tiers = [tier_of(pattern, project) for pattern in grants.patterns]
     return Authority(grants, limits or DEFAULT_LIMITS, _highest(tiers))
 
 
 def authority_of(thread: Thread, ancestors: Resolver) -> Authority:
-    """That of a directive, with the permissions that it inherits. Raises what `read_chain` and `resolve_limits` do."""
+    """Return the authority of a directive, with inherited permissions. Raises what `read_chain` and `resolve_limits`
+    raise."""
     granting, origin = thread, ""
     if not thread.grants_itself() and thread.extends.strip():
         for ancestor_id, ancestor in read_chain(thread.extends.strip(), ancestors):
@@ -92,15 +94,16 @@ class SignedAuthority(Struct, frozen=True):
     items: VerifiedItems
 
     def find(self, item: Item) -> Authority | None:
-        """What an item that is not signed as it is now had when it was last seen signed; None where nobody has seen
-        it. Raises `CannotStart` for a note that cannot be read."""
+        """Return the authority that a changed item had when it was last seen signed. None if it is signed as it is now,
+        or if no record exists. Raises `CannotStart` for a record that cannot be read."""
         if self.items.verdict(item).ok:
             return None
         noted = _read(self._file(item))
         return noted[1] if noted else None
 
     def note(self, item: Item) -> None:
-        """Notes a directive that is signed as it is now; any other leaves the note as it is. Raises `CannotStart`."""
+        """Record the authority of a directive that is signed as it is now; for any other the record stays. Raises
+        `CannotStart`."""
         if item.type != "directive" or item.space == "system" or not self.items.verdict(item).ok:
             return
         file, digest = self._file(item), digest_of(item.text)
@@ -109,7 +112,7 @@ class SignedAuthority(Struct, frozen=True):
         try:
             authority = authority_of(read_thread(item), Library(self.items))
         except QuireError:
-            return  # It cannot run either: an ancestor of it is missing or refused.
+            return  # It cannot run either: one of its ancestors is missing or refused.
         _write(
             file,
             {
@@ -122,16 +125,16 @@ class SignedAuthority(Struct, frozen=True):
         )
 
     def note_directive(self, item_id: str) -> None:
-        """The one of the project that a tool is about to write over, if it is there."""
+        """Record the directive of the project that a tool is about to overwrite, if it exists."""
         try:
             item = self.items.spaces.find("directive", item_id, "project")
         except QuireError:
-            return  # No file that could be signed.
+            return  # Not a file that could be signed.
         if item is not None and item.id == item_id:
             self.note(item)
 
     def note_all(self) -> None:
-        """All of the project and of the user's space."""
+        """Record all directives of the project and of the user's space."""
         for entry in self.items.spaces.entries("directive"):
             if entry.space != "system":
                 with contextlib.suppress(QuireError):
@@ -142,7 +145,7 @@ class SignedAuthority(Struct, frozen=True):
 
 
 def forget(user: Path, path: Path) -> None:
-    """The user has signed a file by hand: what it had before bounds it no longer."""
+    """Remove the record of a file that the user has signed by hand: its earlier authority is no longer a bound."""
     with contextlib.suppress(OSError):
         _file(user, path).unlink()
 
@@ -152,7 +155,7 @@ def _file(user: Path, path: Path) -> Path:
 
 
 def _read(file: Path) -> tuple[str, Authority] | None:
-    """The digest of the text that was noted, and its authority."""
+    """Return the digest of the recorded text, and its authority."""
     try:
         noted = json.loads(file.read_text(encoding="utf-8"))
         risk = Tier(noted["risk"]) if noted["risk"] else None

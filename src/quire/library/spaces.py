@@ -1,8 +1,8 @@
-"""Where items live and how one is found: the project's `.ai` folder, the user's, then what comes with Quire.
+"""Find items in their spaces: the project's `.ai` folder, then the user's, then the items that come with Quire.
 
-The first space that has an id wins. A name without a category means the one item of that name, in whatever space;
-where several have it they are all named. Links are followed only inside of the folder of their type, and what they
-lead to goes by its own id: what a caller may read is decided by what is really read.
+The first space that has an id wins. A name without a category means the only item of that name, in any space; if
+several have it, the error lists them. Links are followed only inside the folder of their type, and their targets go by
+their own ids: permissions are checked for the file that is really read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ MAX_DEPTH = 20
 
 
 class Root(Struct, frozen=True):
-    """One folder with items of one type. `home` is what its real place must lie in; the user's own may lie anywhere."""
+    """One folder with items of one type. `home` is the folder that must contain its real path; the user's own may be
+    anywhere."""
 
     type: ItemType
     space: SpaceName
@@ -38,7 +39,7 @@ class Root(Struct, frozen=True):
     home: str = ""
 
     def real(self) -> str | None:
-        """Raises `Refused` for a folder that is a link out of its space."""
+        """Return the real path, or None if the folder does not exist. Raises `Refused` for a link out of its space."""
         try:
             found = os.path.realpath(self.folder, strict=True)
         except OSError:
@@ -49,17 +50,17 @@ class Root(Struct, frozen=True):
 
 
 class Spaces:
-    """Reads the files anew at every call: a run may write an item and then use it."""
+    """The items of all spaces. Files are read again at every call, because a run may write an item and then use it."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._home = str(settings.workspace.folder.resolve() / ".ai")
 
     def find(self, item_type: ItemType, item_id: str, source: SpaceName | None = None) -> Item | None:
-        """The item that an id means, in all spaces or in one; tools are nobody's files and never found here.
+        """Return the item that an id means, in all spaces or in one. Tools are not files and are never found here.
 
         Raises `Refused` for an id or a link that leads elsewhere, `CannotStart` for a bare name that several items
-        have, and `Unreadable` for a file that is no text or too large.
+        have, and `Unreadable` for a file that is not text or too large.
         """
         parts = checked_id(item_id)
         if item_type not in FOLDERS:
@@ -71,14 +72,14 @@ class Spaces:
         return self._bare(item_type, item_id, source) if len(parts) == 1 else None
 
     def entries(self, item_type: ItemType, source: SpaceName | None = None) -> list[Entry]:
-        """All items of a type without those that another one hides, in the order of spaces and ids."""
+        """Return all items of a type in the order of spaces and ids, without those hidden by an earlier space."""
         found: dict[str, Entry] = {}
         for entry in self._entries(item_type, source):
             found.setdefault(entry.id, entry)
         return list(found.values())
 
     def read(self, entry: Entry) -> Item:
-        """Raises `Unreadable`, or `Refused` if it is a link that leads out."""
+        """Read an item. Raises `Unreadable`, or `Refused` if it is a link that leads out."""
         if entry.type not in FOLDERS:
             return _read(entry.id, entry.type, entry.space, entry.path)
         for root in self.roots(entry.type, entry.space):
@@ -131,7 +132,7 @@ class Spaces:
             yield from self._pipelines()
 
     def _pipelines(self) -> Iterator[Entry]:
-        # Reads and parses all pipelines, which nobody needs who looks for anything else.
+        # Reads and parses all pipelines, so it is imported only for them.
         from quire.library.pipelines import load_registry
 
         for name, registered in sorted(load_registry(self.settings).pipelines.items()):
@@ -161,7 +162,8 @@ def _in_root(root: Root, parts: Sequence[str]) -> Item | None:
 
 
 def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
-    """The first of these names that a folder really has: some file systems also find `Base.md` under `base.md`."""
+    """Return the first of these names that a folder really has: some file systems also find `Base.md` under
+    `base.md`."""
     try:
         with os.scandir(folder) as entries:
             found = {entry.name: entry for entry in entries if entry.name in names}
@@ -171,7 +173,8 @@ def _named(folder: str, names: Sequence[str]) -> os.DirEntry[str] | None:
 
 
 def _linked(root: Root, top: str, path: str) -> Item:
-    """What a link leads to, under its own id. Resolved first: what was looked at is what is read."""
+    """Read the target of a link, under its own id. The path is resolved first, so that the checked file is the one that
+    is read."""
     try:
         real = Path(os.path.realpath(path, strict=True))
     except OSError as error:
@@ -206,7 +209,7 @@ def _below(root: Root) -> Iterator[Entry]:
 
 
 def _read(item_id: str, item_type: ItemType, space: SpaceName, path: Path) -> Item:
-    """The text once as it is stored and once as readers see it. Never waits: what is no regular file is not opened."""
+    """Read a file, both as stored and as normalised text. Never blocks: only regular files are read."""
     try:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

@@ -1,7 +1,7 @@
-"""A directive as it would start, for those who only look: nothing is refused, asked, started or written.
+"""Survey a directive as it would start, for commands that only look: nothing is refused, asked, started or written.
 
-Signatures are verified as for a run, but in `warn` mode whatever the workspace says: what would be refused is shown
-with its verdict. Required inputs that nobody gave have their name in brackets.
+Signatures are verified as for a run, but always in `warn` mode: items that would be refused are shown with their
+verdict. Required inputs without a value are replaced by their name in brackets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LATER = "?"
 
 
 class File(Struct, frozen=True):
-    """An item that the directive is composed from. `space` is empty for one that is not there."""
+    """An item that the directive is composed from. `space` is empty for a missing one."""
 
     id: str
     type: str
@@ -51,16 +51,20 @@ class File(Struct, frozen=True):
 
 
 class Layer(Struct, frozen=True):
-    """A text of the context: where it goes, and who brings it. `suppressed` names the directive that leaves it out."""
+    """A text of the context."""
 
     position: str
+    """The place of the text in the context."""
     item_id: str
     who: str
+    """The directive or hook that adds it."""
     suppressed: str = ""
+    """The directive that leaves it out."""
 
 
 class Capability(Struct, frozen=True):
-    """`tier` is None for what no risk is known of; `acknowledged` is false where it would have to be."""
+    """A permission of the directive. `tier` is None if no risk is known; `acknowledged` is false if an acknowledgement
+    is missing."""
 
     capability: str
     origin_id: str
@@ -71,7 +75,7 @@ class Capability(Struct, frozen=True):
 
 
 class Placed(Struct, frozen=True):
-    """A hook and where it is declared."""
+    """A hook and the place where it is declared."""
 
     hook: Hook
     path: str
@@ -79,7 +83,8 @@ class Placed(Struct, frozen=True):
 
 
 class Survey(Struct, frozen=True):
-    """`chain` is from the leaf to the root; `files` are all that is verified, the chain first."""
+    """Everything that is known about a directive before it starts. `chain` is from the leaf to the root; `files` are
+    all verified files, the chain first."""
 
     thread: Thread
     item_id: str
@@ -96,7 +101,8 @@ class Survey(Struct, frozen=True):
 
 
 def survey(settings: Settings, environ: Mapping[str, str], document: Document, given: Mapping[str, Value]) -> Survey:
-    """Raises `CannotStart` for what cannot be composed at all: a chain that goes round, wrong inputs, no such item."""
+    """Survey a directive. Raises `CannotStart` for one that cannot be composed: a circular chain, wrong inputs, a
+    missing item."""
     items = VerifiedItems(Spaces(settings), TrustedKeys.load(settings), "warn", settings.trust.documents)
     item = Directives(settings, environ).item(document)
     bundle = Gathering(settings, items, environ, model=False).gather("", item)
@@ -166,7 +172,8 @@ class _Looking:
         return (str(item.path) if item else item_id), line
 
     def _context(self) -> Iterator[Layer]:
-        """As composing orders it: what hooks bring stands around what the chain declares, each text once."""
+        """Yield the texts in the order of composing: texts from hooks are outside those that the chain declares, each
+        text once."""
         suppressed = {one: item_id for item_id, thread in self._chain for one in thread.context.suppress}
         declared = [
             Layer(position, one, item_id)
@@ -213,7 +220,7 @@ class _Looking:
             yield Capability(one.capability, one.origin_id, path, line, tier, fine)
 
     def _model(self) -> Choice:
-        """What the model would be. Whether an Ollama answers is not looked for: that would open a connection."""
+        """Return the model that would be used. Ollama is not looked for, because that would open a connection."""
         models = self._settings.models
         if models.default is None and not any(self._environ.get(name) for name in DEFAULTS):
             models = replace(models, default=_LATER)
@@ -226,7 +233,7 @@ class _Looking:
 
 
 class _StandIns(BundleResolver):
-    """Gives required inputs of the leaf that have no value a text in place of one, whatever their type."""
+    """Replaces missing required inputs of the leaf by a text, whatever their type."""
 
     def __init__(self, bundle: Bundle, given: Mapping[str, Value]) -> None:
         super().__init__(bundle)

@@ -1,4 +1,4 @@
-"""Texts that are named when a step runs: prompts, and the documents and knowledge that a thread asks for."""
+"""Load texts that are named while a step runs: prompts, and the documents and knowledge that a thread asks for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ItemLoader(Struct, frozen=True):
-    """Items of the workspace by their ids, verified when they are loaded; anything else is the prompts' business."""
+    """Loads items of the workspace by id and verifies them; other requests go to the loader of prompts."""
 
     store: Store
     run: str
@@ -36,7 +36,7 @@ class ItemLoader(Struct, frozen=True):
             letters = [one for one in await self.store.letters(self.run) if one.sealed]
             return encode([one.text for one in letters[int(request.where) :]])
         if request.scheme == "leave":
-            return ""  # nothing is loaded: whether there may be another thread is all that was asked
+            return ""  # nothing to load: the request only asks whether another thread may start
         if request.scheme not in ("directive", "knowledge", "document"):
             return await self.prompts.load(request)
         try:
@@ -53,7 +53,7 @@ class ItemLoader(Struct, frozen=True):
             raise StepFailed(str(error), kind="load", path=request.path) from None
 
     def _document(self, where: str) -> str | None:
-        """A document with everything that it can call, in one text."""
+        """Return a document with everything that it can call, as one text."""
         kind, _, name = where.partition(":")
         callees = self.callees()
         root = callees.find(name, kind)
@@ -65,7 +65,7 @@ class ItemLoader(Struct, frozen=True):
 
 
 def open_document(text: str, setting: Setting) -> Opened:
-    """A document that was loaded so, ready to be called in the same setting."""
+    """Read a document loaded like this, ready to be called in the same setting."""
     loaded = cast("Mapping[str, Value]", decode(text))
     texts = cast("Mapping[str, str]", loaded["texts"])
     documents: dict[str, Plan] = {}

@@ -1,17 +1,11 @@
-"""Playbooks and pipelines that carry a signature are verified before they run, whoever names them.
+"""Verify items when they are read by id, and playbooks and pipelines before they run.
 
-A line that promises a signature and is not looked at is worse than none. Directives and knowledge are the business of
-`quire.library.directives`.
+Every directive and knowledge file that a run uses passes through here and has to be signed. Playbooks and pipelines are
+verified if they carry a signature, because an unchecked signature line is worse than none; with `[trust] documents` all
+of them are. Items that come with Quire are verified by hash. In `require` mode an item that does not verify is refused,
+with the way to fix it; in `warn` mode it is used, with a warning.
 
-Items with the word of their signatures: nothing that a run reads by an id goes unverified.
-
-Directives and knowledge have to be signed; playbooks and pipelines are verified where they carry a signature, or all of
-them where `[trust] documents` says so. What comes with Quire is known by its hash. In `require` mode what does not hold
-is refused, with the way to mend it; in `warn` mode it is used, and said.
-
-Directives and knowledge as a thread needs them: verified, and read into what they say.
-
-This is the `Resolver` that `quire.engine.interpreter.thread.compose` asks.
+`Library` is the `Resolver` that `quire.engine.interpreter.thread.compose` asks.
 """
 
 from __future__ import annotations
@@ -39,8 +33,8 @@ if TYPE_CHECKING:
 
 
 def require_signed(settings: Settings, source: Source, format: str) -> None:
-    """Raises `Refused` for a document whose signature does not hold; for one without any only where `[trust]
-    documents` asks for it. In warn mode, once the user has confirmed that mode, nothing is refused."""
+    """Raise `Refused` for a playbook or pipeline whose signature does not hold; for an unsigned one only if `[trust]
+    documents` requires signatures. In warn mode, once the user has confirmed that mode, nothing is refused."""
     syntax: Syntax = "yaml" if format == "pipeline" else "markdown"
     if format == "directive" or not (settings.trust.documents or claims_signature(source.text, syntax)):
         return
@@ -54,7 +48,7 @@ def require_signed(settings: Settings, source: Source, format: str) -> None:
     elif settings.trust.documents:
         message = f"{source.name} is in no file, so nobody has signed it, and [trust] documents asks for signatures"
     else:
-        return  # A text that was handed over has no place that a signature could be for.
+        return  # A text without a file has no place that a signature could be for.
     if message and (settings.trust.mode == "require" or not is_trusted(settings)):
         raise Refused(message)
 
@@ -67,7 +61,7 @@ class Verified(Struct, frozen=True):
 
 
 class VerifiedItems(Struct):
-    """`warnings` are the verdicts that were let pass, each once."""
+    """Finds items and verifies them. `warnings` are the verdicts that were accepted in warn mode, each once."""
 
     spaces: Spaces
     trusted: TrustedKeys
@@ -77,18 +71,19 @@ class VerifiedItems(Struct):
 
     @classmethod
     def of(cls, settings: Settings) -> VerifiedItems:
-        """Raises `CannotStart` for a damaged key file."""
+        """Load the trusted keys. Raises `CannotStart` for a damaged key file."""
         from quire.trust.trusted_keys import TrustedKeys
 
         return cls(Spaces(settings), TrustedKeys.load(settings), settings.trust.mode, settings.trust.documents)
 
     def find(self, item_type: ItemType, item_id: str, source: SpaceName | None = None) -> Verified | None:
-        """As `Spaces.find`; in require mode also raises `Refused` for an item whose signature does not hold."""
+        """Find an item like `Spaces.find`; in require mode also raises `Refused` if its signature does not hold."""
         item = self.spaces.find(item_type, item_id, source)
         return None if item is None else self.require(item)
 
     def require(self, item: Item) -> Verified:
-        """The item with its verdict. Raises `Refused` in require mode, else remembers a warning."""
+        """Return the item with its verdict. If it is not ok, raises `Refused` in require mode, and otherwise remembers
+        a warning."""
         verdict = self.verdict(item)
         if not verdict.ok:
             if self.mode == "require":
@@ -98,7 +93,7 @@ class VerifiedItems(Struct):
         return Verified(item, verdict)
 
     def verdict(self, item: Item) -> Verdict:
-        """What the signature of an item says; refuses nothing."""
+        """Return the verdict on the signature of an item, without refusing it."""
         from quire.trust.signatures import Outcome, Verdict, is_signed
 
         if item.space == "system":
@@ -117,7 +112,8 @@ class VerifiedItems(Struct):
 
 
 def as_signable(item: Item, workspace: Path) -> Signable:
-    """The item as signatures know it. Not by its path where it has an id: it need not lie below an `.ai` folder."""
+    """Return the item in the form that signatures use. Its id counts and not its path, which need not be below an `.ai`
+    folder."""
     from quire.trust.sign_file import Signable, signable
 
     if item.type not in ("directive", "knowledge"):
@@ -127,23 +123,24 @@ def as_signable(item: Item, workspace: Path) -> Signable:
 
 
 class Library(Struct, frozen=True):
-    """Both raise `Refused` for an item that is not trusted, and what `Spaces.find` raises."""
+    """Reads verified directives and knowledge. Both methods raise `Refused` for an item that is not trusted, and what
+    `Spaces.find` raises."""
 
     items: VerifiedItems
 
     def directive(self, item_id: str) -> Thread | None:
-        """Raises `BadDocument` for one that cannot be read."""
+        """Read a directive. Raises `BadDocument` for one that cannot be read."""
         found = self.items.find("directive", item_id)
         return None if found is None else read_thread(found.item)
 
     def knowledge(self, item_id: str) -> str | None:
-        """The body alone. Raises `BadDocument` for one that cannot be read."""
+        """Return the body of a knowledge item. Raises `BadDocument` for one that cannot be read."""
         found = self.items.find("knowledge", item_id)
         return None if found is None else read_body(found.item)
 
 
 def read_thread(item: Item) -> Thread:
-    # lxml is imported by whoever reads a directive, and by nobody else.
+    # lxml is imported only to read a directive.
     from quire.formats.directive.lower import thread
     from quire.formats.directive.parse import parse
 

@@ -1,9 +1,4 @@
-"""The clock of this machine.
-
-Who answers when a document asks.
-
-Which model a run asks: the one that is given, else what the user, the directive or the settings say.
-"""
+"""Adapters for the ports of the engine: the clock of this machine, the people who answer questions, and the models."""
 
 from __future__ import annotations
 
@@ -41,28 +36,29 @@ _LONGEST_NAME = 80
 
 
 def name_of(people: People) -> str:
-    """Who the answers of these people are by: what they say themselves, in an attribute `by`, or a program."""
+    """Return the name under which answers of these people are recorded: their attribute `by`, or `PROGRAM`."""
     by = getattr(people, "by", None)
     return one_name(by) if isinstance(by, str) and by else PROGRAM
 
 
 def one_name(name: str) -> str:
-    """A name as it is recorded: printable, and not long."""
+    """Return a name as it is recorded: printable characters only, and cut to a maximum length."""
     return "".join(part for part in clean(name) if part.isprintable()).strip()[:_LONGEST_NAME]
 
 
 class Nobody:
-    """Nobody is here: questions wait in the inbox."""
+    """People who are absent: questions wait in the inbox."""
 
     async def ask(self, question: Question, problem: str) -> str | None:
         return None
 
 
 class Unattended:
-    """Nobody can be asked: the default, else yes, the first option, nothing. The tool `ask` never agrees without a
-    default: its step fails.
+    """Answers for a run in which no person can be asked: the default, else yes, the first option or the empty text. A
+    confirm of the tool `ask` is never given a yes without a default: its step fails.
 
-    Whoever gave an answer beforehand meant something by it: where that does not fit, only the default stands for it."""
+    If an answer given beforehand does not fit, only the default replaces it; the user meant something by that answer.
+    """
 
     by = "unattended"
 
@@ -83,11 +79,12 @@ class Unattended:
 
 
 class GivenAnswers:
-    """Answers that were given with the run; then somebody else is asked.
+    """Answers that were given with the run; all other questions go to the other `People`.
 
-    One by the label of a step, or by the way to it, is for every item of it, one by a path for that question. What an
-    agent or a thread asks in its turns differs each time, so there each is used once, and so is one that turns out not
-    to fit."""
+    An answer named by the label of a step, or by the way to it, is used for every item of that step; one named by a
+    path is for that question only. An agent or a thread asks something different in each turn, so there an answer is
+    used once. An answer that does not fit is not used for that question again.
+    """
 
     def __init__(self, answers: Mapping[str, str], others: People) -> None:
         self._answers = {typed_way(name): answer for name, answer in answers.items()}
@@ -127,9 +124,11 @@ class GivenAnswers:
 
 
 async def _ask(people: People, question: Question, problem: str) -> str | None:
-    """What a program's own `People` answers. A plain function and a number are taken for what they mean.
+    """Ask a `People` and return its answer. Accepts the result of a plain function, and numbers and booleans where they
+    are unambiguous.
 
-    Raises `StepFailed` for what cannot be an answer."""
+    Raises `StepFailed` for a value that cannot be an answer.
+    """
     given: object = people.ask(question, problem)
     if isinstance(given, Awaitable):
         given = await given
@@ -153,7 +152,7 @@ def _fits(question: Question, text: str) -> bool:
 
 
 def option_by_number(kind: str, options: Sequence[str], text: str) -> str:
-    """What was given, or the option that it is the number of. An option that is itself a number wins."""
+    """Return the option that a number stands for, or the text itself. An option that is itself a number wins."""
     typed = text.strip()
     if kind != "select" or typed in options or not (typed.isascii() and typed.isdigit()):
         return text
@@ -163,18 +162,19 @@ def option_by_number(kind: str, options: Sequence[str], text: str) -> str:
 
 LOCAL_CONTEXT_CHARACTERS = 12_000
 CONTEXT_CHARACTERS = 400_000
-"""About 100,000 tokens: the earlier results that a model with a window of 128,000 can read."""
+"""About 100,000 tokens: the earlier results that a model with a window of 128,000 tokens can read."""
 
 
 class Models(Struct, frozen=True):
-    """`given` stands in for all others."""
+    """Choose and open models for a workspace. If `given` is set, it replaces all other models."""
 
     settings: Settings
     environ: Mapping[str, str]
     given: Model | None = None
 
     def choose(self, asked: str | None, wanted: Callable[[], Choice] | None = None) -> Choice:
-        """Which one a run started now would ask, and why. `wanted` says which one a document would like."""
+        """Return the model that a run started now would use, and the reason. `wanted` returns the choice of the
+        document."""
         from quire.workspace.consent import require_trusted
 
         if self.given is not None:
@@ -191,7 +191,8 @@ class Models(Struct, frozen=True):
         return choice
 
     def open(self, spec: str) -> Model:
-        """A model by its name. A run that asks none has none to open."""
+        """Open a model by its name. Without a name, for a run that calls no model, the result fails when it is
+        called."""
         if self.given is not None:
             return self.given
         self._check_provider(spec)
@@ -200,16 +201,18 @@ class Models(Struct, frozen=True):
         return open_model(spec, self.settings.models, self.environ) if spec else NoModelHere()
 
     def context_budget(self, spec: str) -> int:
-        """How many characters of earlier results a model is told, without a setting: what it can read.
+        """Return how many characters of earlier results a model is given. Without a setting it depends on the model.
 
-        The embedded model has little room: there they take at most half of it."""
+        The embedded model has a small context: there they take at most half of it.
+        """
         budget = self.settings.runs.context_budget
         if budget is not None:
             return budget
         return LOCAL_CONTEXT_CHARACTERS if spec.startswith("local:") else CONTEXT_CHARACTERS
 
     def _check_provider(self, spec: str) -> None:
-        """A file of the workspace may say where a provider is: what is sent there, the user has to agree to first."""
+        """Require the user's consent to the workspace before a configured provider is used: a file of the workspace may
+        state its address, and prompts are sent there. Raises `Untrusted`."""
         from quire.workspace.consent import require_trusted
 
         name = self.settings.models.tiers.get(spec, spec).partition(":")[0]
@@ -217,7 +220,8 @@ class Models(Struct, frozen=True):
             require_trusted(self.settings)
 
     def _check_excess(self, spec: str) -> None:
-        """A model that stands in for the user's own, or a file of weights: a workspace may only ask for it."""
+        """Raise `Untrusted` for a model that the workspace requests beyond the user's own settings, such as a file of
+        weights, until the user has agreed."""
         from quire.workspace.consent import require_trusted
 
         if any(one.kind == "model" and one.value == spec for one in self.settings.excess):
@@ -225,7 +229,7 @@ class Models(Struct, frozen=True):
 
 
 class NoModelHere:
-    """Stands for a model in a run that asks none."""
+    """The model of a run that calls none."""
 
     name = "none"
 

@@ -1,4 +1,4 @@
-"""Two runs side by side, step by step: what is the same, what is different, what only one of them has."""
+"""Compare two runs step by step: steps that are the same, that differ, and that only one of them has."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ State = Literal["same", "changed", "only in A", "only in B"]
 
 
 class Change(Struct, frozen=True):
-    """`what` is a word: input, prompt, reply, arguments, result, question, answer, status, output, cost. `where` is the
-    path of an effect, or the name of a value."""
+    """One difference between two runs."""
 
     what: str
+    """One word: input, prompt, reply, arguments, result, question, answer, status, output, cost."""
     where: str
+    """The path of an effect, or the name of a value."""
     a: Value
     b: Value
 
@@ -37,9 +38,10 @@ class StepDiff(Struct, frozen=True):
 
 
 class RunDiff(Struct, frozen=True):
-    """`about` is what differs in the runs as a whole: documents, models, inputs, statuses."""
+    """All differences between two runs."""
 
     about: Sequence[Change]
+    """Differences of the runs as a whole: documents, models, inputs, statuses."""
     steps: Sequence[StepDiff]
 
     @property
@@ -48,7 +50,7 @@ class RunDiff(Struct, frozen=True):
 
 
 def diff(a: RunView, b: RunView) -> RunDiff:
-    """Both are views that know who wrote what. Steps are told apart by their place in the document."""
+    """Compare two views made by `quire.runs.why.traced`. Steps are matched by their path in the document."""
     return RunDiff(list(_about(a, b)), [_step(a, b, path) for path in _paths(a, b)])
 
 
@@ -66,7 +68,8 @@ def _about(a: RunView, b: RunView) -> Iterator[Change]:
 
 
 def _paths(a: RunView, b: RunView) -> list[str]:
-    """All steps in the order of the first run, those that only the second has behind the ones before them."""
+    """Return the paths of all steps in the order of the first run. A step that only the second run has follows the step
+    before it."""
     ordered = list(a.replay.progress.steps)
     at = 0
     for path in b.replay.progress.steps:
@@ -130,7 +133,7 @@ def _outcome(a: RunView, b: RunView, path: str) -> Iterator[Change]:
 
 
 def _words(one: Performed) -> tuple[str, str]:
-    """What is asked for, and what comes back, in a word each."""
+    """Return one word for the request and one for its result."""
     match one.request:
         case ModelRequest():
             return "prompt", "reply"
@@ -146,7 +149,7 @@ def _words(one: Performed) -> tuple[str, str]:
 
 
 def asked_of(one: Performed) -> Value:
-    """What was asked for, as people want to read it."""
+    """Return the request in the form that people read."""
     match one.request:
         case ModelRequest(system=system, messages=messages):
             return "\n\n".join([*([system] if system else []), *(message.content for message in messages)])
@@ -158,7 +161,7 @@ def asked_of(one: Performed) -> Value:
 
 
 def answered_by(one: Performed) -> Value:
-    """What came back, as people want to read it; a failure is told in words."""
+    """Return the result in the form that people read; a failure is its message and kind."""
     record = one.record
     if record is None:
         return None
@@ -172,7 +175,7 @@ def answered_by(one: Performed) -> Value:
 
 
 def _answer(one: Performed) -> Value:
-    """All that counts for whether two answers are the same: which model gave it does not."""
+    """Return the part of a result that is compared. The model that gave it does not count."""
     record = one.record
     return None if record is None else [record.state, answered_by(one)]
 

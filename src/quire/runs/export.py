@@ -1,16 +1,16 @@
-"""A run as one file: JSON Lines, each with the sha256 of the line before, so that no byte changes unseen.
+"""Export a run as one file: JSON Lines, each with the sha256 of the line before, so that every changed byte is noticed.
 
     {"prev": "",  "type": "run", "version": 1, …}    the run's row and its pins
     {"prev": …, "type": "text", …}                   each pinned text, by its hash
     {"prev": …, "type": "effect", …}                 the journal
-    {"prev": …, "type": "event", …}                  the feed
-    {"prev": …, "type": "question", …}               what waits for an answer
-    {"prev": …, "type": "answer", …}                 what was answered and not yet taken
-    {"prev": …, "type": "result", …}                 what a replay gives
+    {"prev": …, "type": "event", …}                  the event feed
+    {"prev": …, "type": "question", …}               open questions
+    {"prev": …, "type": "answer", …}                 answers that the run has not consumed yet
+    {"prev": …, "type": "result", …}                 the result of a replay
     {"prev": …, "type": "end", "lines": …, "head": …}
 
-The chain shows accidents and careless edits. Whoever rewrites the whole file can make a new chain: only a copy of the
-head hash that is kept elsewhere tells of that.
+The chain detects accidents and careless edits. A person who rewrites the whole file can make a new chain: only a copy
+of the head hash kept elsewhere detects that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VERSION = 1
 
 
 async def export_lines(runtime: Runtime, run: str) -> list[str]:
-    """The whole file, line by line without the ends. Raises what looking at the run raises."""
+    """Return the lines of the whole file, without line ends. Raises whatever `Runtime.view` raises."""
     view = await runtime.view(run)
     entries: list[dict[str, Value]] = [_head(view)]
     for digest in pinned_texts(view.pins):
@@ -52,7 +52,7 @@ async def export_lines(runtime: Runtime, run: str) -> list[str]:
 
 
 def result_of(view: RunView) -> dict[str, Value]:
-    """What a replay leads to: a result, a failure, or the paths of what has no record yet."""
+    """Return the outcome of a replay: a result, a failure, or the paths of effects without a record."""
     replayed = view.replay
     failure = replayed.failure
     return {
@@ -78,7 +78,7 @@ def digest_of(line: bytes) -> str:
 
 
 def write_export(lines: Iterable[str], to: Path) -> int:
-    """The whole file or nothing of it; its size in bytes. Raises `CannotStart`."""
+    """Write the whole file or nothing, and return its size in bytes. Raises `CannotStart`."""
     if to.exists() and not to.is_file():
         raise CannotStart(f"{to} is not a regular file: name one, or leave -o out for standard output")
     beside = to.with_name(f".{to.name}.{secrets.token_hex(4)}")
@@ -99,7 +99,7 @@ def write_export(lines: Iterable[str], to: Path) -> int:
 def _head(view: RunView) -> dict[str, Value]:
     from quire import __version__
 
-    # A folder means something on its own machine only, and may say whose that is.
+    # A folder is meaningful only on its own machine, and may contain the name of its user.
     pins = {**view.pins.as_json(), "folder": None, "out": ""}
     return {"type": "run", "version": VERSION, "quire": __version__, "run": _row(view.row), "pins": pins}
 

@@ -1,6 +1,7 @@
-"""The places that a run can be forked from: which of its records lie before one, and where values can be set there.
+"""Fork a run: start a new run in the middle of another one.
 
-A run that begins in the middle of another one: what was recorded before a step is taken over, the rest is new.
+The records before a step are taken over, the rest is new. A `Place` tells which records lie before the step, and where
+values can be set for it.
 """
 
 from __future__ import annotations
@@ -40,19 +41,19 @@ _ENDINGS = ("step_completed", "step_failed", "step_skipped", "thread_ended")
 
 
 class Place(Struct, frozen=True):
-    """`order` has the number of every step by its path, so that of two steps the earlier one is known.
-
-    `before` is the path and the label of the step at whose end values can be set for this one; None where there is no
-    such end, because it is the `first` of all or the first of its arm."""
+    """A step at which a run can be forked."""
 
     path: str
     label: str
     before: tuple[str, str] | None
+    """The path and label of the step at whose end values can be set for this one. None if there is none: it is the
+    `first` of all, or the first of its arm."""
     order: Mapping[str, int]
+    """The position of each step by its path, to tell which of two steps comes first."""
     first: bool
 
     def keeps(self, path: str) -> bool:
-        """Whether an effect was asked for before the run came here."""
+        """Tell whether an effect was requested before the run reached this place."""
         if path.startswith(f"{THREAD_PATH}/"):
             turn = _TURN.match(path)
             return int(turn[1]) < self._turn if turn else not path.startswith(f"{THREAD_PATH}/end")
@@ -81,9 +82,10 @@ class Place(Struct, frozen=True):
 
 
 def find_place(plan: Plan, named: str) -> Place:
-    """By label or by path: a step of a playbook, one at the top of a pipeline, a turn of a directive.
+    """Find a place by label or path: a step of a playbook, a top-level step of a pipeline, a turn of a directive.
 
-    Raises `CannotStart` with the nearest one that there is."""
+    Raises `CannotStart`, with the nearest name, if there is no such step.
+    """
     wanted = named.strip()
     if plan.format == "directive":
         return _turn(wanted)
@@ -135,20 +137,23 @@ FORKED = "run_forked"
 
 
 class Changes(Struct, frozen=True):
-    """What the new run has different. `sets` are values from the step on: of a playbook and a directive they are text.
-
-    `budget` and `limits` hold for the whole new run, `unlimited` takes the budget away; `allow` are grants that it has
-    besides, `answers` those to questions that are still to come. `out` is where its output goes: that of the old run
-    keeps its place."""
+    """The differences between a fork and its original run."""
 
     sets: Mapping[str, Value] = field(default_factory=dict)
+    """Values that hold from the step on. In a playbook and a directive they are texts."""
     model: str | None = None
     allow: tuple[str, ...] = ()
+    """Additional grants."""
     budget: float | None = None
+    """The budget of the whole new run."""
     limits: Mapping[str, Value] = field(default_factory=dict)
+    """Limits that hold for the whole new run."""
     out: str = ""
+    """The place of the new run's output; the output of the old run keeps its own."""
     unlimited: bool = False
+    """Remove the budget."""
     answers: Mapping[str, str] = field(default_factory=dict)
+    """Answers to questions that are still to come."""
     unattended: bool = False
 
     def __post_init__(self) -> None:
@@ -156,18 +161,22 @@ class Changes(Struct, frozen=True):
 
 
 class Forked(Struct, frozen=True):
-    """`kept` is how many effects were taken over; `reason` why the new run asks its model."""
+    """A fork that was created."""
 
     run: str
     label: str
     kept: int
+    """The number of effects that were taken over."""
     reason: str
+    """The reason for the choice of its model."""
 
 
 async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forked:
-    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart` and `RunState`.
+    """Create the new run; none of its own effects is performed yet. Raises `CannotStart` and `RunState`.
 
-    A run that is not as this user wrote it is forked like one from a file: its document and records, not its grants."""
+    A run that is not as this user wrote it is forked like one from a file: with its document and records, but without
+    its grants.
+    """
     view = await runtime.view(run)
     if not view.pins.imported and not await runtime.is_sealed(run):
         view = replace(view, pins=replace(view.pins, imported={"status": str(view.row.status)}))
@@ -179,7 +188,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
         check_prices(runtime.models, [pins.instead or pins.model], pins.budget)
     kept = [record for record in view.effects if place.keeps(record.path)]
     if place.first and changes.sets:
-        kept = []  # what a thread did before its first turn, it did with the inputs
+        kept = []  # effects of a thread before its first turn depend on its inputs
     taken_over = len(kept)
     now = runtime.clock.now()
     kept = with_boundary(kept, place, changes.sets, pins, now)
@@ -195,7 +204,7 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
 
 
 def pinned_texts(pins: Pins) -> list[str]:
-    """The hashes of all texts that a run holds on to."""
+    """Return the hashes of all texts that a run pins."""
     callees = [str(cast("Mapping[str, Value]", one)["sha256"]) for one in pins.callees.values()]
     return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
 
@@ -223,7 +232,7 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
         pins = replace(pins, inputs=cast("Mapping[str, Value]", copy(_inputs(view, changes.sets))))
     if changes.model is None and not pins.imported:
         return pins, f"as run {view.row.id} was started"
-    # A file from elsewhere does not say whom the prompts are sent to.
+    # A file from elsewhere does not decide which model receives the prompts.
     pins = replace(pins, imported={})
     if not asks_a_model([view.document.runnable()]) and not pins.model:
         return pins, ""
@@ -233,7 +242,8 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
 
 
 def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...], limits: Mapping[str, Value]) -> Pins:
-    """The grants of a new start. Those that an imported run had, and its limits, its user was given elsewhere."""
+    """Return the pins with the grants of a new start. The grants and limits of an imported run are dropped, because its
+    user was given them elsewhere."""
     if not pins.imported and not allow:
         return pins
     if pins.imported:
@@ -250,7 +260,8 @@ def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...]
 
 
 def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Before the first step there is nothing but inputs."""
+    """Return the inputs with the new values: before the first step, inputs are the only values that can be set. Raises
+    `BadInputs` for a name that the document does not have."""
     plan = view.document.runnable()
     if plan.format == "pipeline":
         return {**view.pins.inputs, **sets}
@@ -264,7 +275,8 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
 def with_boundary(
     kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: Pins, now: float
 ) -> list[EffectRecord]:
-    """Values are set as at a breakpoint after the step before: its record is what a person answered there."""
+    """Add the values as a breakpoint after the previous step would: in its record, as a person's answer there. Raises
+    `RunState` for the first step of a branch."""
     if place.before is None:
         if sets and not place.first:
             raise RunState(
@@ -284,12 +296,13 @@ def with_boundary(
 async def _check_reached(
     runtime: Runtime, origin: RunRow, row: RunRow, kept: Sequence[EffectRecord], place: Place
 ) -> None:
-    """Walks what is taken over: it has to lead to the place. A mismatch is found here, not in the middle of a run."""
+    """Replay the records that are taken over and check that they lead to the place, so that a mismatch is found here
+    and not in the middle of a run. Raises `RunState`."""
     led = await runtime.view_of(row, kept)
     if place.first and not kept:
-        return  # All of it is new: a thread does things before its first turn, which no replay gets past.
+        return  # Everything is new. A thread has effects before its first turn, which a replay cannot pass.
     step = led.replay.progress.steps.get(place.path)
-    # A sub-step is skipped when another arm was taken, a step of the document when none of its own was.
+    # A sub-step is skipped if another arm was taken; a step of the document, if none of its own arms was.
     unreached = ("pending", "skipped") if "/case[" in place.path else ("pending",)
     if step is None or step.status in unreached:
         name = place.label if place.label.startswith("turn ") else f"step {place.label}"
@@ -299,7 +312,8 @@ async def _check_reached(
 def _events(
     run: str, now: float, view: RunView, place: Place, told: Sequence[Event], kept: Sequence[EffectRecord]
 ) -> list[Event]:
-    """The story so far, under the new run's name and numbers. Those of effects that are not taken over go."""
+    """Return the events so far, with the new run's id and numbers. Events of effects that are not taken over are left
+    out."""
     paths = {record.path for record in kept}
     story = [
         event

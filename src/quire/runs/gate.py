@@ -1,4 +1,4 @@
-"""Put the gate of a workspace together: its connections, its secrets, and the places that commands may not change."""
+"""Build the gate of a workspace: its connections, its secrets, and the paths that commands may not change."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def open_gate(
     others: Callable[[Grants], Mapping[str, Connection]] = lambda grants: {},
     notice: Callable[[str], None] = lambda line: None,
 ) -> Gate:
-    """The gate of a workspace; nothing is started or imported before it is needed. Raises `Untrusted`.
+    """Open the gate of a workspace. Nothing is started or imported before it is needed. Raises `Untrusted`.
 
-    `others` are connections for certain grants that whoever opens the gate has. `notice` gets a line about what takes
-    long."""
+    `others` returns further connections of the caller for given grants. `notice` receives a line about slow work.
+    """
     from quire.library.item_tools.connection import ItemsConnection
     from quire.tools.builtin.connection import BuiltInConnection
     from quire.tools.python import PythonConnection
@@ -47,7 +47,7 @@ def open_gate(
     redactor = redactor_of(settings, environ, reach_of(grants).variables)
     connections: dict[str, Connection] = {}
     for name, server in settings.servers.items():
-        from quire.tools.mcp import McpConnection  # takes longer than all else here
+        from quire.tools.mcp import McpConnection  # takes longer to import than everything else here
 
         files = code.servers[name].files if server.command else None
         connections[name] = McpConnection(server, folder, environ, notice, files, redactor.text)
@@ -71,7 +71,7 @@ def open_gate(
         return {BUILT_IN: built_in, ACTIONS: items, **others(grants)}
 
     if grants.has_any("sign"):
-        # A tool of a server can write over a directive as well, and nothing of ours sees it.
+        # A server's tool can overwrite a directive as well, and Quire would not notice.
         ItemsConnection(settings, grants).note_signed()
 
     registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
@@ -79,23 +79,24 @@ def open_gate(
 
 
 def redactor_of(settings: Settings, environ: Mapping[str, str] | None = None, granted: Iterable[str] = ()) -> Redactor:
-    """Takes out all that a workspace, its servers and its environment keep secret. `granted` are variables that
-    commands get: what they print is recorded."""
+    """Return a redactor for all secrets of a workspace, its servers and its environment. `granted` are variables passed
+    to commands, whose output is recorded."""
     environ = os.environ if environ is None else environ
     named = [*_keys(settings, own=True), *(name for name in granted if name not in PUBLIC)]
     return Redactor(find_secrets(environ, settings.servers.values(), named))
 
 
 def _keys(settings: Settings, *, own: bool = False) -> frozenset[str]:
-    """The variables that hold keys of models and of the cluster; with `own` only those that the settings name."""
+    """Return the variables that hold keys of models and of the cluster; with `own` only those named in the settings."""
     named = [settings.cluster.access.api_key_env, *(one.api_key_env for one in settings.models.providers.values())]
     return frozenset(name for name in (*named, *(() if own else DEFAULTS)) if name)
 
 
 def _documents(settings: Settings) -> list[str]:
-    """Where documents live besides the usual folders: what is written there runs later.
+    """Return the paths of documents outside the usual folders: text written there runs later.
 
-    An entry by its name and by its real place: a command could exchange a link."""
+    Each entry is listed by its name and by its real path, because a command could replace a link.
+    """
     folder = settings.workspace.folder.resolve()
     named = [Path(os.path.normpath(folder / entry.path)) for entry in settings.pipelines.values()]
     real = [real_path(place) for place in (*settings.prompt_folders, *settings.knowledge_folders, *named)]

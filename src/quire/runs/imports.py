@@ -1,8 +1,8 @@
-"""Reading the file of a run back: every link of the chain, every text by its hash, every line of the shape it has.
+"""Import a run from an export file: check the file, prove it by a replay, and keep the run.
 
-The file comes from anywhere. Whatever is wrong with it is a sentence that names the line, never a traceback.
-
-Taking in a run from a file: proved by a replay first, then kept to be looked at and forked, never to be driven.
+An imported run can be looked at and forked, but not driven. The file may come from anywhere: every link of the chain,
+every hash and the shape of every line are checked, and each problem is reported as a sentence that names the line,
+never as a traceback.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from quire.values import InvalidValue, Value, decode, encode, fingerprint
 if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
-# What a line holds is checked where it is used; until then it is any JSON.
+# The content of a line is checked where it is used; until then it is any JSON.
 Entry: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 _RUN_ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,199}")
@@ -41,7 +41,7 @@ MAX_EXPORT_BYTES = 1_000_000_000
 
 
 class BadExport(CannotStart):
-    """The file is no export, or not as it was written. `line` is 0 where it is none at all."""
+    """The file is not an export, or was changed after it was written. `line` is 0 if it is not an export at all."""
 
     def __init__(self, path: Path, line: int, problem: str) -> None:
         super().__init__(f"{path}: line {line} {problem}" if line else f"{path} {problem}")
@@ -49,7 +49,7 @@ class BadExport(CannotStart):
 
 
 class Exported(Struct, frozen=True):
-    """A run as a file has it. `head` is the hash of the last line but one, which stands for all of them."""
+    """A run as read from a file."""
 
     row: RunRow
     texts: Mapping[str, str]
@@ -59,10 +59,11 @@ class Exported(Struct, frozen=True):
     result: Mapping[str, Value]
     lines: int
     head: str
+    """The hash of the last line but one, which covers all lines before it."""
 
 
 def read_export(path: Path) -> Exported:
-    """Raises `BadExport`, and `CannotStart` where there is nothing to read."""
+    """Read and check an export file. Raises `BadExport`, and `CannotStart` if the file cannot be read."""
     try:
         if path.stat().st_size > MAX_EXPORT_BYTES or not stat.S_ISREG(path.stat().st_mode):
             raise CannotStart(f"{path} cannot be read: it is not a file, or larger than {MAX_EXPORT_BYTES:,} bytes")
@@ -114,7 +115,8 @@ def _check_version(path: Path, head: Entry) -> None:
 
 
 def _check_chain(path: Path, lines: Sequence[bytes], entries: Sequence[Entry]) -> None:
-    """Of two lines that do not fit, the one is to blame that does not fit its other neighbour either."""
+    """Check that each line contains the hash of the line before. Of two lines that do not fit, the one that also does
+    not fit its other neighbour is reported."""
     if entries[0]["prev"]:
         raise BadExport(path, 1, "has been changed: nothing stands before it")
     hashes = [digest_of(line) for line in lines]
@@ -178,7 +180,8 @@ class _Reading:
         return text
 
     def _shaped(self, number: int, make: Callable[[], T]) -> T:
-        """What `make` makes of a line; a line that lacks something, or has something else there, is told of."""
+        """Return the result of `make` for a line. Raises `BadExport` if the line lacks a field or has a wrong value in
+        one."""
         try:
             return make()
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -193,12 +196,12 @@ def _text(entry: Entry, name: str) -> str:
 
 
 def _way(entry: Entry, label: str) -> str:
-    """The way to a step; exports of 0.1.0 have its label only."""
+    """Return the way to a step; exports of 0.1.0 contain only its label."""
     return _text(entry, "way" if "way" in entry else label)
 
 
 _MOST = 253_402_300_799
-"""The last second of the year 9999: no time, no amount and no count of an export is beyond."""
+"""The last second of the year 9999. No valid time, amount or count of an export is larger."""
 
 
 def _number(value: object) -> float:
@@ -305,7 +308,8 @@ def _question(run: str, entry: Entry) -> Question:
 
 
 def as_imported(row: RunRow) -> RunRow:
-    """The row under which a run is kept that came from a file: nothing of it goes on, so it has ended somehow."""
+    """Return the row under which an imported run is kept. It cannot go on, so a run that had not ended gets the status
+    expired."""
     ended = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
     status = row.status if row.status in ended else Status.EXPIRED
     pins = {**row.pins, "folder": None, "out": "", "imported": {"status": str(row.status)}}
@@ -313,11 +317,11 @@ def as_imported(row: RunRow) -> RunRow:
 
 
 class NotProved(CannotStart):
-    """The file is as it was written, but its document with its records does not give the result that it states."""
+    """The file is intact, but its document with its records does not give the result that the file states."""
 
 
 async def prove(exported: Exported, settings: Settings) -> None:
-    """Replays the pinned document with the records of the file, in a store of its own. Raises `NotProved`."""
+    """Replay the pinned document with the records of the file, in a temporary store. Raises `NotProved`."""
     with tempfile.TemporaryDirectory(prefix="quire-") as folder:
         runtime = Runtime(settings, open_store(Path(folder) / "proof.db", durability="process"))
         try:
@@ -329,7 +333,7 @@ async def prove(exported: Exported, settings: Settings) -> None:
         except QuireError as error:
             raise NotProved(f"the document of the run cannot be walked: {error}") from None
         except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-            # What the run pinned is of any shape in a file from elsewhere.
+            # Pins in a file from elsewhere may have any shape.
             raise NotProved(f"what the run holds on to cannot be read: {type(error).__name__}: {error}") from None
         finally:
             await runtime.close()
@@ -340,7 +344,8 @@ async def prove(exported: Exported, settings: Settings) -> None:
 
 
 async def import_run(runtime: Runtime, exported: Exported) -> str:
-    """Raises `CannotStart`, and `StoreError` where the run is here already."""
+    """Prove a run and store it; return its id. Raises `CannotStart`, and `StoreError` if the store has the run
+    already."""
     await prove(exported, runtime.settings)
     await _keep(runtime, exported, as_imported(exported.row))
     return exported.row.id

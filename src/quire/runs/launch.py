@@ -1,13 +1,12 @@
-"""The four tools that launch a pipeline: registered or inline, waited for or not.
+"""The tools that launch pipelines: registered or inline, with or without waiting, and each registered pipeline under
+its own name.
 
-What is refused before there is a run is an `error` without a run's id, and has left nothing behind.
+A refusal before a run exists is an `error` without a run id, and leaves nothing behind.
 
-Which tools the definitions name that somebody wrote at run time: asked before anything of them is launched.
+A launch is a run of its own, with an id derived from the call: a thread that is killed and resumed finds the run that
+it launched before, and does not launch a second one.
 
-The launch tools as a thread uses them: the four of them, and each registered pipeline under its own name.
-
-A launch is a run of its own, whose id comes from the call: a thread that is killed and resumed finds the run that it
-launched before, and launches no second one.
+The tool names in an inline definition are resolved before it is launched (`KnownTools`).
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 ASYNC, INLINE = "_async", "_inline"
 SUBJECTS = ("name", "definition")
-"""Some callers give both, and each tool reads its own."""
+"""Some callers pass both; each tool reads its own."""
 
 
 class Envelope(Struct, frozen=True):
@@ -58,21 +57,21 @@ class Envelope(Struct, frozen=True):
 
 
 class Launcher(Struct, frozen=True):
-    """Who launches. One that has read content from outside in its run, or has no profile, launches nothing.
-
-    `run_id` is what the run will be called, where that is settled: one that is there already is gone on with. `within`
-    is all that the run may do at most, where its launcher is a run itself."""
+    """The caller of a launch. If it has read content from outside in its run, or has no profile, it may not launch."""
 
     recipient: str
     identity: str
     grants: Grants
     run_id: str = ""
+    """The id of the new run, if it is fixed; a run that exists under this id is continued."""
     within: Grants | None = None
+    """The upper bound of the run's grants, if the launcher is itself a run."""
     untrusted: bool = False
     profile: bool = True
 
     def check(self, name: str) -> None:
-        """Raises `Refused`."""
+        """Raise `Refused` if this caller may not launch the document of this name, `Denied` if it has no grant for
+        it."""
         if self.untrusted:
             raise Refused("content from the network or from an MCP server was read in this run: it cannot launch")
         if not self.profile:
@@ -81,9 +80,10 @@ class Launcher(Struct, frozen=True):
 
 
 class Launching:
-    """Launches for one runtime. `known_tools` are all names that resolve, for definitions that an agent wrote.
+    """Launch runs for one runtime.
 
-    `options` are those that every run gets which is launched here.
+    `known_tools` returns all tool names that resolve, for definitions that an agent wrote. `options` apply to every
+    launched run.
     """
 
     def __init__(
@@ -110,7 +110,8 @@ class Launching:
         listen: Listener = lambda event: None,
         began: Callable[[Drive], None] = lambda drive: None,
     ) -> Envelope:
-        """One call of one of the four tools. Never raises for what the caller or the pipeline did wrong."""
+        """Perform one call of one of the four tools. Errors of the caller or of the pipeline are returned, never
+        raised."""
         if tool not in LAUNCHING:
             return Envelope("error", {"error": f"there is no tool {tool}"})
         known = ["definition" if INLINE in tool else "name", "input"]
@@ -136,7 +137,7 @@ class Launching:
         listen: Listener = lambda event: None,
         began: Callable[[Drive], None] = lambda drive: None,
     ) -> Envelope:
-        """The same for a document that the caller has at hand, of any format."""
+        """Launch a document of any format that the caller has already read."""
         try:
             launcher.check(document.runnable().title)
             run = launcher.run_id
@@ -145,7 +146,7 @@ class Launching:
                 options = replace(self._options, reply_to=launcher.recipient, within=launcher.within)
                 run = await self._runtime.start(document, given, options, run_id=run)
             elif row.status in FINAL:
-                # Who did not wait was told that it has started, and learns of its end by the letter.
+                # A caller that did not wait was told that the run has started, and learns of its end by the letter.
                 ended = await self._ended(run) if wait else Envelope("started", {"run_id": run})
                 return await self.warned(run, ended)
         except QuireError as error:
@@ -160,12 +161,12 @@ class Launching:
         return await self.warned(run, envelope_of(run, rested))
 
     async def warned(self, run: str, envelope: Envelope) -> Envelope:
-        """With what the look before the start found that may not work; without the key where that is nothing."""
+        """Add the warnings of the check before the start, if there are any."""
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
 
     async def _ended(self, run: str) -> Envelope:
-        """The same envelope again, of a run that has ended long ago."""
+        """Return the envelope of a run that ended earlier."""
         view = await self._runtime.view(run)
         result = view.replay.result
         return envelope_of(run, Ended(view.row.status, view.row.position, result, view.row.failure))
@@ -173,16 +174,17 @@ class Launching:
     def go_on(
         self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
     ) -> asyncio.Task[None]:
-        """Drives a run that somebody else launched; its end comes by letter. `failed` gets what keeps it from that."""
+        """Drive a run that was launched elsewhere; its end is announced by letter. `failed` receives the error if it
+        cannot be driven."""
         return self._leave(run, None, began, runtime, failed)
 
     async def settled(self) -> None:
-        """Waits for the launches that nobody waits for."""
+        """Wait for the runs that were launched without waiting."""
         while self._driving:
             await asyncio.gather(*self._driving)
 
     async def interrupt(self) -> None:
-        """Stops them at once: their runs can be resumed."""
+        """Stop those runs at once; they can be resumed."""
         driving = list(self._driving)
         for task in driving:
             task.cancel()
@@ -241,7 +243,8 @@ class Launching:
 def unknown_argument(
     tool: str, arguments: Mapping[str, Value], known: Sequence[str], ignored: Collection[str] = ()
 ) -> str:
-    """Says which argument a tool does not take; empty where it takes all. A misspelt input would be lost silently."""
+    """Return a message about the first argument that a tool does not take, or the empty text. A misspelt input would be
+    lost silently."""
     for name in arguments:
         if name not in known and name not in ignored:
             close = nearest(name, list(known))
@@ -260,7 +263,7 @@ def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
 
 
 def envelope_of(run: str, ended: Ended) -> Envelope:
-    """How a drive ended, for whoever waited for it."""
+    """Return the result of a drive in the form that a waiting caller gets."""
     match ended.status:
         case Status.COMPLETED:
             result = ended.result if isinstance(ended.result, Mapping) else {}
@@ -280,7 +283,7 @@ def envelope_of(run: str, ended: Ended) -> Envelope:
 
 
 class KnownTools:
-    """The names that resolve, as far as they were asked for: what `Launching` wants to know."""
+    """The tool names that resolve, among those asked for so far. Used by `Launching`."""
 
     def __init__(self, settings: Settings, grants: Grants, environ: Mapping[str, str] | None = None) -> None:
         self._settings = settings
@@ -296,7 +299,7 @@ class KnownTools:
         return self._grants.allows("execute", "tool", "shell")
 
     async def learn(self, definition: object) -> None:
-        """Asks for the tools of a definition; a text that is none names none. Raises `Untrusted`."""
+        """Resolve the tool names of a definition. A text that is not a definition has none. Raises `Untrusted`."""
         wanted = _tools(definition) - self._known if isinstance(definition, str) else set()
         if not wanted:
             return
@@ -315,7 +318,7 @@ def _tools(definition: str) -> set[str]:
         return set()
     bodies = (step.body for pipeline in file.pipelines for _, step in walk(pipeline))
     names = {body.name.text for body in bodies if isinstance(body, ToolBody)}
-    # A `*` would ask for all that fit; as the name of one tool it resolves to none.
+    # A `*` would match all tools that fit; as the name of one tool it does not resolve.
     return {name for name in names if "*" not in name}
 
 
@@ -323,8 +326,8 @@ _INPUT: dict[str, Value] = {"type": "object", "description": "what the pipeline 
 
 
 class LaunchConnection:
-    """Launches for the threads of one run, with the grants of the one that asks. Its runs go on when the thread ends;
-    closing waits for them."""
+    """Launch tools for the threads of one run, with the grants of the calling thread. Launched runs go on when the
+    thread ends; closing waits for them."""
 
     def __init__(self, runtime: Runtime, run: str, grants: Grants, launching: Launching, known: KnownTools) -> None:
         self._runtime = runtime

@@ -1,4 +1,4 @@
-"""What a launcher is told of a run that ended without it."""
+"""Letters: the message that a launcher gets when a run that it did not wait for ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def letter_text(row: RunRow, ended: Ended) -> str:
-    """The `[pipeline]` message: which run, how it ended, and its output as JSON or what went wrong."""
+    """Return the `[pipeline]` message: the run, its end, and its output as JSON or its error."""
     head = f"[pipeline] run {row.id} (pipeline '{row.title}') finished: status="
     if ended.failure is not None:
         return f"{head}error\nError: {ended.failure.message}"

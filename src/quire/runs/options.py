@@ -1,4 +1,4 @@
-"""What a run is started with, besides its inputs."""
+"""Options of a new run, besides its inputs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
 
 class RunOptions(Struct, frozen=True):
-    """`answers` are by step label, `limits` are those of a thread. `within` is all that the run may do at most, where
-    another run launches it. `out` is the file, or the folder with a slash at its end, that whoever drives it from a
-    command line puts its output into."""
+    """The options with which a run is started."""
 
     model: str | None = None
     breakpoints: tuple[str, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
+    """Answers by the label of a step."""
     unattended: bool = False
     allow: tuple[str, ...] = ()
     budget: float | None = None
     reply_to: str = ""
     limits: Mapping[str, Value] = field(default_factory=dict)
+    """Limits of the thread."""
     within: Grants | None = None
+    """The upper bound of the run's grants, if another run launches it."""
     out: str = ""
+    """The file, or the folder with a slash at its end, into which the command line writes the output."""
 
     def __post_init__(self) -> None:
         checked_budget(self.budget)
@@ -41,7 +43,8 @@ class RunOptions(Struct, frozen=True):
 
 
 def name_list(what: str, names: Collection[str]) -> tuple[str, ...]:
-    """The names of any collection, as a tuple; those of a set in order. Raises `CannotStart` for anything else."""
+    """Return the names of any collection as a tuple; those of a set are sorted. Raises `CannotStart` for anything
+    else."""
     _check_names(what, names)
     if not isinstance(names, Iterable):
         raise CannotStart(f"{what} is a list of names, not {names!r}")
@@ -49,7 +52,8 @@ def name_list(what: str, names: Collection[str]) -> tuple[str, ...]:
 
 
 def _check_names(what: str, names: object) -> None:
-    """A text is a sequence of texts as well, so nothing else would find the mistake of passing one."""
+    """Raise `CannotStart` unless `names` is a list of texts. A single text is rejected explicitly, because it is a
+    sequence of texts too."""
     if isinstance(names, str):
         raise CannotStart(f"{what} is a list of names, not a text: [{names!r}]")
     for name in names if isinstance(names, Iterable) else [names]:
@@ -58,7 +62,7 @@ def _check_names(what: str, names: object) -> None:
 
 
 def checked_budget(budget: float | None) -> float | None:
-    """The budget itself. Raises `CannotStart` for what no spending could be compared with."""
+    """Return the budget. Raises `CannotStart` if it is not a finite amount of 0 or more."""
     if budget is None:
         return None
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not math.isfinite(budget) or budget < 0:

@@ -1,4 +1,4 @@
-"""Where the permissions of a directive are written: the file and the line that a refusal, or `can`, points to."""
+"""Find where the permissions of a directive are written: the file and line for a refusal, or for `can`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def permissions_of(view: RunView, settings: Settings) -> str:
-    """`FILE:LINE` of the first permission that the thread of a run has; empty for other formats."""
+    """Return `FILE:LINE` of the first permission of the thread of a run; empty for other formats."""
     if view.thread is None or view.bundle is None or not view.thread.composed.capabilities:
         return ""
     return origin_of(view.thread.composed.capabilities[0], view.bundle, settings)
 
 
 def origin_of(granted: Granted, bundle: Bundle, settings: Settings) -> str:
-    """`FILE:LINE` where a capability is granted, as the texts of the bundle have it."""
+    """Return `FILE:LINE` where a capability is granted, according to the texts of the bundle."""
     text = bundle.directives.get(granted.origin_id, "")
     line = Source.of(text, "").position(granted.span.start).line
     return f"{file_of(granted.origin_id, settings)}:{line}"
 
 
 def file_of(item_id: str, settings: Settings) -> str:
-    """The file of a directive as people would type it; its id where it is gone."""
+    """Return the file of a directive as a person would type it, or its id if the file is gone."""
     try:
         item = Spaces(settings).find("directive", item_id)
     except QuireError:

@@ -1,10 +1,10 @@
-"""The shape that the pins of a run must have. They may come from a file or a store that others wrote.
+"""Pins: everything that a run holds on to from its start, so that an edit on disk never changes a run under way.
 
-What a run holds on to from its start: an edit on disk never changes a run under way.
+This module checks the shape of stored pins, which may come from a file or a store that others wrote, and reads a run
+back from them: its document, all documents that this one can call, and the walk through them.
 
-A run from what it pinned: its document, all that this one can call, and the walk through them.
-
-The loop of threads is imported where it is needed: it takes longer than all that most runs do before their first step.
+The loop of threads is imported where it is needed: importing it takes longer than everything that most runs do before
+their first step.
 """
 
 from __future__ import annotations
@@ -111,63 +111,70 @@ SHAPES: Mapping[str, Shape] = {
     "warnings": _are_texts,
     "semantics_version": _is_count,
 }
-"""Pins of names that are not here are not looked at."""
+"""The shape of each pin by name. Other names are not checked."""
 
 NEEDED = ("document", "folder", "model", "inputs")
 
 
 def misshapen_pin(stored: Mapping[str, Value]) -> str:
-    """The name of the first pin that is missing or of another shape; empty where all are as they should be."""
+    """Return the name of the first pin that is missing or has the wrong shape; empty if all are right."""
     missing = next((name for name in NEEDED if name not in stored), "")
     return missing or next((name for name, shape in SHAPES.items() if name in stored and not shape(stored[name])), "")
 
 
 class Pins(Struct, frozen=True):
-    """`document` is the sha256 of the text; `folder` is where its files are looked for.
-
-    `grants` are the capabilities of the start: on resume a run has those of them that are still granted. `budget` and
-    `limits`, those of the outermost thread, are the user's own: `quire.runs.resume` has what was given since.
-    `callees` are the documents that this one can call, by name, with their hashes; `profiles` the identities that its
-    agents can have. `model` is empty where no step asks one. Whoever is
-    named by `reply_to` gets a letter when the run ends. `declared` and `key` are those of `Document`. `bundle` is the
-    sha256 of all that a directive is composed from, `keys` are those that signed it; with `one_model` every thread asks
-    the run's own model, whatever its directive says. `origin`
-    says which run this one was forked from and where; `imported` that it comes from a file, and as what. `instead` is
-    a model that is asked in place of every other: requests go on naming those that they named. `queue` is
-    the task queue of the cluster that has the run; it is empty where whoever starts a run also drives it. `out` is
-    where its output was to be written when it was started. `warnings` are what the look before the start found that may
-    not work.
-    """
+    """The pins of a run, as they were at its start. `quire.runs.resume` has the changes since."""
 
     document: str
+    """The sha256 of the text."""
     folder: str | None
+    """The folder in which files of the document are looked up."""
     model: str
+    """Empty if no step calls a model."""
     inputs: Mapping[str, Value]
     breakpoints: tuple[str, ...] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     unattended: bool = False
     allow: tuple[str, ...] = ()
     grants: tuple[str, ...] = ()
+    """The capabilities at the start; on resume the run has those of them that are still granted."""
     budget: float | None = None
+    """The user's own budget for the run."""
     context_budget: int | None = None
+    """The number of characters of earlier results that a model is given."""
     callee_context_budget: int | None = None
-    """The same for the playbooks that are called. None in runs of 0.1.0, which told them everything."""
+    """The same for playbooks that are called. None in runs of 0.1.0, which gave them everything."""
     callees: Mapping[str, Value] = field(default_factory=dict)
+    """The documents that this one can call, by name, with their hashes."""
     identity: str = "default"
     profiles: Mapping[str, Value] = field(default_factory=dict)
+    """The identities that its agents can have."""
     reply_to: str = ""
+    """The recipient of a letter when the run ends."""
     declared: str = ""
+    """See `Document`."""
     key: str = ""
+    """See `Document`."""
     bundle: str = ""
+    """The sha256 of all texts that a directive is composed from."""
     keys: tuple[str, ...] = ()
+    """The ids of the keys that signed the directive."""
     one_model: bool = False
+    """If true, every thread uses the run's own model, whatever its directive says."""
     limits: Mapping[str, Value] = field(default_factory=dict)
+    """The user's own limits of the outermost thread."""
     origin: Mapping[str, Value] = field(default_factory=dict)
+    """The run from which this one was forked, and the step."""
     imported: Mapping[str, Value] = field(default_factory=dict)
+    """Not empty if the run comes from a file; contains the status it had there."""
     instead: str = ""
+    """A model that is called in place of every other. Requests keep the names of the original models."""
     queue: str = ""
+    """The task queue of the cluster that has the run; empty if the process that starts it also drives it."""
     out: str = ""
+    """The place for the output, as given at the start."""
     warnings: tuple[str, ...] = ()
+    """Warnings of the check before the start."""
     semantics_version: int = SEMANTICS_VERSION
 
     def as_json(self) -> dict[str, Value]:
@@ -175,7 +182,7 @@ class Pins(Struct, frozen=True):
 
     @classmethod
     def of(cls, stored: Mapping[str, Value]) -> Pins:
-        """Raises `RunState` for what `as_json` has not written."""
+        """Read stored pins. Raises `RunState` for anything that `as_json` would not write."""
         if wrong := misshapen_pin(stored):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
         known = {name: stored[name] for name in cls.__struct_fields__ if name in stored}
@@ -199,16 +206,17 @@ class Pinned(Struct, frozen=True):
 
     @property
     def plans(self) -> tuple[Plan, ...]:
-        """That of the document, and those of all that it can call."""
+        """The plan of the document, and those of all documents that it can call."""
         return (self.plan, *self.setting.documents.values())
 
     @property
     def bundle(self) -> Bundle | None:
-        """What the directive is composed from, where the document is one."""
+        """The texts that the directive is composed from; None for other formats."""
         return self.setting.bundles.get("")
 
     def walk(self, work: PureWork) -> Walk:
-        """From the start; whoever drives it answers what is recorded. Pure work is counted in `work`."""
+        """Return the walk through the document from its start; the driver answers recorded effects from the journal.
+        Pure work is counted in `work`."""
         pins, setting = self.pins, replace(self.setting, work=work)
         match self.plan.format:
             case "pipeline":
@@ -225,7 +233,7 @@ class Pinned(Struct, frozen=True):
         return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
 
     def thread(self) -> Setup | None:
-        """The outermost thread as it starts, where the document is a directive."""
+        """Return the outermost thread as it starts; None if the document is not a directive."""
         return self._thread(self.setting) if self.plan.format == "directive" else None
 
     def _thread(self, setting: Setting) -> Setup:
@@ -243,7 +251,8 @@ class Pinned(Struct, frozen=True):
 
 
 async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
-    """`text` gives a pinned text by its hash. Raises `RunState` for a run of other rules than these."""
+    """Read a run from its pins; `text` returns a pinned text by its hash. Raises `RunState` for a run with unknown
+    rules or unreadable documents."""
     pins = Pins.of(row.pins)
     if pins.semantics_version not in KNOWN_VERSIONS:
         raise RunState(
@@ -264,7 +273,7 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
 
             bundles[""] = Bundle.of(await text(pins.bundle))
     except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-        # A run may come from a file or a store that others wrote: its texts need not be those of its pins.
+        # The run may come from a file or a store that others wrote: its texts need not match its pins.
         raise RunState(f"the documents of run {row.id} cannot be read: {type(error).__name__} {error}") from None
     if document.format == "playbook" and not all(isinstance(value, str) for value in pins.inputs.values()):
         raise RunState(f"the inputs of run {row.id} are not those of a playbook, which are texts")
@@ -286,18 +295,18 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
-    """What a run keeps of the identities that its agents can have."""
+    """Return the identities that its agents can have, in the form in which a run pins them."""
     return {name: [one.model or "", one.system, list(one.tools), one.turns] for name, one in agents.items()}
 
 
 def read_profiles(stored: Mapping[str, Value]) -> dict[str, Profile]:
-    """The identities that a run keeps."""
+    """Return the identities that a run has pinned."""
     entries = cast("Mapping[str, tuple[str, str, list[str], int]]", stored)
     return {name: _profile(*entry) for name, entry in entries.items()}
 
 
 def _profile(model: str, system: str, tools: list[str], turns: int | None = None) -> Profile:
-    """Those of 0.1.0 do not say how many turns there are."""
+    """Return one profile. Those of 0.1.0 do not contain the number of turns."""
     if turns is None:
         return Profile(model, system, tuple(tools), stops_repetition=False)
     return Profile(model, system, tuple(tools), turns)

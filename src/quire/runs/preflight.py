@@ -1,7 +1,8 @@
-"""Look before you pay: what is certain to be refused or to fail is found before the first effect of a run.
+"""Find, before the first effect of a run, everything that is certain to be refused or to fail.
 
-What every run that completes comes to is refused; what only some come to is a warning. A tool that a playbook names and
-that is not there, or cannot be called so, is refused in an arm as well: the document is wrong either way.
+A problem that every completing run meets is refused; one that only some runs meet is a warning. A tool that a playbook
+names and that does not exist, or cannot be called like that, is refused in an arm as well: the document is wrong either
+way.
 """
 
 from __future__ import annotations
@@ -39,20 +40,22 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 Find: TypeAlias = Callable[[str, str], "Callee | None"]
-"""Looks for a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
+"""Finds a document by its name and its kind. Raises `QuireError` for one that cannot be used."""
 
 
 class Findings(Struct):
-    """`wrong` and `denied` stop the run before it starts. `notices` remind the user of what was allowed: nothing fails
-    by it."""
+    """The problems found before a start."""
 
     wrong: dict[str, None] = field(default_factory=dict)
+    """Errors; they stop the run before it starts."""
     denied: dict[str, None] = field(default_factory=dict)
+    """Missing permissions; they stop the run before it starts."""
     warnings: dict[str, None] = field(default_factory=dict)
     notices: dict[str, None] = field(default_factory=dict)
+    """Reminders of what the user has allowed. They are not failures."""
 
     def add(self, problem: str | ToolFailed | Denied, at: Reached, *, document: bool = False) -> None:
-        """`document` is for what is wrong in a playbook whatever arm is taken."""
+        """Add a problem. `document` marks one that is wrong in a playbook whichever arm is taken."""
         text = str(problem)
         if not at.certain and (isinstance(problem, Denied) or not document or at.format != "playbook"):
             self.warnings[f"step {at.place} may fail, if the run comes to it: {text}"] = None
@@ -62,7 +65,7 @@ class Findings(Struct):
             self.wrong[text] = None
 
     def raise_if_any(self) -> None:
-        """Raises `BadInputs`; `Denied` where nothing but permission is missing."""
+        """Raise `BadInputs`, or `Denied` if only permissions are missing."""
         if self.wrong:
             raise BadInputs([*self.wrong, *self.denied])
         if self.denied:
@@ -70,26 +73,31 @@ class Findings(Struct):
 
 
 class Start(Struct, frozen=True):
-    """What is about to run. `bundles` has those of the directives among the documents, under "" that of the document
-    itself; `overrides` are the limits that the user gives that one. `folder` is that of the document, `model` that of
-    the run."""
+    """A run that is about to start."""
 
     plan: Plan
     documents: Mapping[str, Plan]
     bundles: Mapping[str, Bundle]
+    """The bundles of the directives among the documents; that of the document itself is under ""."""
     grants: Grants
     folder: Path | None
+    """The folder of the document."""
     model: str = ""
+    """The model of the run."""
     overrides: Mapping[str, Value] = field(default_factory=dict)
+    """The limits that the user gives the document."""
 
 
 async def look_ahead(
     settings: Settings, start: Start, gate: object, models: Models | None, find: Find | None = None
 ) -> Findings:
-    """`gate` is asked where it is one of ours. Whoever drives the engine with tools of their own is told only what is
-    wrong whatever these are: their runs make as many calls as they may. Without `models` the run belongs to a
-    cluster, which has keys, servers and modules of its own: only built-in tools are looked at. `find` looks for the
-    documents that directives name. Raises `LimitReached`."""
+    """Check a run before its start. Raises `LimitReached`.
+
+    If `gate` is not a `Gate` of Quire, because a program uses the engine with its own tools, only problems that do not
+    depend on tools are found, and the cap on model calls is not checked. Without `models` the run belongs to a cluster,
+    which has its own keys, servers and modules: only built-in tools are checked. `find` looks up the documents that
+    directives name.
+    """
     plan, documents = start.plan, start.documents
     found = Findings(wrong=dict.fromkeys(certain_failures(plan)))
     reached = list(reach(plan, documents))
@@ -125,7 +133,7 @@ async def look_ahead(
 
 
 def built_in_gate(settings: Settings, grants: Grants) -> Gate:
-    """A gate that knows the built-in tools alone, to look at calls that another machine will make."""
+    """Return a gate with the built-in tools only, to check calls that another machine will make."""
     return Gate(Registry({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
 
 
@@ -167,7 +175,7 @@ async def _look_at_tool(
 
 
 def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:
-    """A pipeline, a schema or an identity that a step names and that is not there."""
+    """Return the problem if a step names a pipeline, a schema or an identity that does not exist."""
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
         return f"there is no pipeline {work.document}"
@@ -180,7 +188,7 @@ def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mappin
 
 
 def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
-    """Inputs that a playbook or a directive needs and that its caller does not name."""
+    """Return the problem if a caller does not pass all inputs that a playbook or a directive needs."""
     match at.step.work:
         case Call(document=name, passes=passes):
             given = [passed for passed, _ in passes]
@@ -198,7 +206,7 @@ def _not_given(at: Reached, documents: Mapping[str, Plan]) -> str:
 
 
 def _tools_of(agent: Agent, settings: Settings) -> Sequence[str]:
-    """Those that are offered to it: what its profile has and its step leaves."""
+    """Return the tools offered to an agent: those of its profile, narrowed by its step."""
     from quire.engine.interpreter.pipeline.agent import narrowed
 
     profile = settings.agents.get(agent.identity or "default", AgentSettings())
@@ -217,7 +225,7 @@ def _missing_prompt(at: Reached, folder: Path | None) -> str:
 
 
 async def _look_for_sandbox(settings: Settings, reached: Sequence[Reached], grants: Grants, found: Findings) -> None:
-    """A command that may run, and could not: there is nothing on the machine to hold it."""
+    """Report commands that are allowed but could not run, because the machine has no sandbox."""
     calls = [at for at in reached if _is_shell(at)]
     if calls and reach_of(grants).unsandboxed:
         found.notices["commands run without a sandbox, with your home folder and your environment"] = None

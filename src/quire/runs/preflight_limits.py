@@ -1,4 +1,4 @@
-"""Caps and budgets that could not be kept, found before a run starts."""
+"""Find caps and budgets that cannot be kept, before a run starts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def check_cap(plan: Plan, documents: Mapping[str, Plan], most: int) -> None:
-    """Raises `LimitReached` where the fewest model calls of a run are more than it may make. 0 is no limit."""
+    """Raise `LimitReached` if a run needs more model calls than it may make, even at the fewest. 0 means no limit."""
     if problem := cap_problem(plan, documents, most):
         raise LimitReached(problem)
 
 
 def check_prices(models: Models, specs: Sequence[str], budget: float | None) -> None:
-    """Raises `CannotStart` for a budget that could not be kept: nobody knows what a call costs."""
+    """Raise `CannotStart` if there is a budget and the price of a model is unknown."""
     if budget is None:
         return
     for spec in dict.fromkeys(filter(None, specs)):

@@ -1,5 +1,5 @@
-"""The look at directives before a run starts. Their models decide which tools they call: what such a call would meet is
-a warning. Only what a thread meets before its first turn is certain."""
+"""Check directives before a run starts. The model of a thread decides which tools it calls, so a problem with such a
+call is a warning; only problems before the first turn are certain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SERVER = f"{_TOOL}mcp."
 
 
 class ThreadLook(Struct):
-    """Looks at the threads of one start. Each directive is looked at once as certain, and once as not."""
+    """Checks the threads of one start. Each directive is checked once as certain and once as not certain."""
 
     settings: Settings
     start: Start
@@ -65,7 +65,7 @@ class ThreadLook(Struct):
         return resolve_limits(thread.limits, {} if at.document else self.start.overrides, None)
 
     def _look_at_start(self, at: Reached, bundle: Bundle, chain: list[Thread], limits: Limits) -> None:
-        """The model, and limits that leave no room for a first turn. A hook may raise those."""
+        """Check the model, and limits that leave no room for a first turn. A hook for limits may raise them."""
         reached = exceeded(limits, Cost())
         hooks = (*(hook for one in chain for hook in one.hooks), *bundle.project_hooks())
         if reached is not None and not any(hook.event == "limit" for hook in hooks):
@@ -83,7 +83,7 @@ class ThreadLook(Struct):
             ] = None
 
     def _missing(self, at: Reached, asked: list[str]) -> Iterator[str]:
-        """The permissions that the run takes away from the directive."""
+        """Yield the permissions of the directive that the run does not grant."""
         denied = denied_tools(self.settings)
         for one in asked:
             if not one.startswith(_TOOL):
@@ -95,7 +95,7 @@ class ThreadLook(Struct):
                 yield f"it goes without {one}, which this run is not allowed{way_on}"
 
     def _servers(self, asked: list[str]) -> Iterator[str]:
-        """The MCP servers that its permissions name and that are not there."""
+        """Yield the MCP servers that its permissions name and that are not configured."""
         for one in asked:
             name, dot, _ = one.removeprefix(_SERVER).partition(".")
             if not one.startswith(_SERVER) or not dot or fixed_head(name) != name:
@@ -107,7 +107,7 @@ class ThreadLook(Struct):
                 yield f'its permissions name the MCP server "{server}", which is not in .mcp.json'
 
     def _children(self, bundle: Bundle) -> Iterator[str]:
-        """The documents that its instructions tell the model to run, where they are not there or may not be used."""
+        """Yield the documents that its instructions tell the model to run and that do not exist or may not be used."""
         from quire.formats.directive.item_references import calls_of
         from quire.formats.directive.parse import parse
 
@@ -123,7 +123,8 @@ class ThreadLook(Struct):
                 yield f"its instructions run {one.name}: there is no such {one.kind or 'document'}"
 
     async def _look_at_tools(self, at: Reached, bundle: Bundle, grants: Grants) -> None:
-        """Every thread is told of all its tools before its first turn: a server that cannot say its own ends it."""
+        """Check the tools of a thread. It is offered all of them before its first turn, so a server that cannot list
+        its tools ends it."""
         if self.settings.servers or self.settings.tools.modules:
             try:
                 await self.gate.offers_under(sorted(grants.patterns))
@@ -142,5 +143,5 @@ class ThreadLook(Struct):
 
 
 def _always(needed: str) -> bool:
-    """Tools of the engine's own need no grant of the user's."""
+    """Tell whether a capability is for one of the engine's own tools, which need no grant of the user."""
     return needed.startswith(f"{_TOOL}rye.agent.threads.")

@@ -1,6 +1,6 @@
-"""Where the values come from that a step reads: an input, a step before it, a person who set them at a stop.
+"""Trace where the values that a step reads come from: an input, an earlier step, or a person who set them at a stop.
 
-None of that is stored. A replay tells it again: whoever listens sees every value being written, in order.
+None of this is stored. A replay writes all values again in the same order, and a listener records them.
 """
 
 from __future__ import annotations
@@ -44,16 +44,18 @@ _LOOPS = frozenset({"item", "acc", "errors"})
 
 
 class Origin(Struct, frozen=True):
-    """A value that a step reads. `source` says in words who wrote it, `path` which step that was, if it was one."""
+    """A value that a step reads."""
 
     name: str
     value: Value
     source: str
+    """The writer of the value, in words."""
     path: str = ""
+    """The step that wrote it, if a step did."""
 
 
 class Tracing(Progress):
-    """Besides what every display wants: all values that were written, and how many there were when a step began."""
+    """Progress that also records all written values, and how many there were when each step began."""
 
     writes: list[Origin] = field(default_factory=list)
     begun: dict[str, int] = field(default_factory=dict)
@@ -87,7 +89,8 @@ class Tracing(Progress):
 
 
 def origins(view: RunView, path: str) -> list[Origin]:
-    """What the step at a path of the plan reads, and from where. The view is one whose progress is `Tracing`."""
+    """Return the values that the step at a path of the plan reads, with their origins. Empty unless the progress of the
+    view is `Tracing`."""
     progress, plan = view.replay.progress, view.document.runnable()
     if not isinstance(progress, Tracing):
         return []
@@ -105,7 +108,7 @@ def origins(view: RunView, path: str) -> list[Origin]:
 
 
 def _in_playbook(view: RunView, plan: Plan, wanted: Reference, known: list[Origin]) -> Origin:
-    """As the scope of a playbook looks it up: inputs, then kept results, then what the document says."""
+    """Look a name up as the scope of a playbook does: inputs, then kept results, then the default in the document."""
     declared = next((one for one in plan.inputs if one.name == wanted.name), None)
     last = next((one for one in reversed(known) if one.name == wanted.name), None)
     if last is not None and (declared is None or last.source.startswith("set ")):
@@ -129,7 +132,8 @@ def _in_pipeline(view: RunView, name: str, known: list[Origin]) -> Origin:
 
 
 def _of_turn(view: RunView, path: str) -> list[Origin]:
-    """The inputs of the thread in its first turn; later the results of the calls that the turn before made."""
+    """Return the inputs of the thread for its first turn; for later turns, the results of the calls that the turn
+    before made."""
     head, _, number = path.rpartition("[")
     number = number.removesuffix("]")
     if number == "1" and view.thread is not None and path.startswith(f"{view.thread.path}/turn"):
@@ -177,7 +181,8 @@ def _in_arguments(arguments: Arguments) -> Iterator[Reference]:
 
 
 def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
-    """The stores that a step of a pipeline reads, the steps inside of it included; `pipe` for what comes in."""
+    """Yield the stores that a step of a pipeline reads, including the steps inside it; `pipe` stands for the incoming
+    value."""
     inside: list[tuple[Step, frozenset[str]]] = []
     match step.work:
         case Transform(value=value):

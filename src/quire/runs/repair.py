@@ -1,7 +1,7 @@
-"""A run that goes on with an edited document: a new run under new pins, with the records that still fit.
+"""Repair a run: continue it with an edited document, as a new run with new pins and the records that still fit.
 
-A run never changes what it pinned, so the old one stays as it is. The new one is started by the user, with the user's
-grants and key: what the edited document needs besides has to be granted, as for any new run.
+Pins never change, so the old run stays as it is. The user starts the new one with the user's own grants and key:
+additional permissions of the edited document have to be granted, as for any new run.
 """
 
 from __future__ import annotations
@@ -39,19 +39,22 @@ if TYPE_CHECKING:
 
 
 class Repaired(Struct, frozen=True):
-    """`kept` of the `recorded` effects still fit. `misfit` is the label and the path of the first that does not, `next`
-    those of where the run goes on; either is empty where there is none. `reason` is why it asks its model."""
+    """A repaired run that was created."""
 
     run: str
     kept: int
+    """The number of `recorded` effects that still fit."""
     recorded: int
     misfit: tuple[str, str]
+    """The label and path of the first effect that does not fit; empty if all fit."""
     next: tuple[str, str]
+    """The label and path of the effect with which the run goes on; empty if there is none."""
     reason: str
+    """The reason for the choice of its model."""
 
 
 class _Old(Struct, frozen=True):
-    """The run that is repaired. `trusted` is false for one from elsewhere: its records are taken, not its grants."""
+    """The run that is repaired. `trusted` is false for one from elsewhere: its records are used, but not its grants."""
 
     row: RunRow
     pins: Pins
@@ -62,10 +65,12 @@ class _Old(Struct, frozen=True):
 async def repair(
     runtime: Runtime, run: str, file: str, changes: Changes, step: str = "", *, instead: bool = False
 ) -> Repaired:
-    """Makes the new run; nothing of it has been performed yet. Raises `CannotStart`, `Refused` and `RunState`.
+    """Create the new run; none of its own effects is performed yet. Raises `CannotStart`, `Refused` and `RunState`.
 
-    `file` is the edited document; empty for the one that the run came from. `step` narrows what is kept to what was
-    recorded before it. `instead` hands the new run whoever waits for the end of the old one, and its output."""
+    `file` is the edited document; empty for the file of the old run. `step` limits the kept records to those before it.
+    With `instead`, the new run replaces the old one: it takes over the recipient of the letter at the end, and the
+    output.
+    """
     old = await _old(runtime, run)
     if instead and old.row.status is Status.RUNNING:
         raise RunState(f"run {run} is being driven: stop it first (quire cancel {run})")
@@ -107,7 +112,7 @@ async def _old(runtime: Runtime, run: str) -> _Old:
 
 
 def _document(old: _Old, file: str) -> Document:
-    """Raises `CannotStart` for a document that cannot stand in for that of the run."""
+    """Read the edited document. Raises `CannotStart` if it cannot replace the document of the run."""
     path = Path(file) if file else _came_from(old)
     source = read_source(path)
     if old.row.format == "pipeline" and old.pins.declared:
@@ -134,7 +139,7 @@ def _came_from(old: _Old) -> Path:
 
 
 def _inputs(old: _Old, plan: Plan, sets: Mapping[str, Value]) -> dict[str, Value]:
-    """Those of the run that the edited document still has, and those that are set now."""
+    """Return the inputs of the old run that the edited document still has, with the new values."""
     kept = dict(old.pins.inputs)
     names: list[str] = []
     if plan.format == "playbook":
@@ -173,7 +178,7 @@ def _options(runtime: Runtime, old: _Old, plan: Plan, changes: Changes) -> RunOp
         allow=tuple(dict.fromkeys((*pins.allow, *changes.allow))),
         budget=_budget(old, changes),
         limits={**pins.limits, **changes.limits},
-        # Never more than the run had, but for what the user grants now.
+        # Never more than the old run had, except for new grants by the user.
         within=Grants(frozenset(pins.grants) | (asked - usual)) if bounded else None,
         out=changes.out,
     )
@@ -200,7 +205,7 @@ def _choice(runtime: Runtime, old: _Old, changes: Changes) -> Choice | None:
 
 
 def _as_before(runtime: Runtime, old: _Old, pins: Pins, changes: Changes, instead: bool) -> Pins:
-    """What requests are made of besides the document stays as it was: else none of them would fit."""
+    """Keep the pins that requests depend on, besides the document, as they were: otherwise no record would fit."""
     before = old.pins
     pins = replace(
         pins,
@@ -218,7 +223,7 @@ def _as_before(runtime: Runtime, old: _Old, pins: Pins, changes: Changes, instea
 
 
 def _candidates(old: _Old, place: Place | None) -> list[EffectRecord]:
-    """Records that may be kept: not those that ended the run, nor those behind the place that was named."""
+    """Return the records that may be kept: not those that ended the run, nor those after the given place."""
     failed = set(expanded(old.row.ended_by, [record.path for record in old.records]))
     return [
         record
@@ -237,7 +242,7 @@ def _origin(run: str, fit: Refit) -> dict[str, Value]:
 
 
 def _events(run: str, now: float, origin: str, fit: Refit, told: Sequence[Event]) -> list[Event]:
-    """The effects that were taken over, under the new run's name and numbers."""
+    """Return the events of the effects that are taken over, with the new run's id and numbers."""
     paths = {record.path for record in fit.kept}
     story = [event for event in told if event.type == "effect" and event.path in paths]
     label, path = _where(fit.next)

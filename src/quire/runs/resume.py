@@ -1,11 +1,12 @@
-"""The first write of a drive: what ended the run is done again, and a boundary where it stopped is passed.
+"""Build the first write of a drive, and apply changes that the user makes on resume.
 
-What a user agrees to after the start of a run: another budget, model or limits, answers, stops, nobody to ask.
+The first write removes the records of the effects that ended the run, so that they are performed again; or, if the run
+stopped at a breakpoint, it records that the breakpoint was passed, with the values that a person set there. Names of
+such values must occur in the document, and inputs are checked as at the start.
 
-A run never changes what it has pinned, so this stands in its journal. It holds until something else is given, in
-whatever process the run goes on. Nothing that is recorded is refused for it: only what is performed has limits.
-
-Values that a person sets in the middle of a run: the names must mean something, inputs must stay what they are.
+On resume the user may change budget, limits, model, answers, breakpoints, and `unattended`. Pins never change, so the
+change is an effect at the path `terms`, valid until the next one, in whatever process the run goes on. It never
+invalidates recorded effects; limits apply only to effects still to be performed.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ async def opening(
     *,
     pure_work: int,
 ) -> Batch:
-    """Raises `RunState` for `overrides` where the run does not stand at a boundary."""
+    """Return the first write of a drive. Raises `RunState` for `overrides` if the run is not stopped at a boundary."""
     update = RunUpdate(status=Status.RUNNING)
     if row.ended_by and row.ended_by[0].endswith(BREAK):
         return Batch(effects=(passed(row.ended_by[0], row.position, overrides, now),), update=update)
@@ -57,20 +58,21 @@ async def opening(
 
 
 def passed(path: str, label: str, values: Mapping[str, Value], now: float) -> EffectRecord:
-    """The record of a boundary behind which a run goes on; `values` are what a person set there."""
-    # As a replay will read it: a terminal may give what is no text.
+    """Return the record of a boundary that a run has passed; `values` are those that a person set there."""
+    # Copied as a replay will read it: a terminal may pass text with characters that cannot be stored.
     return EffectRecord(path, "break", "ok", request_hash(Boundary(path, label)), now, copy(dict(values)))
 
 
 PATH = "terms"
-"""Where it stands. No step is at such a place, and no walk asks for it."""
+"""The path of the record. No step has this path, and no walk requests it."""
 
 _FURTHER = ("instead", "answers", "unattended", "breakpoints")
-"""Pins that are recorded only where something else was given: 0.1.0 recorded limits and the budget alone."""
+"""Pins that are recorded only if they were changed: 0.1.0 recorded limits and the budget alone."""
 
 
 class Given(Struct, frozen=True):
-    """What is given when a run goes on. `unlimited` takes its budget away; `model` is asked in place of every other."""
+    """Changes that the user makes when a run goes on. `unlimited` removes its budget; `model` is called in place of
+    every other."""
 
     limits: Mapping[str, Value] = field(default_factory=dict)
     budget: float | None = None
@@ -82,7 +84,7 @@ class Given(Struct, frozen=True):
 
 
 def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
-    """The pins of a run with what was given since."""
+    """Return the pins of a run with the latest recorded changes."""
     found = next((record for record in records if record.path == PATH), None)
     if found is None or not has_shape(found):
         return pins
@@ -96,7 +98,7 @@ def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
 
 
 def with_given(pins: Pins, given: Given) -> Pins:
-    """Raises `CannotStart` for a budget that is none."""
+    """Return the pins with new changes. Raises `CannotStart` for a budget that is not an amount."""
     budget = pins.budget if checked_budget(given.budget) is None else given.budget
     return replace(
         pins,
@@ -110,7 +112,8 @@ def with_given(pins: Pins, given: Given) -> Pins:
 
 
 def record_of(pins: Pins, start: Pins, now: float) -> EffectRecord:
-    """`start` are the pins of the start. Nothing was asked for, so there is no request to compare."""
+    """Return the record of the current changes; `start` are the pins of the start. It answers no request, so its
+    request hash is empty."""
     value: dict[str, Value] = {"limits": dict(pins.limits), "budget": pins.budget}
     now_and_then = ((name, pins.as_json()[name], start.as_json()[name]) for name in _FURTHER)
     value |= {name: as_now for name, as_now, as_then in now_and_then if as_now != as_then}
@@ -118,10 +121,11 @@ def record_of(pins: Pins, start: Pins, now: float) -> EffectRecord:
 
 
 def checked_overrides(document: Document, given: Mapping[str, Value], *, way: str = "") -> dict[str, Value]:
-    """The values as the run gets them. Raises `BadInputs` with all that is wrong at once. `way` is where the run
-    stands: in a callee the names are those of another document, and not looked up in this one.
+    """Return the values as the run gets them. Raises `BadInputs` with all problems at once. `way` is the position of
+    the run: inside a callee the names belong to another document, and are not looked up in this one.
 
-    An input is checked as at the start, and blank it is its default. Of a kept result any text will do."""
+    An input is checked as at the start, and a blank one becomes its default. A kept result may be any text.
+    """
     plan, text = document.runnable(), document.source.text
     inside = JOINT in way
     declared = {wanted.name: wanted for wanted in plan.inputs} if plan.format == "playbook" and not inside else {}
@@ -149,10 +153,11 @@ def unknown(name: str, known: Sequence[str], problem: str) -> str:
 
 
 def reads_any(format: str, text: str) -> bool:
-    """Whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its stores."""
+    """Tell whether a value has an effect whatever its name: a model is told of it, or a pipeline reads all of its
+    stores."""
     return format == "directive" or (format == "pipeline" and re.search(r"\bctx\b(?!\s*\.)", text) is not None)
 
 
 def mentioned(text: str) -> list[str]:
-    """All that may be a name in a document; those of pipelines may have hyphens in them."""
+    """Return all words of a document that may be names; those of pipelines may contain hyphens."""
     return sorted({*re.findall(r"\w+", text), *re.findall(r"[\w-]+", text)})

@@ -1,4 +1,4 @@
-"""One workspace with its store: starting, driving and looking at runs."""
+"""One workspace with its store: start, drive and view runs."""
 
 from __future__ import annotations
 
@@ -60,11 +60,13 @@ NOTHING_GIVEN = Given()
 
 
 class Runtime(StoredRuns):
-    """`model` and `tools` stand in for what the settings would choose; they are given again on each start.
+    """The entry point to one workspace and its store.
 
-    With a `queue` what is started belongs to the cluster that serves it: its keys and tools are those of the workers,
-    so nobody looks for them here. `hand_over` then gives the cluster a run that nobody here waits for. `notice` gets
-    lines for people about what takes long. `release` is called at the end instead of closing the store."""
+    `model` and `tools` replace those that the settings would choose; a program passes them again each time it starts.
+    With a `queue`, new runs belong to the cluster that serves it: their keys and tools are those of its workers and are
+    not checked here. `hand_over` then gives the cluster a run that this process does not wait for. `notice` receives
+    lines for people about slow work. `release` is called at the end instead of closing the store.
+    """
 
     def __init__(
         self,
@@ -103,9 +105,10 @@ class Runtime(StoredRuns):
         tools: Tools | None = None,
         shared: bool = False,
     ) -> Runtime:
-        """Return the runtime of the workspace around `start` (the current folder). Nothing is opened yet.
+        """Return the runtime of the workspace around `start` (the current folder by default). Opens nothing yet.
 
-        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store."""
+        With `shared`, which needs a running event loop, runtimes of one workspace in one loop use one store.
+        """
         environ = os.environ if environ is None else environ
         settings = settings_of(start, environ)
         if shared:
@@ -114,7 +117,8 @@ class Runtime(StoredRuns):
         return cls(settings, store_of(settings, environ), environ=environ, model=model, tools=tools)
 
     def choose_model(self, asked: str | None, plan: Plan | None = None) -> Choice:
-        """Which model a run started now would use, and why. A directive may say which it wants."""
+        """Return the model that a run started now would use, and the reason. A directive may state which one it
+        wants."""
         if plan is not None and plan.format == "directive":
             return self.models.choose(asked, lambda: self.directives.model_of(plan))
         return self.models.choose(asked)
@@ -128,7 +132,8 @@ class Runtime(StoredRuns):
         *,
         run_id: str = "",
     ) -> str:
-        """Checks all that can be checked, pins what the run needs, and makes its row. Nothing has run yet."""
+        """Check everything that can be checked, pin what the run needs, create its row and return its id. Nothing is
+        performed yet."""
         pins, texts = await prepare(self, document, inputs, options, choice)
         now = self.clock.now()
         run = run_id or new_run_id(now)
@@ -148,11 +153,11 @@ class Runtime(StoredRuns):
         given: Given = NOTHING_GIVEN,
         after: int | None = None,
     ) -> Ended:
-        """Takes the run over and drives it until it ends or waits. `began` gets the drive, to stop it.
+        """Take the run over and drive it until it ends or waits. `began` receives the drive, to stop it.
 
-        Whoever is `attached` learns of the end by this call, so that no letter is sent. What is `given` holds for the
-        rest of the run. `after` is the epoch in which the caller has seen that the run is due: `Fenced` is raised where
-        somebody has had it since.
+        An `attached` caller learns of the end from this call, so no letter is sent. The changes in `given` hold for the
+        rest of the run. `after` is the epoch at which the caller saw that the run is due: `Fenced` is raised if another
+        process has taken the run since.
         """
         row = await self.row(run)
         await self.store.check_seal(run, whole=False)
@@ -198,8 +203,8 @@ class Runtime(StoredRuns):
             return await drive.until_rest(held.walk(journal.work), first)
 
     async def _look_here(self, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
-        """The warnings of a run that begins. For one that was handed to a cluster, the look is finished here: its
-        keys, servers and modules are those of the worker."""
+        """Return the warnings of a run that begins. For a run that was handed to a cluster the check is completed here,
+        with the keys, servers and modules of the worker."""
         pins = held.pins
         if not pins.queue:
             return pins.warnings
@@ -226,17 +231,18 @@ class Runtime(StoredRuns):
         return Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
 
     def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
-        """The row of a run that was taken. What was seen of it before counts only if its seal vouches for that."""
+        """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
+        before."""
         row = lease.row
         if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
             raise BrokenSeal(lease.run, "it was changed while it was being taken")
         return row
 
     async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
-        """Checks and stores an answer to the open question of a run (of that step, where there are several). `by` is
-        who gives it.
+        """Check and store an answer to the open question of a run, or of the named step if several ask. `by` is the
+        name of the person or program that answers.
 
-        Items of one step that ask side by side have the same label: then the path of the question says which.
+        Items of one step that ask side by side have the same label: then the path of the question selects one.
         """
         asked = await self.store.questions(run)
         open_questions = [one for one in asked if label is None or one.is_named(label)]
@@ -260,7 +266,7 @@ class Runtime(StoredRuns):
         return question
 
     async def view(self, run: str) -> RunView:
-        """All that can be said about a run, from its journal alone."""
+        """Return everything that is known about a run, from its journal alone."""
         row = await self.row(run)
         return await self.view_of(row, await self.store.effects(run), await self.store.questions(run))
 
@@ -271,13 +277,13 @@ class Runtime(StoredRuns):
         questions: Sequence[Question] = (),
         progress: Callable[[Plan], Progress] = Progress.of,
     ) -> RunView:
-        """The same for a run that has these records. `progress` makes what listens to the replay."""
+        """Return the view of a run with these records. `progress` makes the listener of the replay."""
         held = await self._pinned(row)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
         thread = held.thread()
-        # A run that nobody has driven yet has done nothing, whatever it could compute without an effect.
+        # A run that was never driven has done nothing, even if it could compute without an effect.
         untouched = row.status is Status.PENDING and not effects
         replayed = await replay(
             held.walk,
@@ -299,7 +305,7 @@ class Runtime(StoredRuns):
         if thread is not None:
             replayed.progress.limits = thread.limits.as_value()
         if row.status in (Status.RUNNING, Status.INTERRUPTED) and replayed.open:
-            # The row is written when something has ended; what is under way now comes after that.
+            # The row is written when an effect has ended; the effect under way comes after that.
             row = replace(row, position=replayed.open[0].label or row.position)
         documents = held.setting.documents
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
@@ -308,7 +314,7 @@ class Runtime(StoredRuns):
         return await self.pinned(row, self.store.text)
 
     async def pinned(self, row: RunRow, text: Texts) -> Pinned:
-        """What a row pins; `text` gives its texts by their hashes."""
+        """Read a run from the pins of its row; `text` returns its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
         return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
 
@@ -319,15 +325,15 @@ class Runtime(StoredRuns):
         return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
 
     def check_model(self, spec: str) -> None:
-        """Raises `CannotStart` for a model that cannot be had, as far as that is known before the first call."""
+        """Raise `CannotStart` for a model that is not available, as far as that is known before the first call."""
         self.models.open(spec)
 
     def agents(self) -> Mapping[str, AgentSettings]:
-        """The identities that agents can have here."""
+        """Return the identities that agents can have here."""
         return {"default": AgentSettings(), **self.settings.agents}
 
     def registry(self) -> Pipelines:
-        """The registered pipelines of the workspace, as its files are now."""
+        """Return the registered pipelines of the workspace, as its files are now."""
         return load_registry(self.settings)
 
     def _letters(self, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
@@ -336,16 +342,17 @@ class Runtime(StoredRuns):
         return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
 
     def _grants(self, plan: Plan, pins: Pins) -> Grants:
-        """Those of the start that are still granted."""
+        """Return the grants of the start that are still granted."""
         now = default_grants(self.settings, pins.allow)
         if plan.format == "directive":
             return self.directives.granted_now(pins.grants, pins.keys, now)
         return now.narrow(Grants.of(pins.grants))
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
-        """What documents of the workspace can call, by name.
+        """Return the documents that others of the workspace can call, by name.
 
-        `allow` is what the user allows a run besides the usual; None is for those who only look."""
+        `allow` are the additional grants of a run; None for callers that only look.
+        """
         from quire.library.verify import require_signed
 
         granted = None if allow is None else default_grants(self.settings, allow)
@@ -384,7 +391,8 @@ class Runtime(StoredRuns):
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:
-        """Whether more than built-in tools may be called, or nothing: what knows the others takes long to load."""
+        """Tell whether other than built-in tools may be called (also true if no tool is called). The code for other
+        tools takes long to load."""
         from quire.workspace.consent import require_trusted
 
         calls = tool_calls(plans)
@@ -394,7 +402,7 @@ class Runtime(StoredRuns):
         return any(place != BUILT_IN if place else canonical(tool) not in NAMES for place, tool in calls)
 
     def _launching(self, run: str, grants: Grants) -> Callable[[Grants], Mapping[str, Connection]]:
-        """The launch tools of a run's threads."""
+        """Return the launch tools of a run's threads."""
         from quire.runs.launch import KnownTools, LaunchConnection, Launching
 
         known = KnownTools(self.settings, grants, self._environ)
@@ -402,8 +410,8 @@ class Runtime(StoredRuns):
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
     async def preflight(self, start: Start) -> tuple[str, ...]:
-        """The warnings about what may not work. Raises `BadInputs`, `Denied` and `LimitReached` for what is certain not
-        to. Every door starts its runs by `prepare`, which asks this."""
+        """Return warnings about problems that may occur. Raises `BadInputs`, `Denied` and `LimitReached` for problems
+        that are certain. Every run is started through `prepare`, which calls this."""
         from quire.runs.preflight import built_in_gate, look_ahead
 
         plans = (start.plan, *start.documents.values())
@@ -422,5 +430,5 @@ class Runtime(StoredRuns):
         return tuple(found.warnings)
 
     async def warnings(self, run: str) -> tuple[str, ...]:
-        """What the look before the start of a run found that may not work."""
+        """Return the warnings of the check before the start of a run."""
         return Pins.of((await self.row(run)).pins).warnings

@@ -1,9 +1,7 @@
-"""Names for runs that people can type.
+"""Prepare a run: check everything that can be checked before it exists, pin what it needs, and make an id that people
+can type.
 
-The steps that somebody names when a run is started, by labels or by ways into callees: each must be one that can be
-meant.
-
-Before there is a run: all that can be checked is checked, and what it needs is pinned.
+Breakpoints and answers name steps by label, or by the way into a callee; each name must match a possible step.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_run_id(now: float) -> str:
-    """Sorts by time, can be typed: seven characters of the second, five of chance."""
+    """Return a new id that sorts by time and is easy to type: seven characters of the second, five random ones."""
     number, text = int(now), ""
     for _ in range(7):
         number, digit = divmod(number, 32)
@@ -57,7 +55,7 @@ Documents = Mapping[str, Plan]
 _TURN = re.compile(r"\bturn (?:[1-9]\d*$)|turn\[\d+\]")
 """A turn of a thread by its label, or by its path."""
 _BEFORE = re.compile(r"(?:.* )?start|(?:.*/)?thread/start/.*")
-"""What a thread may ask before its first turn, where it cannot stop."""
+"""A question of a thread before its first turn. It can be answered, but the thread cannot stop there."""
 _TURNS = "its steps are turn 1, turn 2, …"
 _MOST_NAMED = 20
 
@@ -65,7 +63,8 @@ _MOST_NAMED = 20
 def check_labels(
     plan: Plan, breakpoints: Collection[str], answers: Mapping[str, str], documents: Documents | None = None
 ) -> None:
-    """Raises `BadInputs` with everything that is wrong. `documents` are all that the plan can call, by name."""
+    """Check the steps that breakpoints and answers name. Raises `BadInputs` with everything that is wrong. `documents`
+    are all that the plan can call, by name."""
     problems: list[str] = []
     for name in breakpoints:
         if JOINT in (way := typed_way(name)):
@@ -89,7 +88,8 @@ def check_labels(
 def way_problems(
     plan: Plan, way: str, documents: Documents, *, answer: str | None = None, stop: bool = False
 ) -> list[str]:
-    """Why no run of this plan comes to the step at a way, or why it cannot stop there or take the answer."""
+    """Return the reasons why no run of this plan reaches the step at a way, or why it cannot stop there or take the
+    answer."""
     return _follow(plan, way.split(JOINT), "", documents, answer, stop)
 
 
@@ -98,7 +98,7 @@ def _follow(
 ) -> list[str]:
     label, *rest = parts
     if plan.format == "directive":
-        # Which turns there will be, what they call and whether one of them asks, only the run can tell.
+        # Only the run can tell which turns there will be, what they call and whether one of them asks.
         known = _TURN.search(label) or (_BEFORE.fullmatch(label) and not stop)
         return [] if known else [f"{above}{label} is not a turn of a directive: {_TURNS}"]
     steps = {step.label: step for _, step in plan.steps()}
@@ -116,7 +116,7 @@ def _follow(
     tried = [
         _follow(documents[name], rest, f"{here}{JOINT}", documents, answer, stop) for name in names if name in documents
     ]
-    # One that is not there fails the run when it comes to it, whatever is said of its steps.
+    # A missing callee fails the run when it is reached, whatever is said about its steps.
     return [] if not tried or not all(tried) else tried[0]
 
 
@@ -132,7 +132,7 @@ def _called(step: Step, documents: Documents) -> list[str]:
 
 
 def _stops(plan: Plan) -> list[str]:
-    """Where a run can stop: a pipeline between its steps, not inside of one."""
+    """Return the labels after which a run can stop: in a pipeline between its steps, not inside one."""
     return [step.label for step in (plan.body.steps if plan.format == "pipeline" else dict(plan.steps()).values())]
 
 
@@ -144,8 +144,8 @@ def _instead(label: str, known: Collection[str], above: str = "") -> str:
 
 
 def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> Iterator[str]:
-    """An answer by a label alone. In a pipeline a callee or an agent may be the one that asks; paths of items are known
-    only when they run."""
+    """Check an answer that is named by a label alone. In a pipeline the question may come from a callee or an agent;
+    paths of items are known only when they run."""
     labels = {step.label: step for _, step in plan.steps()}
     if plan.format == "playbook":
         if label in labels:
@@ -165,7 +165,7 @@ def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> It
 
 
 def _somewhere(label: str, documents: Documents | None) -> bool:
-    """Whether a step of a callee is called so; true where that cannot be told."""
+    """Tell whether a step of a callee has this label; True if that cannot be known."""
     if documents is None:
         return True
     threads = any(plan.format == "directive" for plan in documents.values())
@@ -173,7 +173,7 @@ def _somewhere(label: str, documents: Documents | None) -> bool:
 
 
 def _asks(step: Step, name: str, answer: str) -> Iterator[str]:
-    """Why a step takes no such answer, if it does not."""
+    """Yield the reason why a step does not take this answer, if there is one."""
     if step.ask is not None:
         if problem := _misfit(step.ask, answer):
             yield problem
@@ -189,7 +189,8 @@ def _asks(step: Step, name: str, answer: str) -> Iterator[str]:
 
 
 def _misfit_of_tool(arguments: Mapping[str, Literal | Formula], answer: str) -> str:
-    """The same for the tool `ask`: what is computed, only the run can tell."""
+    """Return the reason why the tool `ask` does not take this answer; empty if it does, or if its arguments are
+    computed."""
     if any(isinstance(arguments.get(name), Formula) for name in ("type", "options")):
         return ""
     literal = {name: one.value for name, one in arguments.items() if isinstance(one, Literal)}
@@ -200,7 +201,7 @@ def _misfit_of_tool(arguments: Mapping[str, Literal | Formula], answer: str) -> 
 
 
 def _misfit(ask: Ask, answer: str) -> str:
-    """Why a question will not take this answer; empty where it will, or where only the run can tell."""
+    """Return the reason why a question does not take this answer; empty if it does, or if only the run can tell."""
     if any(True for option in ask.options for _ in option.references()):
         return ""
     return _problem(ask.kind, ["".join(map(str, option.parts)) for option in ask.options], answer)
@@ -220,7 +221,7 @@ NO_BUNDLES: Mapping[str, Bundle] = {}
 async def prepare(
     runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None
 ) -> tuple[Pins, dict[str, str]]:
-    """The pins of the new run, and the texts that they name by their hash. Raises `CannotStart` and `Refused`."""
+    """Return the pins of a new run, and the texts that they name by hash. Raises `CannotStart` and `Refused`."""
     from quire.library.verify import require_signed
     from quire.workspace.consent import require_trusted
 
@@ -297,7 +298,7 @@ async def prepare(
 
 
 def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) -> None:
-    """Raises `BadInputs` for entries that name steps of callees which there are not."""
+    """Raise `BadInputs` for entries of a script that name missing steps of callees."""
     problems = [f"script, step {way}: {one}" for way in model.ways for one in way_problems(plan, way, documents)]
     if problems:
         raise BadInputs(problems)
@@ -306,7 +307,7 @@ def _check_script(model: Scripted, plan: Plan, documents: Mapping[str, Plan]) ->
 def asked_models(
     runtime: Runtime, model: str, plans: Sequence[Plan], bundles: Mapping[str, Bundle] = NO_BUNDLES
 ) -> list[str]:
-    """The model of the run, those of the identities that its agents have, and those of its directives."""
+    """Return the model of the run, those of the identities of its agents, and those of its directives."""
     profiles = runtime.agents()
     agents = [step.work for plan in plans for _, step in plan.steps() if isinstance(step.work, Agent)]
     named = (profiles.get(agent.identity or runtime.identity) for agent in agents)
@@ -315,7 +316,7 @@ def asked_models(
 
 
 def _require_json(inputs: Mapping[str, Value]) -> None:
-    """From Python anything may come. Raises `BadInputs` with every input that is no value."""
+    """Raise `BadInputs` with every input that is not a JSON value; Python callers may pass any object."""
     problems = []
     for name, value in inputs.items():
         if not isinstance(name, str):
@@ -330,7 +331,7 @@ def _require_json(inputs: Mapping[str, Value]) -> None:
 
 
 def _values(plan: Plan, inputs: Mapping[str, Value], started: Started | None) -> Mapping[str, Value]:
-    """The inputs as the run gets them."""
+    """Return the inputs as the run gets them."""
     if started is not None:
         return started.inputs
     return dict(inputs) if plan.format == "pipeline" else complete_inputs(plan, inputs)

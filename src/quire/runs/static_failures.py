@@ -1,6 +1,6 @@
-"""What a document cannot do, whatever its model says: found before anything is paid for.
+"""Find steps that fail whatever the model says, before anything is paid for.
 
-A step in an arm counts as well, as it does for tools that are not there: the document is wrong either way.
+A step in an arm counts as well, like a tool that does not exist: the document is wrong either way.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from quire.trust.capabilities import canonical
 
 
 def certain_failures(plan: Plan) -> list[str]:
-    """A line for each step of a playbook that would fail if it were reached; of a pipeline, for each that is reached
-    in every run. Of directives nothing is said here."""
+    """Return a line for each step of a playbook that would fail if it were reached, and for each failing top-level step
+    of a pipeline. Directives are not checked here."""
     problems = [
         f"step {step.label}: {problem}"
         for path, step in plan.steps()
@@ -36,7 +36,7 @@ def certain_failures(plan: Plan) -> list[str]:
 
 
 def _refused_headers(work: object) -> list[str]:
-    """Headers that `http__get` would not send, as far as they stand in the document."""
+    """Return the headers written in the document that `http__get` would not send."""
     headers: object = None
     match work:
         case UseTool(connection=place, tool=tool, arguments={"headers": given}) if place == OWN and _fetches(tool):
@@ -56,7 +56,7 @@ def _fetches(tool: str) -> bool:
 
 
 def server_prompts(plan: Plan) -> list[tuple[str, str, str]]:
-    """The label of each step that begins with a prompt of a server, the server, and the prompt."""
+    """Return the label of each step that begins with a prompt of a server, the server, and the prompt."""
     found = []
     for label, source in _prompts(plan, "mcp") if plan.format == "playbook" else ():
         server, _, name = source.where.partition("/")

@@ -1,7 +1,8 @@
-"""The whole conversation of a thread, from the journal of its run: what was said, called and told, children inside.
+"""Rebuild the whole conversation of a thread from the journal of its run: messages, calls and results, with child
+threads inside.
 
-Nothing of it is stored: the last request of a thread has all messages before it, the record of its reply the last
-words, and what the model would have been told next comes from replay.
+None of it is stored as such: the last request of a thread contains all messages before it, the record of its reply the
+last one, and the results that were not sent yet come from a replay.
 """
 
 from __future__ import annotations
@@ -21,20 +22,23 @@ if TYPE_CHECKING:
 
 
 class Called(Struct, frozen=True):
-    """A call as the transcript has it. `result` is None where nobody answered; `threads` are those that it started."""
+    """A tool call in the transcript."""
 
     name: str
     arguments: Mapping[str, Value]
     result: str | None
+    """None if the call was not answered."""
     error: str
     threads: tuple[Transcript, ...]
+    """The threads that the call started."""
 
 
 class Turn(Struct, frozen=True):
-    """`before` are the words that the thread was given just before it: a nudge, a note of a hook, a person's."""
+    """One turn of a thread."""
 
     number: int
     before: tuple[str, ...]
+    """Messages to the thread just before the turn: a nudge, a note of a hook, text from a person."""
     text: str
     calls: tuple[Called, ...]
     hooks: tuple[HookView, ...]
@@ -42,7 +46,7 @@ class Turn(Struct, frozen=True):
 
 
 class Transcript(Struct, frozen=True):
-    """`hooks` are those before its first turn and after its last; `ended` is empty while it goes on."""
+    """The conversation of one thread."""
 
     thread: str
     path: str
@@ -51,11 +55,14 @@ class Transcript(Struct, frozen=True):
     tools: tuple[str, ...]
     turns: tuple[Turn, ...]
     hooks: tuple[HookView, ...]
+    """The hooks before its first turn and after its last."""
     ended: Mapping[str, Value]
+    """Empty while the thread goes on."""
 
 
 def transcripts(view: RunView) -> tuple[Transcript, ...]:
-    """Of every outermost thread of a run: one for a directive, one for each that another document has called."""
+    """Return the transcript of every outermost thread of a run: one for a directive, one for each directive that
+    another document called."""
     found = _Reading(view)
     outermost = [path for path in found.threads if not any(_is_below(path, other) for other in found.threads)]
     return tuple(found.transcript(path) for path in outermost)
@@ -83,7 +90,7 @@ class _Reading:
         )
 
     def _unsent(self, path: str, number: int) -> Iterable[Message]:
-        """The reply to the last request, and the results that no request after it has."""
+        """Yield the reply to the last request, and the results that no later request contains."""
         turn = f"{path}/turn[{number}]"
         replies = (wanted_in(record, turn) for record in self._view.effects if record.path.startswith(f"{turn}/model"))
         reply = next(filter(None, replies), None)
@@ -133,14 +140,15 @@ class _Reading:
         return Turn(number, before, said.content if said else "", tuple(calls), hooks, by_hooks)
 
     def _started(self, path: str) -> tuple[Transcript, ...]:
-        """The threads right below a call or a hook."""
+        """Return the transcripts of the threads directly below a call or a hook."""
         inside = [one for one in self.threads if _is_below(one, path)]
         direct = [one for one in inside if not any(_is_below(one, other) for other in inside)]
         return tuple(self.transcript(one) for one in direct)
 
 
 def _results(messages: Sequence[Message]) -> dict[int, dict[str, str]]:
-    """What the calls of each reply were answered with, by the place of the reply: ids need not be unique in a run."""
+    """Return the results of the calls of each reply, by the position of the reply, because ids need not be unique in a
+    run."""
     found: dict[int, dict[str, str]] = {}
     at = -1
     for number, message in enumerate(messages):

@@ -1,4 +1,4 @@
-"""A run as people look at it: its row, its steps, what it waits for, what came out."""
+"""A run as people see it: its row, its steps, its open questions, its output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunView(Struct, frozen=True):
-    """`thread` is that of a directive as it started, `bundle` all that it is composed from."""
+    """Everything that is known about a run."""
 
     row: RunRow
     pins: Pins
@@ -32,45 +32,48 @@ class RunView(Struct, frozen=True):
     effects: Sequence[EffectRecord]
     questions: Sequence[Question]
     thread: Setup | None = None
+    """The thread of a directive as it started."""
     bundle: Bundle | None = None
+    """All texts that the directive is composed from."""
     documents: Mapping[str, Plan] = field(default_factory=dict)
-    """All that the document can call, by name."""
+    """The documents that this one can call, by name."""
 
     @property
     def output(self) -> str:
-        """As text: a value of a pipeline that is no text is JSON."""
+        """The output as text: a value of a pipeline that is not text is encoded as JSON."""
         value = self.value
         return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
     @property
     def artifact(self) -> str:
-        """The output as a person is given it: for a playbook without fence and closing object."""
+        """The output for a person: for a playbook without fence and closing object."""
         return str(self._result().get("artifact", self.output))
 
     @property
     def value(self) -> Value:
-        """What the run gave, for a directive its outputs; before it has ended empty text, or null for a pipeline."""
+        """The result of the run; for a directive its outputs. Before the end it is the empty text, or null for a
+        pipeline."""
         return self._result().get("output", None if self.row.format == "pipeline" else "")
 
     @property
     def stores(self) -> Mapping[str, Value]:
-        """The named stores of a pipeline as far as it has come: its inputs, and what its steps have written."""
+        """The named stores of a pipeline so far: its inputs, and the values that its steps have written."""
         return {**self.pins.inputs, **self.replay.progress.stores} if self.row.format == "pipeline" else {}
 
     @property
     def ended(self) -> Mapping[str, Value]:
-        """How the thread of a directive ended, in the words of its `Ending`; empty while it has not."""
+        """The end of the thread of a directive, in the words of its `Ending`; empty while it has not ended."""
         outermost = self.replay.progress.threads.get(self.thread.path) if self.thread else None
         return (outermost.ended if outermost else None) or {}
 
     @property
     def closing(self) -> str:
-        """What the directive says at its end; empty where it says nothing."""
+        """The closing message of the directive; empty if it has none."""
         return str(self.ended.get("closing_message") or "")
 
     @property
     def warnings(self) -> list[tuple[str, str]]:
-        """The label of a step, or nothing, and what was said: before the start, and on the way."""
+        """The warnings from before the start and from the run, each with the label of its step, or an empty label."""
         return [*(("", one) for one in self.pins.warnings), *self.replay.progress.warnings]
 
     @property
@@ -83,7 +86,7 @@ class RunView(Struct, frozen=True):
 
     @property
     def changes(self) -> list[tuple[StepView, Mapping[str, Value]]]:
-        """What people set where the run stood: at the end of which step, and the values."""
+        """The values that people set at stops, each with the step at whose end they were set."""
         found = []
         for record in self.effects:
             step = self.replay.progress.step_of(record.path) if record.kind == "break" else None
@@ -93,7 +96,7 @@ class RunView(Struct, frozen=True):
 
     @property
     def answers(self) -> list[tuple[str, EffectRecord]]:
-        """What people, or what stood for them, answered: the way to each step that asked, and the record."""
+        """The answers of people, or given in their place: the way to each step that asked, and the record."""
         answered = [record for record in self.effects if record.kind == "ask" and record.state == "ok"]
         return [(self._way(record.path), record) for record in answered]
 
@@ -103,7 +106,8 @@ class RunView(Struct, frozen=True):
         return request.label if request else step.way if step else path
 
     def step_outputs(self) -> dict[str, str]:
-        """By label; a label that stands twice is numbered from its second place on. Turns count in a directive only."""
+        """Return the outputs by label; repeated labels get a number from the second on. Turns count in a directive
+        only."""
         outputs: dict[str, str] = {}
         for step in self.replay.progress.steps.values():
             if step.output is not None and (self.thread or not step.thread):
@@ -115,7 +119,7 @@ class RunView(Struct, frozen=True):
         return outputs
 
     def state(self) -> dict[str, Value]:
-        """The state of an execution in the form of the playbook specification."""
+        """Return the state of an execution in the form of the playbook specification."""
         label = last_label(self.row.position)
         stopped = self.row.status in (Status.PAUSED, Status.AWAITING_INPUT) and label
         return {
@@ -132,7 +136,7 @@ class RunView(Struct, frozen=True):
         }
 
     def _inputs_now(self) -> dict[str, Value]:
-        """What was set by hand, an execution goes on with."""
+        """Return the inputs with the values that people set at stops."""
         values = dict(self.pins.inputs)
         for _, changed in self.changes:
             values.update((name, value) for name, value in changed.items() if name in values)

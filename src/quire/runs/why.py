@@ -1,4 +1,4 @@
-"""Why a step came out as it did: what it read and from whom, what it asked for, what it was answered, what it took."""
+"""Explain a step: the values it read and their origins, its requests, their results, and the cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Performed(Struct, frozen=True):
-    """One effect of a step: the request exactly as it was made, and its record; None where there is none yet."""
+    """One effect of a step: the request exactly as it was made, and its record; None if there is none yet."""
 
     request: Effect
     record: EffectRecord | None
@@ -32,18 +32,19 @@ class Performed(Struct, frozen=True):
 
 
 class Why(Struct, frozen=True):
-    """`told` are the labels of the earlier steps whose results the model was told with the prompt. `way` leads to a
-    step of a callee; elsewhere it is the label."""
+    """The explanation of a step."""
 
     run: str
     path: str
     label: str
     way: str
+    """The way to a step of a callee; otherwise the label."""
     title: str
     status: str
     message: str
     values: Sequence[Origin]
     told: Sequence[str]
+    """The labels of the earlier steps whose results were sent to the model with the prompt."""
     performed: Sequence[Performed]
 
     @property
@@ -60,14 +61,14 @@ class Why(Struct, frozen=True):
 
     @property
     def cost(self) -> float | None:
-        """None where the price of a call is not known."""
+        """The cost of all calls; None if the price of one is not known."""
         costs = [one.record.usage.cost for one in self.performed if one.record and one.record.usage]
         known = [cost for cost in costs if cost is not None]
         return sum(known) if len(known) == len(costs) else None
 
 
 async def traced(runtime: Runtime, run: str) -> RunView:
-    """The view of a run whose progress knows who wrote what."""
+    """Return the view of a run whose progress knows the origin of each value."""
     row = await runtime.row(run)
     effects = await runtime.store.effects(run)
     questions = await runtime.store.questions(run)
@@ -75,12 +76,13 @@ async def traced(runtime: Runtime, run: str) -> RunView:
 
 
 def _tracing(progress: object, effects: Sequence[EffectRecord]) -> Tracing:
-    assert isinstance(progress, Tracing)  # noqa: S101  # what `of` of that class makes
+    assert isinstance(progress, Tracing)  # noqa: S101  # made by `of` of that class
     return progress.listening_to(effects)
 
 
 def why(view: RunView, named: str) -> Why:
-    """A step by its label, or anything by its path: an item of a list, one effect. Raises `CannotStart`."""
+    """Explain a step by its label, or anything by its path: an item of a list, one effect. Raises `CannotStart`, and
+    `RunState` if the run has not reached it."""
     if JOINT in (way := typed_way(named)) and (found := _in_callee(view, way)):
         return found
     path = _find(view, named.strip())
@@ -106,7 +108,8 @@ def why(view: RunView, named: str) -> Why:
 
 
 def _way(performed: Sequence[Performed], step: StepView | None, around: StepView | None) -> str:
-    """That of what is below a step, where all of it is one step of a callee."""
+    """Return the way of the effects below, if all of them belong to one step of a callee; otherwise that of the
+    step."""
     ways = {one.request.label for one in performed}
     if step is None and len(ways) == 1 and JOINT in (only := ways.pop()):
         return only
@@ -114,7 +117,7 @@ def _way(performed: Sequence[Performed], step: StepView | None, around: StepView
 
 
 def _in_callee(view: RunView, way: str) -> Why | None:
-    """A step of a callee: all that it asked for, in whichever items of a list. None where it has asked for nothing."""
+    """Explain a step of a callee by all its requests, in whichever items of a list. None if it has made none."""
     records = {record.path: record for record in view.effects}
     performed = [
         Performed(request, records.get(path))
@@ -143,14 +146,15 @@ def _performed(view: RunView, path: str) -> list[Performed]:
     asked = view.replay.asked
     below = [at for at in asked if at == path or at.startswith(f"{path}/")]
     if not below:
-        # A step inside of a loop stands in the plan once, and in the journal once for each item.
+        # A step inside a loop occurs once in the plan, and once for each item in the journal.
         below = [at for at in asked if place_in_plan(at) == path or place_in_plan(at).startswith(f"{path}/")]
     found = [Performed(asked[at], records.get(at)) for at in below]
     return [one for one in found if one.record is not None or not isinstance(one.request, Boundary)]
 
 
 def _told(view: RunView, performed: Sequence[Performed]) -> list[str]:
-    """Looked for in what was sent, which may have been cut."""
+    """Return the labels of the earlier steps whose results were sent. They are searched in the sent text, which may
+    have been cut."""
     systems = [str(getattr(one.request, "system", "")) for one in performed[:1] if hasattr(one.request, "system")]
     if view.row.format != "playbook" or not systems:
         return []
@@ -168,7 +172,7 @@ def _find(view: RunView, named: str) -> str:
     labelled = [path for path, step in steps.items() if wanted in (step.way.lower(), step.label.lower())]
     if not labelled and named.isdecimal():
         labelled = [path for path, step in steps.items() if step.label == f"turn {named}"]
-    is_thread = view.row.format == "directive"  # whose plan has one step, which nobody calls by a name
+    is_thread = view.row.format == "directive"  # its plan has one step, which has no name for users
     plan = [] if is_thread else [(path, step.label) for path, step in view.document.runnable().steps()]
     labelled = labelled or [path for path, label in plan if label.lower() == named.lower() and path not in steps]
     if len(labelled) > 1 and named not in labelled:

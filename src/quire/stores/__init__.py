@@ -1,4 +1,4 @@
-"""Where runs are kept. `open_store` chooses what stands behind the engine's `Store` port."""
+"""Durable storage of runs. `open_store` chooses the implementation behind the engine's `Store` port."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def open_store(
     busy_timeout: float = 5.0,
     seal: Seal = PUBLIC_SEAL,
 ) -> Store:
-    """The store of a path or a URL: `sqlite:///relative.db`, `sqlite:////absolute.db`, or just the path of the file;
-    `postgresql://USER@HOST/DATABASE` for one that several hosts share.
+    """Return the store of a path or URL: `sqlite:///relative.db`, `sqlite:////absolute.db` or just the path of the
+    file; `postgresql://USER@HOST/DATABASE` for a store that several hosts share.
 
-    `seal` is what its runs are sealed with: whoever drives runs for a user gives that user's. Opens nothing yet, so it
-    never fails for what is on the disk or the network; the first method that needs it does.
+    `seal` is the seal of the user for whom runs are driven. Nothing is opened yet, so this never fails because of the
+    disk or the network; the first method that needs them does.
     """
     if isinstance(where, str):
         if is_server(where):

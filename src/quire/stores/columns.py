@@ -1,4 +1,5 @@
-"""Check what a column holds. SQLite keeps any type in any column, and a store may have been written by others."""
+"""Check the types and sizes of column values. SQLite keeps any type in any column, and another program may have written
+the store."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST = 253_402_300_799
-"""The last second of the year 9999: no time, no count and no price is beyond."""
+"""The last second of the year 9999. No valid time, count or price is larger."""
 
 _TEXT = frozenset({str})
 _NUMBERS = frozenset({int, float, type(None)})
 
 
 def whole(read: Callable[P, T]) -> Callable[P, T]:
-    """Make a reader of rows raise `StoreError` where a row does not hold what it should."""
+    """Make a reader of rows raise `StoreError` if a row does not hold the expected values."""
 
     @functools.wraps(read)
     def reading(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -32,13 +33,13 @@ def whole(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def texts(*values: object) -> None:
-    """Raise `TypeError` where one of them is not text."""
+    """Raise `TypeError` if one of the values is not text."""
     if not _TEXT.issuperset(map(type, values)):
         raise TypeError(values)
 
 
 def numbers(*values: object) -> None:
-    """Raise where one of them is neither a number of a possible size nor missing."""
+    """Raise `TypeError` if one of the values is neither a number nor None, `ValueError` if one is too large."""
     if not _NUMBERS.issuperset(map(type, values)):
         raise TypeError(values)
     for value in values:

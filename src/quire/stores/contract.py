@@ -1,10 +1,8 @@
-"""What every store holds to whatever it is made of, and what it says to who wants something else.
+"""Rules that all stores share, and the optional abilities that only some have.
 
-What a store can do with whole runs: take one in with its history, remove old ones, copy itself.
-
-Driving needs none of this, so it stands beside the engine's `Store` port and not in it.
-
-What a cluster needs of a store beside `quire.engine.ports.Store`.
+The rules: which statuses allow answering, cancelling and resuming, and the errors raised otherwise. The abilities are
+protocols beside the engine's `Store` port, because driving a run does not need them: restoring a run with its history
+(`Restorer`), removing old runs and copying the store (`Keeper`), sharing runs in a cluster (`SharedStore`).
 """
 
 from __future__ import annotations
@@ -29,20 +27,21 @@ CANCELLABLE = (Status.PENDING, Status.RUNNING, *WAITING)
 
 
 def status_at(now: float, status: Status, expires_at: float | None) -> Status:
-    """Nobody writes down that a wait has lasted too long: whoever looks finds it expired."""
+    """Return the status as of `now`. Stores never write down that a wait has expired; it is computed whenever the
+    status is read."""
     expired = status in WAITING and expires_at is not None and expires_at < now
     return Status.EXPIRED if expired else status
 
 
 def checked_text(text: str, sha256: str, place: str) -> str:
-    """A text that is the one its hash names. Raises `StoreError`."""
+    """Return the text after checking it against its hash. Raises `StoreError` if they differ."""
     if hashlib.sha256(text.encode()).hexdigest() != sha256:
         raise StoreError(f"{place} holds another text under the hash {sha256}: it was changed")
     return text
 
 
 def check_question(seal: Seal, question: Question, sealed: str | None) -> None:
-    """Raises `BrokenSeal` for a question that no run of this user has asked in these words."""
+    """Raise `BrokenSeal` if no run of this user has asked the question in these words."""
     if sealed != seal_question(seal, question):
         if sealed == OLD:
             raise BrokenSeal(question.run, OLD_RUN, old=True)
@@ -74,12 +73,12 @@ def cannot_be_cancelled(run: str, status: Status) -> RunState:
 
 
 ENDED = (Status.COMPLETED, Status.FAILED, Status.CANCELLED, Status.EXPIRED)
-"""The states of runs that may be removed: nobody waits for them and nobody drives them."""
+"""The statuses of runs that may be removed: they do not wait for an answer and are not being driven."""
 
 
 class History(Struct, frozen=True):
-    """What a run begins with that was not driven here. Its totals are told, not added up from the effects: what a
-    fork takes over was paid for by the run that it comes from."""
+    """The state a new run starts with when it was not driven in this store (a fork or an import). The totals are stated
+    and not summed from the effects, because the effects that a fork takes over were paid for by the original run."""
 
     update: RunUpdate
     effects: Sequence[EffectRecord]
@@ -91,13 +90,14 @@ class History(Struct, frozen=True):
 
 
 class Pruned(Struct, frozen=True):
-    """What was removed, or would be. `size` is in bytes of the file, which stay free in it for what comes next; where a
-    server keeps the runs (not `in_file`), they are free when it has vacuumed its tables."""
+    """The runs and texts that were removed, or would be in a dry run."""
 
     runs: tuple[str, ...] = ()
     effects: int = 0
     texts: int = 0
     size: int = 0
+    """Bytes that became free. They stay in the file for later rows; on a server (`in_file` is false) they become free
+    when it vacuums its tables."""
     given_back: int = 0
     in_file: bool = True
 
@@ -105,31 +105,33 @@ class Pruned(Struct, frozen=True):
 @runtime_checkable
 class Restorer(Protocol):
     async def restore(self, run: NewRun, history: History) -> None:
-        """Makes a run with all of its history in one transaction. Raises `StoreError` where the id is taken."""
+        """Create a run with all of its history in one transaction. Raises `StoreError` if the id is taken."""
         ...
 
 
 @runtime_checkable
 class Keeper(Protocol):
     async def prune(self, before: float, statuses: Collection[Status], *, dry_run: bool, vacuum: bool) -> Pruned:
-        """Removes runs that ended before a moment, and the texts that nobody refers to any more. A run that came with
-        its history has been here since then, however long ago it ended."""
+        """Remove runs that ended before a moment, and the texts that no run refers to any more. For a run that came
+        with its history, the moment of its arrival counts if that is later than its end."""
         ...
 
     async def backup(self, to: Path) -> int:
-        """A whole and consistent copy, while others go on writing; its size in bytes. Never overwrites."""
+        """Write a complete and consistent copy while other processes go on writing, and return its size in bytes. Never
+        overwrites a file."""
         ...
 
 
 def keeper(store: Store) -> Keeper:
-    """The same store as one that looks after its own file. Raises `StoreError` where somebody else does."""
+    """Return the store as a `Keeper`. Raises `StoreError` if the store cannot remove runs or copy itself."""
     if not isinstance(store, Keeper):
         raise StoreError("this store is a server's: its own tools remove old runs and make copies")
     return store
 
 
 async def restore(store: Store, run: NewRun, history: History) -> None:
-    """Into any store. One that cannot do it in one go is written to as a drive would, totals included."""
+    """Create a run with its history in any store. A store that is not a `Restorer` is written to as a drive would do
+    it, and so computes its own totals."""
     if isinstance(store, Restorer):
         await store.restore(run, history)
         return
@@ -144,9 +146,10 @@ async def restore(store: Store, run: NewRun, history: History) -> None:
 
 
 def batches(history: History) -> Iterator[Batch]:
-    """Each effect with the events up to its own, as a drive would have written them.
+    """Yield each effect with the events up to its own, as a drive would have written them.
 
-    One that was performed again has two events and one record, which goes with the last of them."""
+    An effect that was performed again has two events but one record; the record goes with the last of them.
+    """
     records = {record.path: record for record in history.effects}
     last = {event.path: event.seq for event in history.events if event.type == "effect"}
     waiting: list[Event] = []
@@ -173,12 +176,14 @@ def _told_by(event: Event, record: EffectRecord) -> Event:
 @runtime_checkable
 class SharedStore(Protocol):
     async def evict(self, run: str, epoch: int) -> bool:
-        """Takes the lock from an owner that counts as dead, if the run is still at that epoch.
+        """Take the lock from an owner that is considered dead, if the run is still at that epoch. Return False if it is
+        at another epoch.
 
-        A stopped process, or one behind a broken network, holds its lock all the same. The epoch keeps it from
-        writing once the next owner has begun. False where the run is at another epoch."""
+        A stopped process, or one behind a broken network, still holds its lock. The epoch prevents it from writing once
+        the next owner has begun.
+        """
         ...
 
     async def answered(self) -> Sequence[str]:
-        """The runs that wait although an answer is there that nobody has taken, oldest first."""
+        """Return the runs that are waiting although an answer is stored that no process has taken yet, oldest first."""
         ...

@@ -1,7 +1,7 @@
-"""The folder `.quire` of a workspace: for this account alone, and never somewhere else.
+"""The folder `.quire` of a workspace: readable by this account only, and never a link to another place.
 
-It holds what runs were told and what they answered. A clone can bring the folder with it, as a link to any place that
-the user may write: then nothing is opened.
+It holds the inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user
+may write; in that case nothing is opened.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SIDES = ("", "-wal", "-shm", "-journal")
 
 
 def require_folder(folder: Path) -> None:
-    """Raises `StoreError` where `.quire` is a link, or not a folder at all."""
+    """Raise `StoreError` if `.quire` is a link or not a folder."""
     if folder.name != NAME:
         return
     try:
@@ -31,8 +31,11 @@ def require_folder(folder: Path) -> None:
 
 
 def prepare_folder(database: Path) -> None:
-    """Makes the folder of a database; what we keep in a folder of our own is not for version control, and not for
-    other accounts: what was left open by an older version is closed."""
+    """Create the folder of a database.
+
+    A folder named `.quire` is kept out of version control and closed to other accounts; permissions that an older
+    version left open are tightened.
+    """
     folder = database.parent
     require_folder(folder)
     made = not folder.exists()
@@ -55,7 +58,8 @@ def prepare_folder(database: Path) -> None:
 
 
 def tighten(path: Path, mode: int) -> None:
-    """Takes from others what they may do with a file of ours. What belongs to another account stays as it is."""
+    """Remove the permissions of other accounts on a file. Errors are ignored, so a file that belongs to another account
+    stays as it is."""
     with contextlib.suppress(OSError, NotImplementedError):
         found = os.lstat(path)
         if found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):

@@ -1,7 +1,7 @@
-"""Records to rows and back.
+"""Convert records to rows and back.
 
-Everything is encoded before a transaction begins, so a value that cannot be stored harms only its own writer.
-A JSON text over `INLINE_BYTES` goes to the content-addressed table, once however often it occurs.
+Everything is encoded before a transaction begins, so a value that cannot be stored fails only its own writer. A JSON
+text over `INLINE_BYTES` goes to the content-addressed table and is stored there once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12
 
 Row: TypeAlias = tuple[Any, ...]
-"""What sqlite3 gives: its columns have no static type. Nothing outside this folder sees one."""
+"""A row from the database, whose columns have no static type. Rows do not leave this folder."""
 
 Cells: TypeAlias = "tuple[str | int | float | None, ...]"
 
@@ -39,24 +39,24 @@ JOURNAL_COLUMNS = """
     input_tokens, output_tokens, cost, elapsed, delays, answered_by, events, events_blob, seal
 """
 SUPERSEDED = "superseded"
-"""The state of a row that takes the effect at its path out of the journal."""
+"""The state of a row that removes the effect at its path from the journal."""
 
 _NO_EFFECT: Cells = (None,) * 15
 _NO_EVENTS: Cells = (None, None)
 EMPTY_ROW: Cells = _NO_EFFECT + _NO_EVENTS
-"""The cells of a row that tells of nothing but the totals of its run."""
+"""The cells of a row that holds only the totals of its run."""
 _BESIDE = 2
-"""The length of an entry among the events that tells of the effect in its own row."""
+"""The length of an event entry that describes the effect in its own row."""
 
-# Events are made by the engine, of names, numbers and values that have been through the codec before, so the walk
-# in search of what JSON does not know is left out: it would cost as much as the rest of the encoding.
+# The engine makes events from names, numbers and values that have passed the codec before, so the search for values
+# that JSON cannot hold is left out: it would cost as much as the rest of the encoding.
 _encode_events = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 ).encode
 
 
 def places(number: int, after: int = 0) -> tuple[int, int]:
-    """The first and last key that the journal rows of a run can have; `after` leaves out rows of older events.
+    """Return the first and last key that the journal rows of a run can have; `after` leaves out rows of older events.
 
     The key of a row is never below that of its newest event, and keys only grow: see `Tail.then`.
     """
@@ -65,34 +65,35 @@ def places(number: int, after: int = 0) -> tuple[int, int]:
 
 
 PENDING: Cells = (Status.PENDING.value, None, None, None, None)
-"""The columns of a new run that are written whenever its status is."""
+"""The status columns of a new run."""
 
 
 def first_place(number: int) -> int:
-    """The key before that of the first row of a run's journal."""
+    """Return the key before the first row of a run's journal."""
     return number << PLACE_BITS
 
 
 class Tail(Struct):
-    """A run as it stands after the last row of its journal: that row's key, the totals in it, and its seal.
-
-    `state` are the columns that are written with the status. `loose` counts the rows behind the anchor of the run's
-    seal, and `started` are the tools that change the world and whose end is not recorded: see `quire.stores.seals`.
-    """
+    """The state of a run after the last row of its journal. See `quire.stores.seals` for the seals."""
 
     place: int
+    """The key of that row."""
     position: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = 0.0
     pins_seal: str = ""
     seal: str = ""
+    """The seal of that row."""
     state: Cells = PENDING
+    """The columns that are written with the status."""
     loose: int = 0
+    """The number of rows after the anchor of the run's seal."""
     started: frozenset[str] = frozenset()
+    """The paths of effects that have an intent and whose end is not recorded."""
 
     def anchors(self, batch: Encoded) -> bool:
-        """Whether the seal of the run has to be written with a batch."""
+        """Tell whether the seal of the run has to be written with a batch."""
         return (
             batch.status is not None
             or bool(batch.started)
@@ -101,8 +102,8 @@ class Tail(Struct):
         )
 
     def then(self, number: int, batch: Encoded, at: float, seal: Seal) -> tuple[Tail, list[Cells]]:
-        """The tail after a batch, and the rows of the journal to write for it. An unknown price makes the sum unknown,
-        for good."""
+        """Return the tail after a batch, and the journal rows to write for it. One unknown price makes the total cost
+        unknown for good."""
         input_tokens, output_tokens, cost = self.input_tokens, self.output_tokens, self.cost
         for usage in batch.used:
             input_tokens += usage.input_tokens
@@ -127,14 +128,13 @@ class Tail(Struct):
         )
 
     def sealed(self, seal: Seal, first: int) -> tuple[int, str]:
-        """The anchor and the seal of the run as it stands now; `first` is the key before that of the first row."""
+        """Return the anchor and the seal of the run in its current state; `first` is the key before its first row."""
         anchor = NO_ANCHOR if self.place == first else self.place
         return anchor, seal_state(seal, self.pins_seal, self.state, anchor, self.seal)
 
 
 class Encoded(Struct):
-    """A batch as rows. `status` are the columns of the run that are written whenever its status is. `started` and
-    `ended` are the paths of effects: of those that are begun with an intent, and of all others."""
+    """A batch encoded as rows."""
 
     journal: Sequence[Cells]
     blobs: Sequence[Cells]
@@ -143,28 +143,31 @@ class Encoded(Struct):
     withdraw: Sequence[Cells]
     letters: Sequence[Cells]
     status: Cells | None
+    """The columns of the run that are written with the status."""
     last_seq: int
     position: str | None
     used: Sequence[Usage]
     started: Sequence[str] = ()
+    """The paths of effects that the batch begins with an intent."""
     ended: Sequence[str] = ()
+    """The paths of all its other effects, superseded ones included."""
 
     @property
     def plain(self) -> bool:
-        """Whether it is one row of the journal and nothing else, as nearly all of them are."""
+        """True if the batch is one journal row and nothing else, as nearly all batches are."""
         return len(self.journal) == 1 and not (
             self.status or self.blobs or self.questions or self.consume or self.withdraw or self.letters
         )
 
 
 class Blobs:
-    """The large texts of one write, by hash."""
+    """The large texts of one write, with their hashes."""
 
     def __init__(self) -> None:
         self.rows: list[Cells] = []
 
     def put(self, text: str) -> tuple[str | None, str | None]:
-        """The text as (inline, blob): one of the two is None."""
+        """Return the text as (inline, blob): one of the two is None."""
         if len(text) * 4 <= INLINE_BYTES:
             return text, None
         data = text.encode()
@@ -177,7 +180,7 @@ class Blobs:
 
 def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
     blobs, update = Blobs(), batch.update
-    # What has no number is for those who watch now.
+    # Events without a number are only for observers and are not stored.
     kept = [event for event in batch.events if event.seq]
     position = None if update is None or update.position is None else clean(update.position)
     return Encoded(
@@ -197,7 +200,8 @@ def encode_batch(run: str, batch: Batch, seal: Seal) -> Encoded:
 
 
 def _journal_cells(batch: Batch, kept: Sequence[Event], moved: bool, blobs: Blobs) -> list[Cells]:
-    """A row for each effect, and for each that is superseded. The events ride on the last, or on a row of their own."""
+    """Return a row for each effect and for each superseded path. The events go into the last row, or into one of their
+    own."""
     heads: list[Cells] = [(path, None, SUPERSEDED, *_NO_EFFECT[3:]) for path in batch.supersede]
     heads += [_effect_cells(effect, blobs) for effect in batch.effects]
     if not heads:
@@ -243,7 +247,8 @@ def _effect_cells(record: EffectRecord, blobs: Blobs) -> Cells:
 
 
 def _events_cells(kept: Sequence[Event], beside: EffectRecord | None, blobs: Blobs) -> Cells:
-    """Of the event that tells of the effect in the same row only the number and the label: the row has the rest."""
+    """Encode events. The event that describes the effect in the same row is kept as number and label only: the row has
+    the rest."""
     heads = [
         (event.seq, event.way)
         if event.record is beside and beside is not None
@@ -288,7 +293,7 @@ RUN_COLUMNS = """
 
 @columns.whole
 def run_row(row: Row) -> RunRow:
-    """The row as it is stored: what time and locks make of its status is the store's to say."""
+    """Decode a run as stored. The store derives the current status from time and locks."""
     columns.texts(*row[:6])
     columns.numbers(*row[6:12], row[15])
     pins = decode(row[16])
@@ -385,7 +390,8 @@ def _effect_event(
 
 @columns.whole
 def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
-    """The highest seq and the (type, path) of all kept events: what takes time in taking over a long run."""
+    """Return the highest seq and the (type, path) of all kept events. Taking over a long run spends most of its time
+    here."""
     last, seen = 0, set()
     for text, beside in found:
         for entry in json.loads(text):
@@ -419,14 +425,14 @@ def letter(row: Row, seal: Seal) -> Letter:
 
 
 def readable_id(run: str) -> str:
-    """The id as it is printed everywhere. No run has one with a control character, unless somebody has written it into
-    the store: such a run is listed under another id, and found under none."""
+    """Return the id as it is printed everywhere. Runs of Quire never have control characters in their ids; if the store
+    was edited to contain such a run, it is listed under an escaped id and cannot be found by either."""
     return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
 
 
 @columns.whole
 def answer(run: str, row: Row, seal: Seal) -> Answer:
-    """Raises `BrokenSeal` for an answer that this user did not give."""
+    """Decode an answer. Raises `BrokenSeal` if this user did not give it."""
     path, hash, value, by, sealed = row
     columns.texts(path, hash, value, by or "")
     if sealed != seal_answer(seal, run, path, hash, value, by or ""):
@@ -438,7 +444,7 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
     return None if kind is None else Failure(kind, message or "")
 
 
-@functools.lru_cache(maxsize=256)  # of many questions that wait, most are of a few documents
+@functools.lru_cache(maxsize=256)  # most open questions come from a few documents
 def _texts(text: str | None) -> tuple[str, ...]:
     found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
     columns.texts(*found)

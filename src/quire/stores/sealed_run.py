@@ -1,4 +1,4 @@
-"""A run that was read whole from a store, to be checked against its seals and taken."""
+"""A run read completely from a store, to be checked against its seals and driven."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from quire.stores.seals import NO_ANCHOR, StoredRun, check_run, seal_pins, seal_
 if TYPE_CHECKING:
     from quire.trust.seal import Seal
 
-# The places in a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
+# Indexes into a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
 _PLACE, _POSITION, _INPUT, _OUTPUT, _COST, _PATH, _STATE = 0, 2, 3, 4, 5, 6, 8
 _VALUE, _USAGE, _EVENTS = 11, slice(15, 21), 21
 _SEAL, _BODY, _EVENTS_BODY = 23, 24, 25
 
 
 class SealedRun(Struct, frozen=True):
-    """`journal` are all rows in their order; `first` is the key before that of the first one."""
+    """A stored run with its whole journal."""
 
     stored: StoredRun
     journal: Sequence[Row]
+    """All rows, in order."""
     first: int
+    """The key before the first row."""
 
     def check(self, seal: Seal) -> None:
-        """Raises `BrokenSeal` unless all of it is as this user wrote it."""
+        """Raise `BrokenSeal` unless the whole run is as this user wrote it."""
         check_run(seal, self.stored, self.journal)
 
     def holds(self, seal: Seal) -> bool:
@@ -41,7 +43,8 @@ class SealedRun(Struct, frozen=True):
         return True
 
     def resealed(self, seal: Seal) -> tuple[str, list[tuple[str, int]], tuple[int, str]]:
-        """New seals for what stands there: of the pins, of each row by its place, and the anchor with the run's."""
+        """Return new seals for the run as stored: of the pins, of each row with its place, and the anchor with the
+        run's seal."""
         run = self.stored
         last = pins = seal_pins(seal, run.id, run.title, run.format, run.document, run.created_at, run.pins)
         made: list[tuple[str, int]] = []
@@ -74,17 +77,17 @@ class SealedRun(Struct, frozen=True):
         return {row[_PATH]: row[_STATE] for row in self.journal if row[_PATH] is not None}
 
     def records(self) -> tuple[EffectRecord, ...]:
-        """In the order in which their paths first came up."""
+        """Return the records in the order in which their paths first appeared."""
         latest = {row[_PATH]: row for row in self.journal if row[_PATH] is not None}.values()
         return tuple(_record(row) for row in latest if row[_STATE] != rows.SUPERSEDED)
 
     def marks(self) -> tuple[int, frozenset[tuple[str, str]]]:
-        """The highest number and the (type, path) of all events that are kept."""
+        """Return the highest number and the (type, path) of all kept events."""
         told = [(row[_EVENTS] or row[_EVENTS_BODY], row[_PATH]) for row in self.journal]
         return rows.marks([one for one in told if one[0] is not None])
 
     def state_as(self, status: Status) -> Cells:
-        """The columns that are written with the status, for a run that nobody drives and that ends so."""
+        """Return the status columns for ending the run, which is not being driven, with this status."""
         _, kind, message, ended_by, expires_at = self.stored.state
         if status is Status.CANCELLED:
             return status.value, None, None, ended_by, None

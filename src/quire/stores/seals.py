@@ -1,14 +1,14 @@
-"""The seals of a stored run, for both stores: what each of them covers, and whether a run is as it was sealed.
+"""The seals of a stored run, for both stores: what each covers, and the check of a run against them.
 
-    pins       the run's id, document and all that it was started with; never changes
+    pins       the run's id, its document and everything it was started with; never changes
     journal    each row, together with the seal of the row before it: a chain that begins at the pins
-    run        its status, and the row up to which the journal has to be there at least: the anchor
+    run        its status, and the anchor: the last row that the journal must at least contain
     questions, answers, letters    each by itself
 
-The anchor moves whenever the status is written, with every row of a tool that changes the world, and after
-`LOOSE_ROWS` rows at the latest: moving it costs a second page of the disk. So rows at the very end of an interrupted
-run's journal can be taken away unseen, as a crash a moment earlier would have done; the record of a tool that changes
-the world never can.
+The anchor moves whenever the status is written, with every row of a tool that changes the world, and after `LOOSE_ROWS`
+rows at the latest: moving it costs a second disk page. So rows at the very end of an interrupted run's journal can be
+removed without detection, with the same result as a crash a moment earlier; the record of a tool that changes the world
+cannot.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 LOOSE_ROWS = 32
 OLD = "0.1.0"
-"""In place of a seal: the run is from before there were any. Anybody can write that, so it counts for nothing."""
+"""Stands in place of a seal in runs that are older than seals. Anyone can write it, so it proves nothing."""
 
 OLD_RUN = "it is from Quire 0.1.0, which did not seal runs"
 
 NO_ANCHOR = 0
 JournalRow: TypeAlias = tuple[Any, ...]
-"""As a database gives it: its columns have no static type."""
+"""A row from the database, whose columns have no static type."""
 
 _ROW_CELLS = 23
 _numbers = struct.Struct("<q?9d12i").pack
 
 
 class StoredRun(Struct, frozen=True):
-    """The row of a run and its pins, as they stand in the store, in the order in which the stores select them."""
+    """The row of a run and its pins as stored, in the order in which the stores select them."""
 
     id: str
     title: str
@@ -63,7 +63,7 @@ class StoredRun(Struct, frozen=True):
 
     @property
     def state(self) -> Cells:
-        """The columns that are written whenever the status is."""
+        """The columns that are written with the status."""
         return self.status, self.failure_kind, self.failure_message, self.ended_by, self.expires_at
 
 
@@ -79,7 +79,7 @@ def seal_state(seal: Seal, pins_seal: str, state: Cells, anchor: int, anchor_sea
 
 
 def seal_row(seal: Seal, before: str, row: JournalRow) -> str:
-    """The seal of a row of the journal that follows one with the seal `before`."""
+    """Return the seal of a journal row that follows a row with the seal `before`."""
     (
         place, written_at, position, total_input, total_output, total_cost,
         path, kind, state, request, at, value, blob, failure_kind, failure_message,
@@ -89,7 +89,7 @@ def seal_row(seal: Seal, before: str, row: JournalRow) -> str:
         position, path or "", kind or "", state or "", request or "", value or "", blob or "",
         failure_kind or "", failure_message or "", delays or "", events or "", events_blob or "",
     )  # fmt: skip
-    # Packed and not as text: this runs for every step, and writing a float as text costs as much as the hash.
+    # Packed as binary: this runs for every step, and writing a float as text costs as much as the hash.
     numbers = _numbers(
         place,
         path is None,
@@ -104,7 +104,7 @@ def seal_row(seal: Seal, before: str, row: JournalRow) -> str:
         nan if elapsed is None else elapsed,
         *map(len, texts),
     )
-    # Behind the texts whose lengths are known: the rows of runs from before there was a name keep their seals.
+    # After the texts, whose lengths are known: rows from before `answered_by` existed keep their seals.
     by = f"\0{answered_by}" if answered_by else ""
     return seal.row(numbers + f"{before}{''.join(texts)}{by}".encode())
 
@@ -126,7 +126,7 @@ def seal_question(seal: Seal, question: Question) -> str:
 
 
 def seal_answer(seal: Seal, run: str, path: str, hash: str, value: str, by: str) -> str:
-    """One that was stored before answers had a name has the seal that it had then."""
+    """Seal an answer. Without a name the seal is the same as before answers had names."""
     return seal.facts("answer", run, path, hash, value, *([by] if by else []))
 
 
@@ -135,7 +135,7 @@ def seal_letter(seal: Seal, letter: Letter) -> str:
 
 
 def check_pins(seal: Seal, run: StoredRun) -> None:
-    """Raises `BrokenSeal` unless the run was started by this user, just as it stands there."""
+    """Raise `BrokenSeal` unless this user started the run and its pins are unchanged."""
     key, found, _ = (run.pins_seal or "").partition(":")
     if run.pins_seal == OLD:
         raise BrokenSeal(run.id, OLD_RUN, old=True)
@@ -154,10 +154,11 @@ def check_pins(seal: Seal, run: StoredRun) -> None:
 
 
 def check_run(seal: Seal, run: StoredRun, journal: Sequence[JournalRow]) -> None:
-    """Raises `BrokenSeal` unless all of it is as it was sealed.
+    """Raise `BrokenSeal` unless the whole run is as it was sealed.
 
-    `journal` holds the rows in their order, each with its seal behind its cells, then the texts that its `blob` and its
-    `events_blob` name."""
+    `journal` holds the rows in order, each followed by its seal and the texts that its `blob` and its `events_blob`
+    name.
+    """
     check_pins(seal, run)
     before = anchored = str(run.pins_seal)
     for row in journal:

@@ -1,4 +1,4 @@
-"""One store for all users of a place in one event loop, closed when the last of them is done.
+"""Share one store per place and event loop; close it when its last user releases it.
 
 Opening a SQLite file costs more than all the writes of a short run. A store belongs to one thread and one event loop,
 so it is never shared beyond those.
@@ -31,13 +31,13 @@ class _Opened:
 
 
 _Places = dict[Hashable, _Opened]
-# Weak: a loop that is dropped in the middle of its runs takes their stores with it.
+# Weak: a loop that is dropped in the middle of its runs drops their stores too.
 _loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Places] = WeakKeyDictionary()
 _guard = threading.Lock()
 
 
 class Sharing:
-    """The part of one user in a shared store. `release` ends it; a second call does nothing."""
+    """One user's share of a store. `release` ends it; a second call does nothing."""
 
     def __init__(self, places: _Places, key: Hashable, opened: _Opened) -> None:
         self.store = opened.store
@@ -51,17 +51,17 @@ class Sharing:
             return
         opened.users -= 1
         if opened.users == 0:
-            # Before closing: a user that comes meanwhile opens a store of its own.
+            # Before closing: a user that arrives meanwhile opens a new store.
             del self._places[self._key]
             await opened.store.close()
 
 
 def share_store(where: Path | str, *, durability: Durability, seal: Seal, seal_source: Hashable) -> Sharing:
-    """The store of `where` in the running event loop, opened for its first user.
+    """Return a share of the store of `where` in the running event loop; the first user creates the store.
 
-    `seal_source` says which key the seal reads: users with other keys do not share. Opens nothing yet.
+    `seal_source` identifies the key of the seal: users with different keys do not share. Nothing is opened yet.
     """
-    # A URL may have a relative path, which means another file when the process has changed its folder.
+    # A URL may have a relative path, which names another file after the process has changed its folder.
     folder = os.getcwd() if isinstance(where, str) else ""  # noqa: PTH109
     key = (str(where), folder, durability, seal_source, threading.get_ident())
     with _guard:

@@ -1,6 +1,6 @@
 """Check the arguments of a tool against its schema, within limits: the schema may come from a hostile server.
 
-Patterns run on a linear engine; one that needs more than that is left to the server, and so is a schema that is none.
+Patterns run on a linear engine; a pattern that needs more is left to the server to check, and so is an invalid schema.
 References to other places are never looked up.
 """
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 MOST_PROBLEMS = 20
 LONGEST_PROBLEM = 500
 LISTED_PARTS = 5_000
-"""Parts of a value of which all problems are listed; of a bigger one the first alone."""
+"""The number of parts up to which all problems of a value are listed; for a larger value only the first is."""
 
 PATTERN_BYTES = 200_000
-"""What one compiled pattern may take."""
+"""The memory limit of one compiled pattern."""
 
 _PATTERNS = frozenset({"pattern", "patternProperties"})
 _WITH_PATTERNS = frozenset({*_PATTERNS, "additionalProperties", "unevaluatedProperties"})
@@ -32,29 +32,29 @@ Check = Callable[[Value], list[str]]
 
 
 class Unusable(ValueError):
-    """The schema is beyond a limit, or the value is for this schema; the text says why."""
+    """The schema exceeds a limit, or the value does for this schema; the text says why."""
 
 
 class Arguments:
-    """Compiles each schema once, when it is first needed."""
+    """Checks arguments. Each schema is compiled once, when it is first needed."""
 
     def __init__(self, redact: Callable[[str], str] = lambda text: text) -> None:
-        """`redact` takes secrets out of problems before they are cut: those quote the value."""
+        """`redact` removes secrets from problems before they are cut, because problems quote the value."""
         self._redact = redact
         self._checks: dict[str, tuple[object, Check | str]] = {}
 
     def problems(self, spec: ToolSpec, arguments: Mapping[str, Value]) -> list[str]:
-        """What is wrong with the arguments, each with its place. Raises `Unusable`."""
+        """Return the problems of the arguments, each with its place. Raises `Unusable`."""
         check = self._check(spec)
         if isinstance(check, str):
             raise Unusable(check)
-        # Of our own tools alone: what a server calls a schema may be anything.
+        # Only for built-in tools: the schema of a server may be anything.
         if spec.id in NAMES and plainly_fits(dict(spec.schema), dict(arguments)):
             return []
         return [_short(self._redact(problem)) for problem in check(arguments)]
 
     def unusable(self, spec: ToolSpec) -> str:
-        """Why nobody can use the tool; empty where they can."""
+        """Return the reason why the tool cannot be used at all; empty if it can."""
         check = self._check(spec)
         return check if isinstance(check, str) else ""
 
@@ -74,7 +74,8 @@ def _checking(schema: Mapping[str, Value]) -> Check | str:
 
 
 def checking(schema: object) -> Check:
-    """What lists the problems of a value. Raises `Unusable`, and the check does for a value that costs too much."""
+    """Return a function that lists the problems of a value. Raises `Unusable`; so does the function, for a value that
+    is too costly to check."""
     try:
         safe = measured(schema)
     except TooCostly as error:
@@ -105,7 +106,7 @@ def _compiled(schema: Measured) -> Check:
         except ValueError:
             continue
     else:
-        # A server's own schema may be wrong; the server then is the only one to check its arguments.
+        # A server's own schema may be invalid; then only the server checks its arguments.
         return lambda value: []
 
     def check(value: Value) -> list[str]:
@@ -123,7 +124,7 @@ def _compiled(schema: Measured) -> Check:
 
 
 def _refuse(uri: str) -> NoReturn:
-    # The default would fetch what a server's schema names.
+    # The default would fetch the address that a server's schema names.
     raise ValueError(f"{uri} is not looked up")
 
 
@@ -137,14 +138,14 @@ def _problem(error: ValueError) -> str:
 def _short(problem: str) -> str:
     if len(problem) <= LONGEST_PROBLEM:
         return problem
-    # The value stands first, what is wrong with it last.
+    # The problem begins with the value and ends with what is wrong with it.
     return f"{problem[: LONGEST_PROBLEM // 2]} … {problem[-LONGEST_PROBLEM // 2 :]}"
 
 
 def _without_patterns(schema: Mapping[str, Value]) -> dict[str, Value]:
-    """Recursion is bounded by the measure."""
+    """Return the schema without patterns. The depth of recursion is bounded by the measure."""
     left_out = _WITH_PATTERNS if "patternProperties" in schema else _PATTERNS
-    # A field of the name "pattern" has a schema, the keyword has a text.
+    # A field named "pattern" has a schema, the keyword has a text.
     return {
         key: _plain(part)
         for key, part in schema.items()

@@ -1,7 +1,7 @@
-"""Blocking work beside the event loop, in threads that can be left behind.
+"""Run blocking work beside the event loop, in threads that can be abandoned.
 
-The loop's own pool joins its threads when the program ends: one call that never returns would hold it for ever.
-These threads are daemons: a call that is out of time, or cancelled, is abandoned.
+The loop's own pool joins its threads when the program ends: one call that never returns would hold it for ever. These
+threads are daemons: a call that is out of time, or cancelled, is abandoned.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class OutOfTime(Exception):
-    """The work took longer than it may. Not a `TimeoutError`, which the work itself may raise."""
+    """The work took longer than allowed. Not a `TimeoutError`, which the work itself may raise."""
 
 
 async def within(work: Awaitable[T], seconds: float | None) -> T:
-    """What the work gives. Raises `OutOfTime`, and the work is cancelled."""
+    """Await the work and return its result. Raises `OutOfTime` and cancels the work after the given seconds."""
     import asyncio
 
     try:
@@ -32,7 +32,7 @@ async def within(work: Awaitable[T], seconds: float | None) -> T:
 
 
 async def in_thread(function: Callable[[], T], *, seconds: float | None = None) -> T:
-    """What the function returns or raises. Raises `OutOfTime` after so many seconds."""
+    """Call the function in a thread and return or raise what it does. Raises `OutOfTime` after the given seconds."""
     import asyncio
 
     loop = asyncio.get_running_loop()
@@ -47,7 +47,7 @@ async def in_thread(function: Callable[[], T], *, seconds: float | None = None) 
         try:
             value = context.run(function)
             result = lambda: value  # noqa: E731
-        except BaseException as error:  # SystemExit as well: it must not end up on the terminal
+        except BaseException as error:  # SystemExit as well: it must not reach the terminal
             failure = error
 
             def result() -> T:
@@ -56,7 +56,7 @@ async def in_thread(function: Callable[[], T], *, seconds: float | None = None) 
         try:
             loop.call_soon_threadsafe(deliver, result)
         except RuntimeError:
-            # The loop is closed: nobody waits any more.
+            # The loop is closed: no task waits any more.
             return
 
     thread = threading.Thread(target=run, args=(contextvars.copy_context(),), name="quire-tool", daemon=True)

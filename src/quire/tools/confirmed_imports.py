@@ -1,14 +1,14 @@
 """Import from a workspace only the files that the user confirmed, as they were confirmed.
 
 A file is read once, its hash is compared, and those bytes are executed: a file that was changed or added in between
-does not load. No compiled file is read or written. Modules of the workspace come after everything that is installed,
-so none of them stands in for a library.
+does not load. No compiled file is written, and one is read only if it was confirmed. Modules of the workspace come
+after everything that is installed, so none of them can replace a library.
 
-This file is also a program: `python confirmed_imports.py SCRIPT ARGUMENTS`, by which a confirmed MCP server is started
-with whichever Python its command names. So it imports nothing of Quire and keeps to what Python 3.9 knows.
+This file is also a program: `python confirmed_imports.py SCRIPT ARGUMENTS` starts a confirmed MCP server with whichever
+Python its command names. So it imports nothing of Quire and is limited to Python 3.9.
 """
 
-# Paths as the import system has them: texts, and no link followed.
+# Paths as the import system has them: texts, with links not followed.
 # ruff: noqa: PTH113, PTH118, PTH119, PTH123, PTH206
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__" and sys.path and sys.path[0] == __file__.rpartition("/")[0]:
-    del sys.path[0]  # the modules beside this file are Quire's, not those of the server
+    del sys.path[0]  # the modules beside this file belong to Quire, not to the server
 
 import hashlib
 import importlib.machinery
@@ -40,14 +40,14 @@ _SUFFIXES = (
 
 
 class NotConfirmed(ModuleNotFoundError):
-    """A module of the workspace that was not confirmed, or is not as it was confirmed."""
+    """A module of the workspace that was not confirmed, or has changed since."""
 
 
 class ConfirmedImports(MetaPathFinder):
     """Finds modules in `folders` of the workspace `root`; `files` are paths below it with their sha256.
 
-    Modules named in `first` are those of the workspace, whatever is installed. Top-level names are only looked up while
-    `active`; submodules of what was loaded from here always.
+    Modules named in `first` come from the workspace, even if others are installed. Top-level names are only looked up
+    while `active`; submodules of loaded modules always.
     """
 
     def __init__(self, root: str, folders: Sequence[str], files: Mapping[str, str], first: Sequence[str] = ()) -> None:
@@ -82,11 +82,11 @@ class ConfirmedImports(MetaPathFinder):
 
     @property
     def is_used(self) -> bool:
-        """Whether anything was loaded from here."""
+        """True if anything was loaded from here."""
         return bool(self._tops)
 
     def read(self, file: str) -> bytes:
-        """The bytes of a confirmed file. Raises `NotConfirmed`."""
+        """Return the bytes of a confirmed file. Raises `NotConfirmed`."""
         name = file[len(self._root) :].replace(os.sep, "/") if file.startswith(self._root) else ""
         wanted = self._files.get(name, "")
         if len(wanted) != 64:
@@ -136,7 +136,8 @@ class ConfirmedImports(MetaPathFinder):
         return None
 
     def _is_in_workspace(self, spec: ModuleSpec) -> bool:
-        """Also by way of what a module of the workspace has put on `sys.path`. Virtual environments are installed."""
+        """Tell whether a module lies in the workspace, even if a module of the workspace put its folder on `sys.path`.
+        Virtual environments count as installed."""
         places = [*(spec.submodule_search_locations or ())]
         if spec.has_location and spec.origin:
             places.append(spec.origin)
@@ -174,7 +175,7 @@ class _Compiled(importlib.machinery.SourcelessFileLoader):
 
 
 def _private_copy(data: bytes, name: str) -> str:
-    """A compiled library is loaded by its path: from a folder that nothing else can write."""
+    """Write a compiled library to a folder that no other account can write, because it is loaded by its path."""
     import atexit
     import shutil
     import tempfile
@@ -187,7 +188,7 @@ def _private_copy(data: bytes, name: str) -> str:
 
 
 def _main() -> None:
-    """Runs a confirmed script, or a confirmed module, as `python SCRIPT` and `python -m MODULE` would."""
+    """Run a confirmed script or module as `python SCRIPT` or `python -m MODULE` would."""
     order = json.loads(os.environ.pop(VARIABLE))
     confirmed = ConfirmedImports(order["root"], order["folders"], order["files"])
     sys.meta_path.insert(0, confirmed)

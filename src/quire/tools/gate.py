@@ -1,8 +1,8 @@
-"""The one gate: every tool call of every format goes through `Gate.call`, and nothing reaches a tool beside it.
+"""The gate: every tool call of every format goes through `Gate.call`, and no tool can be reached in another way.
 
-What is checked is what is dispatched: the arguments are copied first, and the copy is what the schema is
-held against and what the tool gets. A request without a connection is resolved by its name first, and what the
-name was found to mean is then checked and dispatched. What comes back is capped, then redacted, then returned.
+The arguments are copied first, and the copy is both checked against the schema and passed to the tool. A request
+without a connection is resolved by its name first, and the resolved tool is then checked and called. The result is
+limited in size, then redacted, then returned.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ NOTHING = Grants()
 class Gate:
     """The `Tools` port. Close it when the run is over: it holds sessions with servers.
 
-    `scoped` makes the connections that look at grants and limits themselves, for a thread that has less than the run.
-    `denied` are tools that nobody may use, whatever is granted.
+    `scoped` makes the connections that check grants and limits themselves, for a thread that has less than the run.
+    `denied` are tools that may not be used, whatever is granted.
     """
 
     def __init__(
@@ -76,7 +76,8 @@ class Gate:
             raise ToolFailed(self._told(error), kind=error.kind, path=request.path) from None
 
     async def offers(self, names: Sequence[str]) -> Sequence[Offered]:
-        """Those of the named tools that the run may use, under the names given; one with `*` stands for all that fit.
+        """Return those of the named tools that the run may use, under the given names; a name with `*` stands for all
+        that match.
 
         Raises `ToolFailed` for a name that means no tool, or several.
         """
@@ -90,7 +91,7 @@ class Gate:
         return list(offered.values())
 
     async def offers_under(self, grants: Sequence[str]) -> Sequence[Offered]:
-        """All that a thread with these grants may use of what the run may, under flat names."""
+        """Return all tools that both the run and a thread with these grants may use, under flat names."""
         view = self._under(tuple(grants))
         try:
             specs = [
@@ -103,7 +104,7 @@ class Gate:
         return [Offered(name, *self._shown(spec), spec.id) for name, spec in _apart(filter(self._offerable, specs))]
 
     async def preflight(self, calls: Iterable[Target]) -> list[str]:
-        """What is wrong with these (connection, tool) pairs, found before a run. Starts the servers they need.
+        """Return the problems with these (connection, tool) pairs, before a run. Starts the servers that they need.
 
         The connection may be empty, as in a request.
         """
@@ -112,9 +113,10 @@ class Gate:
     async def require(
         self, calls: Iterable[Target], also: Sequence[str] = (), prompts: Sequence[tuple[str, str, str]] = ()
     ) -> None:
-        """Raises `BadInputs` with all that `preflight` finds; `Denied` where nothing but permission is missing.
+        """Raise `BadInputs` with everything that `preflight` finds, or `Denied` if only permissions are missing.
 
-        `also` are problems that somebody else has found; `prompts` those of servers: the step, the server, the name."""
+        `also` are problems that the caller has found; `prompts` are those of servers: the step, the server, the name.
+        """
         found = [*await self._problems(calls), *await self._missing_prompts(prompts)]
         texts = list(dict.fromkeys([*also, *(str(problem) for problem in found)]))
         if found and not also and all(isinstance(problem, Denied) for problem in found):
@@ -123,7 +125,7 @@ class Gate:
             raise BadInputs(texts)
 
     async def problem_with(self, call: PlannedCall) -> ToolFailed | Denied | None:
-        """Why a call that a document has could not be made; None where nothing is known against it."""
+        """Return the reason why a call in a document could not be made; None if none is known."""
         try:
             _, spec = await self._granted(call.connection, call.tool)
         except ToolFailed as error:
@@ -144,14 +146,14 @@ class Gate:
         return ToolFailed(f"{spec.id} does not take these arguments:\n{listed}", kind="arguments")
 
     async def missing_prompts(self, prompts: Sequence[tuple[str, str, str]]) -> list[tuple[str, ToolFailed | Denied]]:
-        """Those of the prompts (the step, the server, the name) that cannot be had: the step and why."""
+        """Return the prompts (given as step, server and name) that are not available: the step and the reason."""
         found: list[tuple[str, ToolFailed | Denied]] = []
         for label, server, name in prompts:
             found += [(label, problem) for problem in await self._missing_prompts([(label, server, name)])]
         return found
 
     async def prompt(self, server: str, name: str) -> str:
-        """A prompt of an MCP server, as text. Raises `StepFailed` or `Denied`."""
+        """Return a prompt of an MCP server as text. Raises `StepFailed` or `Denied`."""
         try:
             connection = self._registry.connection(server)
             self._grants.require("fetch", "prompt", mcp_tool(server, name))
@@ -172,7 +174,8 @@ class Gate:
         await self.close()
 
     def _under(self, patterns: tuple[str, ...] | None, declared: str = "", limits: Limits | None = None) -> Gate:
-        """The gate as a thread sees it: never wider than this one. How far tools reach is the user's word alone."""
+        """Return the gate for a thread, never wider than this one. How far tools may go is decided by the user's grants
+        alone."""
         if patterns is None:
             return self
         wanted = Grants.of(patterns)
@@ -219,14 +222,15 @@ class Gate:
         return self._redactor.value(values.decode(text))
 
     async def _granted(self, place: str, tool: str) -> tuple[Connection, ToolSpec]:
-        """The tool, once it is clear that the run may use it: nothing is started for one that it may not."""
+        """Return the tool after checking that the run may use it: nothing is started for a tool that it may not use."""
         if not place:
             place, tool = await self._names.resolve(tool)
         connection = self._registry.connection(place)
         identity = connection.tool_id(tool)
         if place == BUILT_IN:
             tool = NAMES.get(identity, tool)
-            # Which built-in tools there are is no secret, and looking starts nothing. Elsewhere leave comes first.
+            # The names of built-in tools are not secret, and looking them up starts nothing. Elsewhere the permission
+            # is checked first.
             await self._registry.spec(place, tool)
         if place not in SELF_CHECKING and not may_use(self._grants, identity):
             self._grants.require("execute", "tool", identity)
@@ -238,14 +242,15 @@ class Gate:
         return connection, spec
 
     def _told(self, error: StepFailed) -> str:
-        """What went wrong, as it is written down: redacted before it is cut, since half a secret would not be found."""
+        """Return an error message for the record, redacted before it is cut, since half a secret would not be found."""
         return _cut(self._redactor.text(error.message))
 
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
 
     def _shown(self, spec: ToolSpec) -> tuple[str, Mapping[str, Value]]:
-        """What a model is told of a tool, and what is recorded of that: servers write what they like there."""
+        """Return the description of a tool for a model and for the record, redacted, because servers can write anything
+        there."""
         schema = self._redactor.value(spec.schema)
         return self._redactor.text(spec.description), schema if isinstance(schema, Mapping) else {}
 
@@ -293,14 +298,14 @@ class Gate:
 
 
 def _cut(message: str) -> str:
-    """What went wrong is written down and told to a model, and may quote anything, at any length."""
+    """Cut an error message, which is recorded and sent to a model and may quote texts of any length."""
     if len(message) <= LONGEST_ERROR:
         return message
     return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
 
 
 def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
-    """Under flat names that mean one tool each: of those that would share one, all get a mark of their id."""
+    """Yield the tools under unique flat names: all tools that would share a name get a mark from their id."""
     listed = list(specs)
     shared = Counter(_short(flat_name(spec.id)) for spec in listed)
     for spec in listed:
@@ -309,7 +314,7 @@ def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
 
 
 def _short(name: str) -> str:
-    """Providers take no longer names."""
+    """Shorten a name to the length that providers accept."""
     return name if len(name) <= LONGEST_NAME else _marked(name)
 
 

@@ -1,7 +1,7 @@
 """The tools and prompts of one MCP server, over stdio or streamable HTTP.
 
-A session is opened on first need and kept for the run: a call over it costs milliseconds, a new session a
-second. It lives in a task of its own, because the cancel scopes inside belong to the task that opened them.
+A session is opened on first use and kept for the run: a call over it costs milliseconds, a new session a second. It
+lives in its own task, because the cancel scopes inside belong to the task that opened them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class McpConnection:
         confirmed: Mapping[str, str] | None = None,
         redact: Callable[[str], str] = lambda text: text,
     ) -> None:
-        """`notice` gets a line when the server takes long to start. `confirmed` are the files of the workspace that it
-        may load, with their hashes; None for those that are there when it starts. `redact` takes secrets out of its
-        words."""
+        """`notice` receives a line when the server takes long to start. `confirmed` are the files of the workspace that
+        it may load, with their hashes; None for the files that exist when it starts. `redact` removes secrets from its
+        output."""
         self._notice = notice
         self._confirmed = confirmed
         self._redact = redact
@@ -79,7 +79,7 @@ class McpConnection:
         return self._tools
 
     async def _list_once(self) -> None:
-        """One listing at a time; all who want one meanwhile share the next."""
+        """List the tools, once at a time; callers that arrive meanwhile share the next listing."""
         import asyncio
 
         if self._listing is None:
@@ -101,7 +101,7 @@ class McpConnection:
         return answer_of(result)
 
     def _check_output(self, tool: ToolSpec, result: types.CallToolResult) -> None:
-        """Holds structured content to the schema that the server gave for it."""
+        """Check structured content against the output schema of the server."""
         check = self._outputs.get(tool.name)
         if check is None:
             return
@@ -156,7 +156,7 @@ class McpConnection:
         return ToolSpec(self.tool_id(tool.name), tool.name, tool.description or "", schema, effect, problem)
 
     async def _do(self, send: Callable[[Session], Awaitable[T]], *, repeat: bool) -> T:
-        """Sends, over a new session once more where the old one is gone and doing it twice harms nobody."""
+        """Send a request. If the session is gone and repeating is harmless, send it once more over a new session."""
         session = await self._open()
         try:
             return await self._send(session, send)
@@ -193,7 +193,7 @@ class McpConnection:
         except ToolFailed:
             raise
         except Exception as error:
-            # Transport errors, results against the protocol, groups of both: all of them are the server's failing.
+            # Transport errors, results against the protocol, groups of both: all of them are failures of the server.
             raise ToolFailed(f"MCP server {self._server.name}: {reason(error)}") from None
         await self._discard(session)
         raise ToolFailed(f"MCP server {self._server.name} was stopped: it {session.problem}", kind="server_stopped")
@@ -221,7 +221,7 @@ class McpConnection:
             raise ToolFailed(f"MCP server {name} needs the environment variable {', '.join(missing)}", kind="server")
         server = self._server.expanded(self._environ)
         code = self._code(server)
-        # Some servers end when the first message is not the handshake they know: then a second try, the old way.
+        # Some servers end when the first message is not the handshake they know: then try again with the legacy one.
         for mode in ("auto", "legacy"):
             session = Session(server, self._folder, code)
             try:
@@ -238,7 +238,7 @@ class McpConnection:
         raise ToolFailed(self._said(session, "stopped while starting"), kind="server")
 
     def _code(self, server: McpServer) -> ServerCode:
-        """How the server is started. A file that was changed since the user agreed is not started."""
+        """Return how the server is started. Raises `ToolFailed` if a file has changed since the user agreed."""
         if server.url:
             return ServerCode(())
         code = server_code(server, self._folder)
@@ -273,5 +273,6 @@ def _output_check(schema: object) -> Check | str:
 
 
 def _meta(effect_id: str) -> RequestParamsMeta:
-    """An open map by the protocol; the type only knows the names that the protocol itself uses."""
+    """Make the metadata of a request. The protocol allows any names; the type knows only those of the protocol
+    itself."""
     return cast("RequestParamsMeta", {EFFECT_ID_META: effect_id})

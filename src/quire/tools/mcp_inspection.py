@@ -1,8 +1,8 @@
-"""Look at what an MCP server sends before the client library does.
+"""Inspect the messages of an MCP server before the client library handles them.
 
-The library takes a listing as a whole or not at all, checks results with a validator that a schema can keep busy for
-ever, and starts a task for each request of a server. Here a tool that is no tool is set aside alone, output schemas are
-kept for a check with limits, and a server that asks without end is cut off.
+The library accepts a listing as a whole or not at all, checks results with a validator that a schema can keep busy for
+ever, and starts a task for each request of a server. Here an invalid tool is dropped alone, output schemas are kept for
+a check with limits, and a server that sends requests without end is cut off.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 MAX_ASKED: Final = 100
-"""Requests of a server that may wait for our answer."""
+"""The number of requests of a server that may wait for an answer."""
 
 LONGEST_NAME: Final = 128
 LONGEST_DESCRIPTION: Final = 20_000
 
 
 class Inspection(Struct):
-    """What was noticed. `problem` ended the connection; the others are of the tools listed last, by name.
+    """The findings about a server. `problem` ended the connection; the others concern the tools listed last, by name.
 
-    The library gets none of the schemas, unless they say which arguments go into headers.
+    The library does not get the schemas, unless they state which arguments go into headers.
     """
 
     problem: str = ""
@@ -44,7 +44,7 @@ class Inspection(Struct):
         self.problem = problem
 
     def asked(self) -> bool:
-        """Counts a request of the server; False where there are too many."""
+        """Count a request of the server; return False if there are too many."""
         self._asked += 1
         if self._asked > MAX_ASKED:
             self.problem = f"asks for more than {MAX_ASKED} things at once"
@@ -54,7 +54,7 @@ class Inspection(Struct):
         self._asked -= 1
 
     def look_at(self, result: dict[str, Any]) -> None:
-        """Leaves those in a listing that have a name to be called by; what is wrong with them is kept."""
+        """Keep the tools of a listing that have a usable name, and record their problems."""
         tools = result.get("tools")
         if isinstance(tools, list):
             result["tools"] = [one for tool in tools if (one := self._tool(tool)) is not None]
@@ -64,7 +64,7 @@ class Inspection(Struct):
             return None
         name, schema = tool.get("name"), tool.get("inputSchema")
         if not isinstance(name, str) or not name or len(name) > LONGEST_NAME or not name.isprintable():
-            # Nobody can name it, and showing it would do harm.
+            # It cannot be called by name, and showing it would do harm.
             return None
         kept: dict[str, Any] = {"name": name, "inputSchema": {"type": "object"}}
         if name in self.schemas:
@@ -95,7 +95,7 @@ def _has_headers(schema: dict[str, Any], levels: int = 8) -> bool:
 
 
 class Incoming:
-    """The messages of a server, looked at."""
+    """The messages of a server, inspected."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], inspection: Inspection) -> None:
         self._stream = stream
@@ -121,8 +121,8 @@ class Incoming:
         if isinstance(message, JSONRPCResponse):
             self._inspection.look_at(message.result)
         elif isinstance(message, JSONRPCError) and message.error.code in (CONNECTION_CLOSED, REQUEST_TIMEOUT):
-            # The library says with these that the connection is gone, or that time is up. From a server they are
-            # errors of its own.
+            # The library uses these codes for a closed connection and a timeout. From a server they are errors of its
+            # own.
             message.error.code = INTERNAL_ERROR
         elif isinstance(message, JSONRPCRequest) and not self._inspection.asked():
             raise EndOfStream
@@ -152,7 +152,7 @@ class Incoming:
 
 
 class Outgoing:
-    """The messages to a server; those that answer its requests are counted."""
+    """The messages to a server; answers to its requests are counted."""
 
     def __init__(self, stream: WriteStream[SessionMessage], inspection: Inspection) -> None:
         self._stream = stream

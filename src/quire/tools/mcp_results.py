@@ -1,7 +1,7 @@
-"""What an MCP tool gave, as text for a playbook or a model, and as data for a pipeline.
+"""Results of MCP tools, as text for a playbook or a model, and as data for a pipeline.
 
-The parts keep their order. A part that is neither text nor a link is named where it stands, so that it is not taken for
-absent; a result of such parts alone is kept as the server sent it.
+The parts keep their order. A part that is neither text nor a link is named in its place, so that it does not seem
+absent; a result that consists only of such parts is kept as the server sent it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
 
 def answer_of(result: types.CallToolResult) -> Answer:
-    """As data: the structured content, else the JSON object or list that the text is, else the text."""
+    """Return a result as text and data. The data is the structured content, else the text decoded as a JSON object or
+    list, else the text."""
     structured: Value = result.structured_content
     text: Value = text_of(result.content) if _has_text(result.content) or not result.content else ""
     if result.content and not _has_text(result.content):
         text = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
     if structured is not None:
-        # An empty text beside structured content says nothing.
+        # An empty text beside structured content has no meaning.
         return Answer(text if isinstance(text, str) and text else structured, structured)
     return Answer(text, _decoded(text) if isinstance(text, str) else text)
 
 
 def text_of(parts: Sequence[types.ContentBlock]) -> str:
-    """The parts as one text, in their order."""
+    """Return the parts as one text, in their order."""
     return "\n".join(text for part in parts if (text := _part(part)))
 
 
@@ -57,7 +58,7 @@ def _part(part: types.ContentBlock) -> str:
 
 
 def _decoded(text: str) -> Value:
-    """Only objects and lists: a number or a word that happens to be JSON stays the text that the server wrote."""
+    """Decode objects and lists only: a number or a word that happens to be JSON stays text."""
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -1,6 +1,6 @@
-"""The end of what a server writes to its standard error: kept out of the terminal, shown when it fails.
+"""One open session with an MCP server, held by its own task until it is told to stop.
 
-One open session with an MCP server, held by a task of its own until it is told to stop.
+The end of the server's standard error is kept in memory, away from the terminal, and shown if the server fails.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 SHOWN = 4_096
 KEPT = 65_536
-"""More than is shown: secrets are taken out before the cut, and a secret that is cut in two would not be found."""
+"""More than is shown: secrets are removed before the cut, and a secret that is cut in two would not be found."""
 
 
 class Tail:
-    """A pipe for a child process and the last bytes that came through it, in memory and nowhere else.
+    """A pipe for a child process and the last bytes that came through it, kept in memory only.
 
     A server may write secrets there, so nothing of it goes to a file.
     """
@@ -52,11 +52,11 @@ class Tail:
         self._thread.start()
 
     def started(self) -> None:
-        """The child has its own copy of the writing end now; ours would keep the pipe from ending."""
+        """Close this end: the child has its own copy now, and this one would keep the pipe from ending."""
         self.stream.close()
 
     def text(self, redact: Callable[[str], str] = lambda text: text, wait: float = 0.2) -> str:
-        """The last lines, without what `redact` takes out; a dead server's are complete after a moment."""
+        """Return the last lines, redacted. Those of a dead server are complete after a moment."""
         self._thread.join(wait)
         return redact(self._kept.decode("utf-8", "replace"))[-SHOWN:].strip()
 
@@ -70,24 +70,24 @@ START_SECONDS = 60.0
 CLOSE_SECONDS = 15.0
 KILLED_SECONDS: Final = 5.0
 STREAM_BYTES: Final = 64_000_000
-"""What one answer over HTTP may have in all, with the messages before it."""
+"""The size limit of one answer over HTTP, including the messages before it."""
 
 
 class Stopped(Exception):
-    """The connection is gone; whether a call that was under way arrived is not known."""
+    """The connection is gone; it is unknown whether a call under way arrived."""
 
 
 class CannotOpen(Exception):
-    """There is no session to be had; the text says why."""
+    """A session could not be opened; the text says why."""
 
 
 class Session:
-    """`client` is there once `open` has returned."""
+    """One session. `client` is set once `open` has returned."""
 
     client: Client
 
     def __init__(self, server: McpServer, folder: Path, code: ServerCode) -> None:
-        """`code` is how a server over stdio is started, as it was confirmed."""
+        """`code` describes how a stdio server is started, as it was confirmed."""
         self._server = server
         self._folder = folder
         self._code = code
@@ -103,16 +103,16 @@ class Session:
 
     @property
     def problem(self) -> str:
-        """What the server did that ended the session; empty where it just ended."""
+        """The misbehaviour of the server that ended the session; empty if it just ended."""
         return self.inspection.problem or (self._pipes.problem if self._pipes else "")
 
     @property
     def unreadable(self) -> str:
-        """What was wrong with the last message that could not be read."""
+        """The error in the last message that could not be read."""
         return self._pipes.unreadable if self._pipes else ""
 
     async def open(self, mode: str) -> None:
-        """Raises `Stopped` when the server ends at once, `CannotOpen` for everything else."""
+        """Open the session. Raises `Stopped` if the server ends at once, `CannotOpen` for every other failure."""
         import asyncio
 
         # Without a handler of its own the package's warnings would go to the terminal.
@@ -142,8 +142,8 @@ class Session:
             await self._gone(self._task, CLOSE_SECONDS)
 
     async def _gone(self, task: asyncio.Task[None], seconds: float) -> None:
-        """Waits until the session has ended: the server gets some seconds to do so by itself, unless a caller that
-        cannot wait cancels this. The task is not cancelled before its server is killed: it would leave that behind."""
+        """Wait until the session has ended. The server gets some seconds to end by itself, unless the caller is
+        cancelled. The task is not cancelled before its server is killed, since it would leave the server behind."""
         import asyncio
 
         try:
@@ -174,13 +174,14 @@ class Session:
                 client_info=Implementation(name="quire", version=__version__),
                 cache=None,
             ) as client:
-                # Its own check runs without an end where a schema wants it to; ours is in `McpConnection.call`.
+                # The library's own check can be kept busy for ever by a schema; Quire's check is in
+                # `McpConnection.call`.
                 client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 if not ready.done():
                     ready.set_result(client)
                 await stop.wait()
         except Exception as error:
-            # After the start there is nobody to tell: the next call finds the connection closed.
+            # After the start no caller waits here: the next call finds the connection closed.
             if not ready.done():
                 leaf = _leaf(error)
                 gone = isinstance(leaf, MCPError) and leaf.code == CONNECTION_CLOSED
@@ -222,8 +223,8 @@ class Session:
 
 @contextmanager
 def _start_folder(code: ServerCode) -> Iterator[Path]:
-    """The folder that is confirmed for a server, else an empty one. Not among the temporary files of all accounts:
-    programs also look for code and settings in the folders above."""
+    """Yield the folder that is confirmed for a server, else an empty one. It is not among the temporary files of all
+    accounts, because programs also look for code and settings in the folders above."""
     if code.folder is not None:
         yield code.folder
         return
@@ -238,7 +239,7 @@ def _start_folder(code: ServerCode) -> Iterator[Path]:
 
 
 def _parameters(code: ServerCode, workspace: Path, start: Path) -> StdioServerParameters:
-    """How a server is started: the one place that says so."""
+    """Return the start parameters of a server; they are built only here."""
     from mcp.client.stdio import StdioServerParameters
 
     command, *arguments = code.command(confirmed_imports.__file__)
@@ -249,7 +250,7 @@ def _parameters(code: ServerCode, workspace: Path, start: Path) -> StdioServerPa
 
 
 def reason(error: BaseException) -> str:
-    """One line about what lies at the bottom of an error of the client library."""
+    """Return one line about the innermost error of the client library."""
     leaf = _leaf(error)
     if isinstance(leaf, OSError) and leaf.strerror:
         return f"{leaf.strerror}: {leaf.filename}" if leaf.filename else leaf.strerror
@@ -258,7 +259,7 @@ def reason(error: BaseException) -> str:
 
 
 def _violation(error: BaseException) -> str:
-    """The first thing that is wrong with a message, of all that pydantic has to say about it."""
+    """Return the first error that pydantic reports about a message."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):

@@ -1,4 +1,4 @@
-"""A tool call as a document has it, before the run: its arguments as far as the document alone says them."""
+"""A tool call in a document, before the run: its arguments as far as the document alone determines them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 
 class PlannedCall(Struct, frozen=True):
-    """`names` are those of the arguments, None where only the run knows them. `literal` holds those that the document
-    says; `complete` is whether that is all of them."""
+    """A tool call as written in a document."""
 
     connection: str
     tool: str
     names: tuple[str, ...] | None = None
+    """The names of the arguments; None if only the run knows them."""
     literal: Mapping[str, Value] = field(default_factory=dict)
+    """The arguments whose values are in the document."""
     complete: bool = False
+    """True if `literal` has all arguments."""
 
     @classmethod
     def of_tool(cls, work: UseTool) -> PlannedCall:
@@ -44,7 +46,7 @@ class PlannedCall(Struct, frozen=True):
         return cls("", work.tool, tuple(name for name, _ in work.arguments), literal, complete)
 
     def wrong_names(self, spec: ToolSpec) -> list[str]:
-        """What is wrong whatever the computed values come to be."""
+        """Return the problems with the names of the arguments, which do not depend on computed values."""
         if self.names is None:
             return []
         properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
@@ -58,8 +60,8 @@ class PlannedCall(Struct, frozen=True):
         return problems
 
     def wrong_values(self, spec: ToolSpec) -> list[str]:
-        """What is wrong with single arguments that stand in the document. For tools of our own, whose schemas say
-        everything in its place."""
+        """Return the problems with single arguments in the document. Only for built-in tools, whose schemas have no
+        rules across arguments."""
         properties = cast("Mapping[str, Value]", spec.schema.get("properties", {}))
         known = ((name, value, properties[name]) for name, value in self.literal.items() if name in properties)
         found = ((name, _wrong(schema, value)) for name, value, schema in known if not plainly_fits(schema, value))
@@ -67,7 +69,7 @@ class PlannedCall(Struct, frozen=True):
 
 
 class PlannedBuiltIns:
-    """The built-in tools as far as their descriptions go, for a gate that makes no calls."""
+    """The descriptions of the built-in tools, for a gate that makes no calls."""
 
     def tool_id(self, tool: str) -> str:
         return canonical(tool)

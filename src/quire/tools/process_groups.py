@@ -1,7 +1,7 @@
-"""The process groups of servers that this process has started: none of them is to outlive it.
+"""The process groups of servers that this process has started: none of them may outlive it.
 
-Servers are asked to end, and get a moment for it. Where there is no moment left, at the last of several Ctrl-C, what
-is still here is killed.
+Servers are asked to end, and get a moment for it. If there is no time left, at the last of several Ctrl-C, the
+remaining ones are killed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _groups: set[int] = set()
 
 
 def remember(group: int) -> None:
-    """0 is no group: whoever starts a server may not know its number."""
+    """Remember a group. 0 is not a group: the caller may not know the number of a server."""
     if group > 1:
         _groups.add(group)
 
@@ -24,7 +24,8 @@ def forget(group: int) -> None:
 
 
 def kill(group: int) -> None:
-    """At once, with all that it has started. One that is forgotten is left alone: its number may be another's now."""
+    """Kill a group at once, with everything it has started. A forgotten group is left alone: its number may belong to
+    another one now."""
     if group in _groups and hasattr(os, "killpg"):
         with suppress(OSError):
             os.killpg(group, signal.SIGKILL)

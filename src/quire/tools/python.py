@@ -1,8 +1,8 @@
-"""Python functions as tools: the `@tool` decorator, and the connection named `python`.
+"""Python functions as tools: the `@tool` decorator, and the connection `python`.
 
-Functions come from the modules named under `[tools] modules`, never from scanning a folder; they are imported
-when the first of them is needed, and only in a workspace that is trusted. Packages that the user installed bring
-theirs by the entry point group `quire.tools`.
+Functions come from the modules named under `[tools] modules`, never from scanning a folder; they are imported when the
+first of them is needed, and only in a trusted workspace. Installed packages provide theirs by the entry point group
+`quire.tools`.
 """
 
 from __future__ import annotations
@@ -72,14 +72,13 @@ def tool(
     effect: EffectClass = "write",
     timeout: float | None = SECONDS,
 ) -> F | Callable[[F], F]:
-    """Makes a function callable from documents: `@tool(python, NAME, {…})`.
+    """Make a function callable from documents: `@tool(python, NAME, {…})`.
 
-    Its annotations become the schema of its arguments, its docstring the description. `effect` says what a crash
-    in the middle may leave behind: nothing ("read"), nothing that a second call would not repair
-    ("idempotent"), or anything ("write"). A parameter named `effect_id` gets an id that is the same
-    when the same step runs again after a crash. A call that takes longer than `timeout` seconds fails; a function
-    that is not `async` cannot be stopped then, and is left behind in its thread. The function itself is
-    returned unchanged.
+    Its annotations become the schema of its arguments, its docstring the description. `effect` states what a crash in
+    the middle may leave behind: nothing ("read"), nothing that a second call would not repair ("idempotent"), or
+    anything ("write"). A parameter named `effect_id` gets an id that is the same when the same step runs again after a
+    crash. A call that takes longer than `timeout` seconds fails; a function that is not `async` cannot be stopped then,
+    and is left behind in its thread. The function itself is returned unchanged.
     """
 
     def declare(decorated: F) -> F:
@@ -107,7 +106,7 @@ class PythonConnection:
         installed: bool = False,
         files: Mapping[str, str] | None = None,
     ) -> None:
-        """`files` are those of the folder that may be loaded, with their hashes; None for those that are there now."""
+        """`files` are the files of the folder that may be loaded, with their hashes; None for those that exist now."""
         self._files = files
         self._modules = tuple(modules)
         self._folder = folder
@@ -127,7 +126,7 @@ class PythonConnection:
         return self._load()
 
     async def call(self, tool: ToolSpec, arguments: dict[str, Value], effect_id: str) -> Value:
-        """The result is what the function returned, as JSON where it can be: the gate refuses what is not a value."""
+        """Call the function and return its result, converted to JSON if possible: the gate refuses anything else."""
         declared = _declared[tool.name]
         function = declared.function
         given = converted(function, arguments, tool.id)
@@ -154,7 +153,7 @@ class PythonConnection:
 
     def _load(self) -> dict[str, ToolSpec]:
         if self._specs is None:
-            # What a module prints while it is loaded is no part of anybody's output.
+            # Output of a module while it is loaded is not part of the result of a run.
             with redirect_stdout(sys.stderr):
                 self._import_all()
                 if self._installed:
@@ -175,14 +174,14 @@ class PythonConnection:
 
 
 def workspace_tools(settings: Settings) -> Mapping[str, ToolSpec]:
-    """The tools of the modules of a workspace, for those who only look. Raises `Untrusted` before anything is imported
-    that the user has not agreed to, and `ToolFailed` for a module that cannot be loaded."""
+    """Return the tools of the modules of a workspace, for commands that only look. Raises `Untrusted` before anything
+    is imported that the user has not agreed to, and `ToolFailed` for a module that cannot be loaded."""
     files = require_trusted(settings).module_files
     return PythonConnection(settings.tools.modules, settings.workspace.folder, files=files)._load()
 
 
 def _spec(declared: PythonTool) -> ToolSpec:
-    """A function that cannot be a tool is one that says why, and takes no other with it."""
+    """Make the spec of a function. One that cannot be a tool gets a `problem`, and does not affect the others."""
     schema: dict[str, Value] = {}
     problem = ""
     try:
@@ -200,10 +199,10 @@ def _spec(declared: PythonTool) -> ToolSpec:
 
 
 def _load_installed() -> None:
-    """The tools of installed packages. An entry point names a module full of tools, or one function.
+    """Load the tools of installed packages. An entry point names a module full of tools, or one function.
 
-    Only the folders that packages are installed into are searched: a distribution that lies in a workspace, or
-    anywhere else on the path, was not installed by anybody.
+    Only the folders into which packages are installed are searched: a distribution that lies in a workspace, or
+    anywhere else on the path, was not installed by the user.
     """
     import site
     import sysconfig
@@ -246,10 +245,11 @@ def _place(spec: importlib.machinery.ModuleSpec | None) -> tuple[str | None, tup
 
 @contextmanager
 def _confirmed(folder: Path, files: Mapping[str, str], modules: Sequence[str]) -> Iterator[None]:
-    """While this lasts, the confirmed files of a folder can be imported, and no others of it.
+    """Allow the import of the confirmed files of a folder, and of no others in it, inside the block.
 
-    Afterwards only submodules of packages that were loaded: a library of ours that is imported later, and is not there,
-    must not be found in the workspace."""
+    Afterwards only submodules of loaded packages can be imported: a missing library that Quire imports later must not
+    be found in the workspace.
+    """
     tops = [name.partition(".")[0] for name in modules]
     own = [top for top in tops if importlib.machinery.PathFinder.find_spec(top, [str(folder)]) is not None]
     path, finder = list(sys.path), ConfirmedImports(str(folder), _folders(folder), files, own)
@@ -265,6 +265,6 @@ def _confirmed(folder: Path, files: Mapping[str, str], modules: Sequence[str]) -
 
 
 def _folders(folder: Path) -> list[str]:
-    """Where top-level modules may lie: the workspace, and what this interpreter imports from below it."""
+    """Return the folders of top-level modules: the workspace, and the folders below it on this interpreter's path."""
     below = [entry for entry in sys.path if entry.startswith(f"{folder}{os.sep}")]
     return [str(folder), *below]

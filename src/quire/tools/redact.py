@@ -1,4 +1,4 @@
-"""The secrets that the tools of a workspace may come upon: taken out of all they return before anything is recorded."""
+"""Find the secrets that tools of a workspace may return, so that they are redacted before anything is recorded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PUBLIC = frozenset({"HOME", "PATH", "PWD", "OLDPWD", "USER", "LOGNAME", "SHELL",
 def find_secrets(
     environ: Mapping[str, str], servers: Iterable[McpServer] = (), named: Iterable[str] = ()
 ) -> dict[str, str]:
-    """The secrets by name: of the environment, those that the servers are given, and the variables that are `named`."""
+    """Return the secrets by name: of the environment, of the servers' settings, and the variables that are `named`."""
     secrets = secrets_of(environ, named)
     for server in servers:
         for name in server.variables():
@@ -28,6 +28,6 @@ def find_secrets(
                 secrets[name] = environ[name]
         for name, value in (*server.env.items(), *server.headers.items()):
             if looks_secret(name) and "${" not in value:
-                # What follows the scheme of a header is the secret; tools quote it without the scheme too.
+                # The part after the scheme of a header is the secret; tools quote it without the scheme too.
                 secrets[name] = _SCHEME.sub("", value)
     return secrets

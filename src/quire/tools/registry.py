@@ -1,7 +1,7 @@
-"""What tools there are and where they live, in one shape for all kinds.
+"""The registry of tools: connections and specs, in one shape for all kinds of tools.
 
 A connection is the first name in `@tool(CONNECTION, TOOL, …)`: an MCP server, `python` for functions, or `quire` for
-the built-in tools. What a name without a connection means is said in `quire.tools.tool_names`.
+the built-in tools. Names without a connection are resolved in `quire.tools.tool_names`.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ if TYPE_CHECKING:
 
 
 class ToolSpec(Struct, frozen=True):
-    """A tool as the gate sees it. `id` is the canonical one; `schema` is that of its arguments.
-
-    `problem` says why nobody can use the tool, where that is known before its schema is looked at.
-    """
+    """A tool as the gate sees it."""
 
     id: str
+    """The canonical id."""
     name: str
     description: str
     schema: Mapping[str, Value]
+    """The schema of the arguments."""
     effect: EffectClass
     problem: str = ""
+    """The reason why the tool cannot be used, if it is known before its schema is checked."""
 
 
 class Answer(Struct, frozen=True):
-    """A result that is there as text and as data: the gate takes the one that the request wants."""
+    """A result that exists as text and as data: the gate takes the one that the request wants."""
 
     text: Value
     data: Value
 
 
 class Connection(Protocol):
-    """Where tools live. Everything raises `ToolFailed`, a call also `Denied`, and nothing else."""
+    """A place with tools. All methods raise `ToolFailed`, a call also `Denied`, and nothing else."""
 
     def tool_id(self, tool: str) -> str:
-        """The canonical id that a tool of this name has, whether or not it exists."""
+        """Return the canonical id that a tool of this name has, whether or not it exists."""
         ...
 
     def known(self, tool: str) -> ToolSpec | None:
-        """What can be told without starting anything."""
+        """Return the spec of a tool if it is known without starting anything."""
         ...
 
     async def tools(self, *, refresh: bool = False) -> Mapping[str, ToolSpec]: ...
@@ -62,13 +62,13 @@ class Connection(Protocol):
 
 @runtime_checkable
 class Describing(Protocol):
-    """A connection that tells a model of its tools in other words than it checks them by."""
+    """A connection that describes its tools to a model in other words than it checks them by."""
 
     def offered(self, spec: ToolSpec) -> ToolSpec: ...
 
 
 class Registry:
-    """The connections of a run by name. `disabled` are servers that the workspace has, but does not want to be used."""
+    """The connections of a run by name. `disabled` are servers that the workspace has configured but disabled."""
 
     def __init__(self, connections: Mapping[str, Connection], disabled: Sequence[str] = ()) -> None:
         self._connections = dict(connections)
@@ -78,7 +78,7 @@ class Registry:
         return list(self._connections)
 
     def with_others(self, connections: Mapping[str, Connection]) -> Registry:
-        """The same, some of them replaced. Only one of the two is to be closed."""
+        """Return a registry with some connections replaced. Only one of the two must be closed."""
         return Registry({**self._connections, **connections}, self.disabled)
 
     def has(self, name: str) -> bool:
@@ -97,7 +97,8 @@ class Registry:
         return found.known(tool) if found else None
 
     async def spec(self, connection: str, tool: str) -> ToolSpec:
-        """Asks the connection again before it says that there is no such tool: servers may add some."""
+        """Return the spec of a tool. Asks the connection again before it raises `ToolFailed`, because servers may add
+        tools."""
         place = self.connection(connection)
         specs = await place.tools()
         if tool not in specs:
@@ -107,7 +108,7 @@ class Registry:
         return specs[tool]
 
     async def close(self) -> None:
-        """All at once: a server that does not end by itself takes seconds."""
+        """Close all connections at the same time: a server that does not end by itself takes seconds."""
         import asyncio
 
         await asyncio.gather(*(connection.close() for connection in self._connections.values()))
@@ -118,7 +119,7 @@ def is_disabled(server: str) -> str:
 
 
 def unknown(what: str, name: str, names: Mapping[str, object], where: str = "") -> str:
-    """The one sentence about a name that is not there."""
+    """Return the message about an unknown name."""
     close = nearest(name, names)
     if close:
         hint = f'did you mean "{close}"?'

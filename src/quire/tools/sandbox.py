@@ -1,7 +1,7 @@
-"""Commands behind bubblewrap: they see the system's programs and the workspace, and little else.
+"""Run commands in bubblewrap: they see the system's programs and the workspace, and little else.
 
-The workspace can be written, except for what no tool may write. The home folder, the rest of the machine and the
-network are not there; `/tmp` is its own. `sandbox_watch` sets the limits and sees to the end of a command.
+The workspace can be written, except for the protected places. The home folder, the rest of the machine and the network
+are not visible; `/tmp` is private. `sandbox_watch` sets the limits and ends a command.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from quire.workspace.grants import is_everything
 
 TMP_BYTES = 512 * 1024 * 1024
 MAX_PLACES = 1000
-"""Binds of one sandbox; the time that bubblewrap takes grows with their square, to about 2 seconds for these."""
+"""The maximum number of binds of one sandbox. bubblewrap's time grows with their square, to about 2 seconds for
+these."""
 
 _NOBODY = "65534"
 _MASKED = frozenset({"kcore", "keys", "key-users", "interrupts", "sched_debug", "latency_stats", "timer_stats"})
 _TRIAL = "! ( : >> /proc/sys/kernel/core_pattern ) 2>/dev/null || { echo /proc/sys can be written >&2; exit 1; }"
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
-# Not all of /etc: there are secrets in it that a user (or root, in a container) can read.
+# Not all of /etc: it contains secrets that a user (or root, in a container) can read.
 # fmt: off
 _ETC = (
     "alternatives", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version", "fonts",
@@ -43,16 +44,18 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def scrubbed(environ: Mapping[str, str], home: str, granted: Iterable[str] = ()) -> dict[str, str]:
-    """The few variables that a command gets. An allowlist: nobody can know which of the others are secret.
+    """Return the few variables that a command gets. This is an allowlist, because it is impossible to know which of the
+    others are secret.
 
-    `granted` are the names of those that the user lets it have."""
+    `granted` are the names of further variables that the user allows.
+    """
     kept = {name: environ[name] for name in _KEPT if name in environ}
     also = {name: environ[name] for name in granted if name in environ}
     return {"PATH": _PATH, "LANG": "C.UTF-8", **kept, "HOME": home, "TMPDIR": "/tmp", **also}  # noqa: S108
 
 
 def require_sandbox(workspace: Path) -> None:
-    """Raises `Denied` where a command could not be sandboxed here, as far as that is known before there is one."""
+    """Raise `Denied` if a command could not be sandboxed here, as far as that is known without one."""
     workspace = workspace.resolve()
     if is_everything(workspace):
         raise Denied(
@@ -70,9 +73,10 @@ def sandboxed(
     hidden: Sequence[Path] = (),
     network: bool = False,
 ) -> list[str]:
-    """The command line that runs a command in the sandbox. Raises `Denied` where there is none to be had.
+    """Return the command line that runs a command in the sandbox. Raises `Denied` if no sandbox is available.
 
-    `read_only` are existing places of the workspace, not links. Of `hidden`, those outside are not there anyway.
+    `read_only` are existing places of the workspace, not links. Folders of `hidden` outside the workspace are not
+    visible anyway.
     """
     workspace = workspace.resolve()
     require_sandbox(workspace)
@@ -96,7 +100,7 @@ def _namespaces(flags: frozenset[str]) -> list[str]:
     line = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try"]
     line += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     if os.geteuid() == 0:
-        # New files still belong to root outside, but programs that behave differently for root do not.
+        # New files still belong to root outside, but programs do not behave differently for root.
         line += ["--uid", _NOBODY, "--gid", _NOBODY]
     if "--disable-userns" in flags:
         line.append("--disable-userns")
@@ -119,8 +123,8 @@ def _system(flags: frozenset[str]) -> list[str]:
 
 @functools.cache
 def _proc() -> tuple[str, ...]:
-    """Binds over the parts of `/proc` that belong to the machine: for root, whom a user namespace does not change, they
-    can be written. Those that only root can read are not there."""
+    """Return binds over the parts of `/proc` that belong to the machine: root, whom a user namespace does not restrict
+    there, could write them. Files that only root can read are hidden."""
     line: list[str] = []
     for entry in sorted(os.scandir("/proc"), key=lambda entry: entry.name):
         if entry.name.isdigit() or entry.is_symlink():
@@ -147,7 +151,8 @@ def _usable() -> tuple[str, frozenset[str]]:
 
 @functools.cache
 def _probe(program: str | None) -> tuple[str, frozenset[str]]:
-    """Tried once: bubblewrap may be there and still not be allowed to make namespaces, as in many containers."""
+    """Test bubblewrap once: it may be installed and still not be allowed to make namespaces, as in many containers.
+    Raises `OSError`."""
     if program is None:
         raise OSError("bubblewrap is not installed")
     told = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603

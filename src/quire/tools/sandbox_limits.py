@@ -1,12 +1,11 @@
-"""A filter of system calls for the sandbox, for what no namespace keeps away.
+"""System-call filter and control group of the sandbox, for what namespaces and `RLIMIT_NPROC` do not cover.
 
-Keyrings of the kernel, the sockets between a virtual machine and its host, and with a shared network the abstract
+Keyrings of the kernel, the sockets between a virtual machine and its host and, with a shared network, the abstract
 sockets of other programs can be reached from every namespace. The filter is classic BPF, as `bwrap --seccomp` takes it.
 
-A control group around a sandbox that root starts: the kernel does not count root's processes for `RLIMIT_NPROC`.
-
-The group lies below one that the caller is in already, so limits of the system still hold. Nothing of the system's own
-groups is changed: where none of them lets its groups count processes, there is no group.
+The kernel does not count root's processes for `RLIMIT_NPROC`, so a sandbox that root starts gets a control group. The
+group lies below one that the caller is already in, so limits of the system still hold. The system's own groups are not
+changed: if none of them lets its children count processes, no group is made.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ _X32 = 0x40000000
 
 
 class _Machine(Struct, frozen=True):
-    """Numbers of system calls. `refused` are add_key, request_key, keyctl, perf_event_open, bpf and io_uring_setup:
-    the last one opens sockets past any filter."""
+    """Numbers of system calls. `refused` are add_key, request_key, keyctl, perf_event_open, bpf and io_uring_setup: the
+    last one opens sockets past any filter."""
 
     architecture: int
     socket: int
@@ -51,7 +50,7 @@ _MACHINES = {
 
 
 def filter_program(*, network: bool) -> bytes:
-    """Return the filter for this machine. With `network`, sockets of the family Unix are refused. Raises `OSError`."""
+    """Return the filter for this machine. With `network`, sockets of the Unix family are refused. Raises `OSError`."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         raise OSError(f"its filter of system calls does not know the machine {platform.machine()}")
@@ -59,7 +58,7 @@ def filter_program(*, network: bool) -> bytes:
     no_call, no_family = _ERRNO | errno.ENOSYS, _ERRNO | errno.EAFNOSUPPORT
     program = [
         _step(_LOAD, _ARCHITECTURE),
-        # Programs for another machine number their calls in another way.
+        # Programs for another architecture number their calls differently.
         *_unless(machine.architecture, no_call),
         _step(_LOAD, _NUMBER),
     ]
@@ -99,7 +98,7 @@ class ControlGroup:
 
     @classmethod
     def make(cls, processes: int) -> ControlGroup | None:
-        """Return None where the system has no group to put one into, or does not let us."""
+        """Make a group; return None if the system has no suitable parent group or does not permit it."""
         for above in _counting():
             _sweep(above)
             folder = above / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
@@ -112,7 +111,7 @@ class ControlGroup:
         return None
 
     def add(self, pid: int) -> None:
-        """Raises `OSError`."""
+        """Move a process into the group. Raises `OSError`."""
         (self._folder / "cgroup.procs").write_text(str(pid))
 
     def remove(self) -> None:
@@ -126,7 +125,8 @@ class ControlGroup:
 
 
 def _counting() -> Iterator[Path]:
-    """Groups whose children can count processes, the nearest first; of both versions of the kernel's interface."""
+    """Yield groups whose children can count processes, the nearest first, for both versions of the kernel's
+    interface."""
     for mount in _lines("/proc/self/mounts"):
         _, folder, kind, options, *_ = mount.split(" ")
         for line in _lines("/proc/self/cgroup"):
@@ -142,7 +142,7 @@ def _counting() -> Iterator[Path]:
 
 
 def _sweep(above: Path) -> None:
-    """Remove the groups of processes that were killed. Those that hold anything stay."""
+    """Remove the groups of owners that were killed. Groups that still contain processes stay."""
     with suppress(OSError):
         for left in above.glob(f"{_PREFIX}*"):
             owner = left.name.removeprefix(_PREFIX).partition("-")[0]

@@ -1,8 +1,8 @@
-"""Limits for what runs in a sandbox, and its end: nothing of a command outlives its call.
+"""Set the limits of a sandbox and end it: nothing of a command outlives its call.
 
-Bubblewrap waits before it starts the command, until the limits are set on the process that holds the sandbox. The
-kernel keeps those of a single process, and limits the number of processes: for root by a control group. A thread looks
-at the memory of all of them together, and at their number where there is no such group.
+Bubblewrap waits with the start of the command until the limits are set on the process that holds the sandbox. The
+kernel enforces the limits of single processes, and the number of processes: for root by a control group. A thread
+checks the memory of all processes together, and their number if there is no such group.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _COUNTED_PER_NAMESPACE = (5, 14)
 
 
 class Watch:
-    """One sandbox from its start to its end. Use as a context; `told`, start the process, `released`, `emptied`."""
+    """One sandbox from start to end. Use it as a context manager: call `told`, start the process, then `released`, then
+    `emptied`."""
 
     def __init__(self, limits: SandboxSettings, *, network: bool) -> None:
         half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // MB // 2
@@ -54,17 +55,18 @@ class Watch:
 
     @property
     def passed(self) -> tuple[int, ...]:
-        """The handles that bubblewrap gets. The last one keeps it waiting if we die before the limits are set."""
+        """The handles that bubblewrap gets. The last one keeps it waiting if this process dies before the limits are
+        set."""
         return self._tell, self._wait, self._filter, self._go
 
     def told(self, command: Sequence[str]) -> list[str]:
-        """The command line of `sandboxed` with these handles."""
+        """Return the command line of `sandboxed` with these handles added."""
         handles = {"--info-fd": self._tell, "--block-fd": self._wait, "--seccomp": self._filter}
         self._line = [command[0], *(str(one) for pair in handles.items() for one in pair), *command[1:]]
         return self._line
 
     def released(self, seconds: float) -> None:
-        """Set the limits and let the command start; returns without it where bubblewrap has failed. Blocks shortly."""
+        """Set the limits and let the command start; return without that if bubblewrap has failed. Blocks shortly."""
         self._close(self._tell, self._wait, self._filter)
         self._holder = self._told_holder()
         if not self._holder or self._ended.is_set():
@@ -84,7 +86,7 @@ class Watch:
             os.write(self._go, b"x")
 
     def end(self) -> None:
-        """Let `released` return, also where bubblewrap was killed before it told anything."""
+        """Let `released` return, even if bubblewrap was killed before it reported anything."""
         self._ended.set()
 
     def _told_holder(self) -> int:
@@ -102,12 +104,13 @@ class Watch:
                 return 0
 
     def check(self) -> None:
-        """Raise `ToolFailed` where the sandbox was ended because of a limit."""
+        """Raise `ToolFailed` if the sandbox was ended because of a limit."""
         if self._over:
             raise ToolFailed(f"the command {self._over} and was ended", kind="limit")
 
     async def emptied(self) -> None:
-        """Called when bubblewrap has ended. The kernel ends all others in the sandbox before the holder is gone."""
+        """Wait until the sandbox is empty, after bubblewrap has ended. The kernel ends all other processes in it before
+        the holder is gone."""
         import asyncio
 
         until, pause = time.monotonic() + _LONGEST_END, 0.001
@@ -142,7 +145,7 @@ class Watch:
             os.kill(self._holder, signal.SIGKILL)
 
     def _runs(self) -> bool:
-        """Whether that is still ours: a zombie has no command line, and a number may be given out again."""
+        """Tell whether the holder is still this sandbox's: a zombie has no command line, and a number may be reused."""
         try:
             return Path(f"/proc/{self._holder}/cmdline").read_bytes() == "\0".join([*self._line, ""]).encode()
         except OSError:
@@ -163,11 +166,12 @@ class Watch:
 
 
 def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted: bool) -> None:
-    """`counted` says whether the kernel limits the number of processes."""
+    """Set the limits of the holder. `counted` states whether the kernel limits the number of processes."""
     import resource
 
     wanted = {
-        # 1 and not 0: the kernel would still start the program that `core_pattern` pipes to, outside of the sandbox.
+        # 1 and not 0: with 0 the kernel would still start the program that `core_pattern` pipes to, outside the
+        # sandbox.
         resource.RLIMIT_CORE: 1,
         resource.RLIMIT_CPU: int(seconds * (os.cpu_count() or 1)) + 1,
         resource.RLIMIT_DATA: 2 * limits.memory * MB,
@@ -179,7 +183,8 @@ def _set_limits(holder: int, limits: SandboxSettings, seconds: float, *, counted
         _, hard = resource.prlimit(holder, which)
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.prlimit(holder, which, (most, most))
-    # Where memory runs out all the same, and in the struggle for the processor, the rest of the machine comes first.
+    # If memory runs out all the same, and when processes compete for the processor, the rest of the machine comes
+    # first.
     Path(f"/proc/{holder}/oom_score_adj").write_text("1000")
     later = 5 if counted else 19
     os.setpriority(os.PRIO_PROCESS, holder, min(19, os.getpriority(os.PRIO_PROCESS, 0) + later))
@@ -191,7 +196,7 @@ def _release() -> tuple[int, ...]:
 
 
 def _excess(holder: int, limits: SandboxSettings) -> str:
-    """The limit that the processes of a sandbox exceed together, or nothing."""
+    """Return the limit that the processes of a sandbox exceed together, or the empty text."""
     found, pending = [], [holder]
     while pending:
         pid = pending.pop()
@@ -200,7 +205,7 @@ def _excess(holder: int, limits: SandboxSettings) -> str:
             return f"had more than {limits.processes:,} processes"
         pending += _children(pid)
     most = limits.memory * MB
-    # Pages that processes share are counted for each of them, unless their number is asked for, which takes longer.
+    # Resident size counts shared pages for each process; the proportional size does not, but takes longer.
     if sum(map(_resident, found)) > most and sum(map(_proportional, found)) > most:
         return f"used more than {limits.memory:,} MB of memory"
     return ""
@@ -221,7 +226,7 @@ def _resident(pid: int) -> int:
 
 
 def _proportional(pid: int) -> int:
-    """Memory with shared pages divided among those that share them; files that are only read are not counted."""
+    """Return the memory with shared pages divided among their users; files that are only read are not counted."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:

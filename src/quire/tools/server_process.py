@@ -1,7 +1,7 @@
 """The pipes to an MCP server that this process starts: bounded messages, and an end that leaves nothing behind.
 
-The client library reads lines of any length, fails on a byte that is not UTF-8, and leaves alone what a server that
-ends by itself has started. So the pipes are held here; the library gets and gives messages.
+The client library reads lines of any length, fails on a byte that is not UTF-8, and does not end the children of a
+server that ends by itself. So the pipes are handled here; the library exchanges messages with them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES: Final = 10_000_000
 MAX_UNREADABLE: Final = 1_000
-"""Lines that are no messages: some servers greet on stdout."""
+"""The number of lines that are not messages which is tolerated: some servers print a greeting on stdout."""
 
 ENDING_SECONDS = 2.0
-"""How long a server has to end once its stdin is closed, and again once it was told to."""
+"""The time for a server to end once its stdin is closed, and again once it was signalled."""
 
 _FLUSH_SECONDS: Final = 0.5
 _ORPHAN_SECONDS: Final = 0.5
@@ -40,7 +40,7 @@ _ID = re.compile(rb'"id"\s*:\s*(\d{1,9})\b')
 
 
 class Pipes:
-    """One started server. `problem` says what it did that ended the connection, if it did."""
+    """One started server. `problem` states what it did to end the connection, if it did."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.problem = ""
@@ -72,7 +72,7 @@ class Pipes:
                     await stdin.drain()
 
     async def drain(self) -> None:
-        """A server that is stuck in writing does not see that its stdin is closed."""
+        """Read and discard output: a server that is blocked in writing does not notice that its stdin is closed."""
         stdout = self._process.stdout
         assert stdout is not None  # noqa: S101
         with suppress(OSError):
@@ -80,7 +80,7 @@ class Pipes:
                 pass
 
     async def end(self) -> None:
-        """Closes stdin, waits, tells all that the server has started to end, waits, kills what is left."""
+        """Close stdin and wait, signal the server's whole group to end and wait, then kill the rest."""
 
         process = self._process
         if process.stdin is not None:
@@ -88,7 +88,7 @@ class Pipes:
         if not await self._ended():
             self._signal(signal.SIGTERM)
             await self._ended()
-        # Also where the server has ended: its children may hold the pipes, or just go on.
+        # Even if the server has ended: its children may hold the pipes, or just go on.
         self._signal(signal.SIGKILL if sys.platform != "win32" else signal.SIGTERM)
         await self._ended()
         transport: asyncio.BaseTransport | None = getattr(process, "_transport", None)
@@ -98,7 +98,7 @@ class Pipes:
                 transport.close()
 
     async def exited(self) -> None:
-        """Returns a moment after the process has ended, whether or not something still holds its pipes."""
+        """Return a moment after the process has ended, whether or not its pipes are still held."""
         import asyncio
 
         if not hasattr(os, "pidfd_open"):
@@ -156,10 +156,10 @@ class Pipes:
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as error:
-            # Without what was sent: the library would cut that, and half a secret is not found.
+            # Without the sent text: the library would cut it, and half a secret is not found.
             said = error.errors(include_url=False, include_context=False, include_input=False)[0]["msg"]
         try:
-            # More patient: bytes that are not UTF-8, and some more levels.
+            # More tolerant: accepts bytes that are not UTF-8, and some more levels.
             data: object = json.loads(line.decode("utf-8", "replace"))
             return SessionMessage(jsonrpc_message_adapter.validate_python(data, by_name=False))
         except (ValueError, RecursionError):
@@ -168,7 +168,7 @@ class Pipes:
         return self._failing(line)
 
     def _failing(self, line: bytes) -> SessionMessage | None:
-        """The end of a request that was answered with something that cannot be read."""
+        """Return an error for the request that was answered with an unreadable message, or None if it is not known."""
         from mcp.shared.message import SessionMessage
         from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError
 
@@ -183,7 +183,8 @@ class Pipes:
 async def open_pipes(
     parameters: StdioServerParameters, errors: TextIO
 ) -> AsyncIterator[tuple[TransportStreams, Pipes]]:
-    """Starts a server as the leader of a group of its own; all of the group ends with the context. Raises `OSError`."""
+    """Start a server as the leader of its own process group; the whole group ends with the context. Raises
+    `OSError`."""
     import asyncio
 
     import anyio
@@ -213,7 +214,7 @@ async def open_pipes(
     try:
         yield (received, sent), pipes
     finally:
-        # A cancelled caller must not leave a server behind; every wait in here has an end.
+        # A cancelled caller must not leave a server behind; every wait in here is bounded.
         with anyio.CancelScope(shield=True):
             received.close()
             sent.close()

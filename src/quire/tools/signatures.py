@@ -1,11 +1,8 @@
-"""Python types beyond plain JSON, by pydantic: their JSON Schemas, arguments made into them, results made from them.
+"""The JSON Schema of a Python function's arguments, and the conversion of arguments and results.
 
-pydantic takes a tenth of a second to import, and is not there without the extras that bring it: it is imported for the
-first annotation that needs it.
-
-The JSON Schema of a Python function's arguments, read from its annotations.
-
-Plain JSON types are read here, so that their schemas stay what recorded requests have; all others by pydantic.
+Schemas are read from annotations. Plain JSON types are handled here, so that their schemas stay the same as in recorded
+requests; all other types by pydantic. pydantic takes a tenth of a second to import and needs an extra, so it is
+imported for the first annotation that needs it.
 """
 
 from __future__ import annotations
@@ -33,23 +30,23 @@ _AS_THEY_ARE = (str, bool, type(None), object, Any)
 
 
 class NotAType(TypeError):
-    """pydantic cannot make anything of an annotation; says why."""
+    """An annotation that pydantic cannot handle; the text says why."""
 
 
 def schema_of(hint: object) -> tuple[dict[str, Value], dict[str, Value]]:
-    """The JSON Schema of a type, and the definitions that it refers to. Raises `NotAType`."""
+    """Return the JSON Schema of a type, and the definitions that it refers to. Raises `NotAType`."""
     adapter = _adapter(hint)
     try:
         schema: dict[str, Value] = adapter.json_schema(ref_template="#/$defs/{model}")
     except Exception as error:
-        # Schemas of a user's own types are made by code of theirs.
+        # Schemas of a user's own types are made by the user's code.
         raise NotAType(_one_line(error)) from None
     definitions = schema.pop("$defs", {})
     return schema, dict(definitions) if isinstance(definitions, Mapping) else {}
 
 
 def converted(function: Callable[..., object], arguments: Mapping[str, Value], tool: str) -> dict[str, object]:
-    """The arguments as the types that the function asks for. Raises `ToolFailed` with all that do not fit."""
+    """Convert the arguments to the types of the function. Raises `ToolFailed` with all that do not fit."""
     hints = hints_of(function)
     given: dict[str, object] = {}
     problems: list[str] = []
@@ -65,8 +62,8 @@ def converted(function: Callable[..., object], arguments: Mapping[str, Value], t
 
 
 def as_value(result: object) -> object:
-    """A result as JSON, where it is not: models, dataclasses, enums, dates, paths and the like. What pydantic does not
-    know is left as it is, for the gate to refuse."""
+    """Convert a result to JSON if it is not: models, dataclasses, enums, dates, paths and the like. A type that
+    pydantic does not know is left as it is, for the gate to refuse."""
     try:
         values.encode(result)  # type: ignore[arg-type]
         return result
@@ -102,7 +99,8 @@ def _made(hint: object, value: Value) -> object:
 
 
 def _kept_as_list(hint: object) -> object:
-    """pydantic makes a one-time iterator of an `Iterable`; functions have got lists."""
+    """Replace `Iterable` by a list: pydantic makes a one-time iterator of it, but functions have always received
+    lists."""
     if typing.get_origin(hint) is collections.abc.Iterable:
         return list[typing.get_args(hint)[0]]  # type: ignore[misc]
     return list if hint is collections.abc.Iterable else hint
@@ -123,7 +121,7 @@ def _adapter(hint: object) -> TypeAdapter[object]:
 
 
 def _problems(name: str, error: ValueError) -> list[str]:
-    """Each place with what is wrong there, as the check of a schema says it."""
+    """Return each place with its problem, in the form of the schema check."""
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
@@ -138,7 +136,7 @@ def _one_line(error: BaseException) -> str:
 
 
 def constrained(hint: object) -> bool:
-    """Whether `Annotated` says more about a type than what it is for."""
+    """Tell whether `Annotated` adds more to a type than a description."""
     if typing.get_origin(hint) is Annotated:
         inner, *more = typing.get_args(hint)
         return any(not isinstance(one, str) for one in more) or constrained(inner)
@@ -154,11 +152,12 @@ _MAPS = (dict, collections.abc.Mapping)
 
 
 class Unsupported(TypeError):
-    """An annotation that has no JSON Schema; says which parameter."""
+    """An annotation without a JSON Schema; the text names the parameter."""
 
 
 def input_schema(function: Callable[..., object]) -> dict[str, Value]:
-    """An object schema with the function's parameters; one without a default is required. Raises `Unsupported`."""
+    """Return an object schema of the function's parameters; those without a default are required. Raises
+    `Unsupported`."""
     name = getattr(function, "__name__", "?")
     try:
         hints = hints_of(function)
@@ -190,7 +189,7 @@ def input_schema(function: Callable[..., object]) -> dict[str, Value]:
 
 
 def _schema(hint: object, function: str, parameter: str, definitions: dict[str, Value]) -> dict[str, Value]:
-    """`definitions` gets those that the schema refers to."""
+    """Return the schema of one parameter; `definitions` receives those that it refers to."""
 
     def below(part: object) -> dict[str, Value]:
         return _schema(part, function, parameter, definitions)
@@ -198,7 +197,7 @@ def _schema(hint: object, function: str, parameter: str, definitions: dict[str, 
     if constrained(hint):
         return _by_pydantic(hint, function, parameter, definitions)
     if hint in (object, typing.Any) or isinstance(hint, str | typing.ForwardRef):
-        # A forward reference that is left is the recursion of a type like `Value`: any JSON.
+        # A remaining forward reference is the recursion of a type like `Value`: any JSON.
         return {}
     if isinstance(hint, type) and hint in _SIMPLE:
         return {"type": _SIMPLE[hint]}

@@ -1,7 +1,7 @@
-"""Which tool a name means: `file__read`, `SERVER__TOOL`, a Python function, or a bare name that one server has.
+"""Resolve the name of a tool: `file__read`, `SERVER__TOOL`, a Python function, or a bare name that one server has.
 
-In this order; the built-in names are taken before all others, so that no server can stand in for them. Only
-what the run may use is asked: a server is not started, and a module not imported, to answer for nothing.
+The order is as listed; built-in names come first, so that no server can replace them. Only connections that the run may
+use are asked, so that no server is started and no module imported without need.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from quire.workspace.grants import FETCH, reach_of
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
 
 ACTIONS = ITEMS
-"""The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which look at the grants of each item themselves."""
+"""The connection of `rye/fetch`, `rye/execute` and `rye/sign`, which check the grants for each item themselves."""
 
 SELF_CHECKING = (ACTIONS, LAUNCHES)
 
@@ -28,12 +28,12 @@ Target: TypeAlias = tuple[str, str]
 
 
 def may_use(grants: Grants, tool_id: str) -> bool:
-    """Whether a tool may be called. A grant of a host is one of `http__get`, which looks at each host by itself."""
+    """Tell whether a tool may be called. A grant of a host allows `http__get`, which checks each host itself."""
     return grants.allows("execute", "tool", tool_id) or (tool_id == FETCH and bool(reach_of(grants).hosts))
 
 
 class Names:
-    """What a name was found to mean, it means for the rest of the run."""
+    """Resolves names. A resolved name keeps its meaning for the rest of the run."""
 
     def __init__(self, registry: Registry, grants: Grants) -> None:
         self._registry = registry
@@ -41,7 +41,7 @@ class Names:
         self._found: dict[str, Target] = {}
 
     def known(self, name: str) -> Target | None:
-        """What can be told without starting anything."""
+        """Resolve a name if that is possible without starting anything."""
         if name in self._found:
             return self._found[name]
         targets = self._spelled(name)
@@ -53,13 +53,13 @@ class Names:
         return fitting[0] if fitting and (fitting[0][0] == RESERVED or len(fitting) == 1) else None
 
     async def resolve(self, name: str) -> Target:
-        """Raises `ToolFailed` for a name that means nothing, or more than one tool."""
+        """Resolve a name. Raises `ToolFailed` if it means no tool, or more than one."""
         if name not in self._found:
             self._found[name] = await self._resolve(name)
         return self._found[name]
 
     async def matching(self, pattern: str) -> list[tuple[str, ToolSpec]]:
-        """All that the run may use of what fits a pattern with `*`, by call name or by id."""
+        """Return all tools that match a pattern with `*`, by call name or by id, and that the run may use."""
         wanted = Grants.of([grant_for(pattern)])
         found: list[tuple[str, ToolSpec]] = []
         for place in self._registry.names():
@@ -73,7 +73,7 @@ class Names:
         return found
 
     async def usable(self, place: str) -> list[ToolSpec]:
-        """All tools at a connection that the run may use."""
+        """Return all tools of a connection that the run may use."""
         if place in SELF_CHECKING:
             specs = (await self._registry.connection(place).tools()).values()
             launches = place == LAUNCHES and self._grants.has_any("execute.pipeline")
@@ -98,7 +98,7 @@ class Names:
         return found
 
     async def _one(self, name: str, targets: list[Target]) -> Target | None:
-        """The one of these that is there. Asks all of them: a second one would make the name mean two things."""
+        """Return the only one of these that exists. Asks all of them: a second one would make the name ambiguous."""
         import asyncio
 
         tools = await asyncio.gather(*(self._registry.connection(server).tools() for server, _ in targets))
@@ -109,7 +109,7 @@ class Names:
         return there[0] if there else None
 
     def _spelled(self, name: str) -> list[Target]:
-        """What the spelling alone says, whether or not there is such a tool."""
+        """Return the meanings of a name by its spelling alone, whether or not there is such a tool."""
         if self._registry.has(BUILT_IN) and canonical(name) in NAMES:
             return [(BUILT_IN, NAMES[canonical(name)])]
         kind, _, rest = name.partition("/")
@@ -120,7 +120,7 @@ class Names:
             head, _, tool = name.partition(mark)
             if head == RESERVED and tool and self._registry.has(RESERVED):
                 return [(RESERVED, unquote(tool) if mark == "/" else tool)]
-        # A name of a server may hold the mark itself, so that there may be more than one way to read it.
+        # The name of a server may contain the mark itself, so there may be more than one way to read it.
         return [
             (server, name[len(server) + len(mark) :])
             for server in self._servers()
@@ -135,7 +135,7 @@ class Names:
         return self._registry.has(place) and may_use(self._grants, self._registry.connection(place).tool_id(tool))
 
     def _reaches(self, place: str) -> bool:
-        """Whether any grant could be one for a tool there."""
+        """Tell whether any grant could be for a tool there."""
         if place == BUILT_IN:
             return True
         head = capability("execute", "tool", self._registry.connection(place).tool_id("x"))[:-1]
@@ -147,7 +147,7 @@ class Names:
             if name.startswith((f"{server}__", f"{server}/", f"mcp/{server}/")):
                 return is_disabled(server)
         if self._grants.declared:
-            # A thread is told of what it was offered: other names would only be refused.
+            # Suggest only tools that the thread was offered: others would be refused.
             offered = [spec.id for place in self._registry.names() for spec in await self.usable(place)]
             return unknown("tool", name, dict.fromkeys(offered))
         names: dict[str, object] = dict(SPECS) if self._registry.has(BUILT_IN) else {}

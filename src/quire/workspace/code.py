@@ -1,7 +1,7 @@
-"""Which files of a workspace Python would load for an import, with their hashes.
+"""Find the files of a workspace that Python would load for an import, with their hashes.
 
-The hashes go into what the user confirms, and `quire.tools.confirmed_imports` loads only files that still have them.
-So this may leave out a file that an import reaches in some unusual way (it does not load then), but never has to guess.
+The hashes are part of what the user confirms, and `quire.tools.confirmed_imports` loads only files that still match. So
+a file that an import reaches in an unusual way may be left out (then it does not load); nothing has to be guessed.
 """
 
 from __future__ import annotations
@@ -35,22 +35,20 @@ _CALLS = ("import_module", "__import__")
 
 
 class Code(Struct):
-    """The files that imports load, found from the names and files that are added.
-
-    `files` are paths relative to `root` with their sha256, or with the reason why they cannot be loaded. With `here`
-    the imports happen in this very interpreter: packages that it takes from the workspace (editable installs) count
-    too, and `missing` gets the names that it finds nowhere.
-    """
+    """The files that imports load, found from the names and files that are added."""
 
     root: Path
     here: bool = False
+    """True if the imports happen in this interpreter: packages that it takes from the workspace (editable installs)
+    count too, and `missing` gets the names that it does not find."""
     files: dict[str, str] = field(default_factory=dict)
+    """Paths relative to `root` with their sha256, or with the reason why they cannot be loaded."""
     missing: set[str] = field(default_factory=set)
     _seen: set[tuple[Path, str]] = field(default_factory=set)
     _entries: int = 0
 
     def add_import(self, name: str, folders: Iterable[Path]) -> bool:
-        """Adds all that an import of the name may run, and what that imports; False where no folder has it."""
+        """Add all files that an import of the name may run, and their imports; return False if no folder has it."""
         top, folders = name.partition(".")[0], tuple(folders)
         found = [self._add_from(folder, top, folders) for folder in folders]
         if any(found) or not self.here or top == "quire" or not top.isidentifier():
@@ -62,7 +60,7 @@ class Code(Struct):
         return folder is not None and self._add_from(folder, top, (*folders, folder))
 
     def add_file(self, file: Path, folders: Iterable[Path]) -> None:
-        """Adds a file and, where it is Python, what it imports."""
+        """Add a file and, if it is Python, its imports."""
         known = self._name(file)
         if known in self.files:
             return
@@ -71,12 +69,12 @@ class Code(Struct):
         self.files[known], source = read_hashed(file)
         folders = tuple(folders)
         for name in sorted(imported_names(source)) if source and file.suffix == ".py" else ():
-            # Python's own come first wherever these imports happen: a file of that name is not loaded.
+            # Python's own modules come first wherever these imports happen: a file with such a name is not loaded.
             if name not in sys.stdlib_module_names:
                 self.add_import(name, folders)
 
     def add_folder(self, folder: Path, folders: Iterable[Path], *, deep: bool = True) -> bool:
-        """Adds the code that can be imported from a folder; `__pycache__` is never read. False where there is none."""
+        """Add the code that can be imported from a folder, without `__pycache__`; return False if there is none."""
         before, folders = len(self.files), tuple(folders)
         for here, below, names in os.walk(folder):
             below[:] = sorted(name for name in below if deep and name.isidentifier() and name != "__pycache__")
@@ -105,7 +103,8 @@ class Code(Struct):
 
 
 def read_hashed(file: Path) -> tuple[str, bytes]:
-    """The sha256 of a file, or why it cannot be loaded; and what it holds, where it is small enough to look into."""
+    """Return the sha256 of a file, or the reason why it cannot be loaded; and its content, if it is small enough to
+    look into."""
     limit = MAX_SOURCE_BYTES if file.suffix == ".py" else MAX_LIBRARY_BYTES
     digest, kept, size = hashlib.sha256(), bytearray(), 0
     try:
@@ -131,7 +130,7 @@ def is_hash(text: str) -> bool:
 
 @functools.lru_cache(maxsize=512)
 def imported_names(source: bytes) -> frozenset[str]:
-    """The top-level names that a source imports anywhere in it. One that is not Python imports nothing."""
+    """Return the top-level names that a source imports anywhere in it. Text that is not Python imports nothing."""
     import ast  # milliseconds that a workspace without modules does not need
     import warnings
 
@@ -157,7 +156,7 @@ def _named(node: ast.AST) -> Iterator[str]:
 
 
 def _places(top: str) -> list[Path]:
-    """The folders that this interpreter would import a name from."""
+    """Return the folders from which this interpreter would import a name."""
     try:
         spec = importlib.util.find_spec(top)
     except (ImportError, ValueError, AttributeError):
@@ -169,7 +168,7 @@ def _places(top: str) -> list[Path]:
 
 
 def _folder_in(root: Path, places: list[Path]) -> Path | None:
-    """The one of the places that lies in the workspace, as that of an editable install does."""
+    """Return the folder that is in the workspace, as for an editable install, or None."""
     inside = (place for place in places if place.is_relative_to(root))
     return next((place for place in inside if not any(part in _INSTALLED for part in place.parts)), None)
 

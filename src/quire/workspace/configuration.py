@@ -1,7 +1,7 @@
-"""The settings of a workspace: `quire.toml` of the user under that of the workspace, and `.mcp.json`.
+"""Load the settings of a workspace: `quire.toml` of the user, overridden by that of the workspace, and `.mcp.json`.
 
-Read once, when a verb starts. Everything has a default; what is wrong in any of the files is reported
-together, each with its file, its key and what was probably meant.
+They are read once, when a verb starts. Everything has a default; the problems of all files are reported together, each
+with its file, its key and the key that was probably meant.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NEVER = "never"
 
 
 def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None) -> Settings:
-    """Raises `BadConfiguration` with all problems of all files, one a line."""
+    """Load the settings. Raises `BadConfiguration` with all problems of all files, one a line."""
     user = user_space(environ)
     problems: list[str] = []
     warnings: list[str] = []
@@ -79,7 +79,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
         granted=users.tools.allow,
         denied=(*users.tools.deny, *requests.tools.deny),
         shell_env=users.tools.shell_env,
-        # A clone may ask for less work than the user allows, never for more.
+        # A workspace may lower the user's limit of pure work, never raise it.
         runs=replace(merged.runs, pure_work=min(merged.runs.pure_work, users.runs.pure_work)),
         prompt_folders=prompts + _folders(user, own, "prompts"),
         knowledge_folders=knowledge + _folders(user, own, "knowledge"),
@@ -102,7 +102,7 @@ def load_settings(workspace: Workspace, environ: Mapping[str, str] | None = None
 
 
 def _until_confirmed(settings: Settings, own: Settings) -> Settings:
-    """What goes beyond the user's own settings does not hold before the user agrees to it."""
+    """Drop the settings that go beyond the user's own, until the user has agreed to them."""
     held = without_excess(settings, own)
     if held == settings:
         return settings
@@ -141,9 +141,9 @@ def _read_toml(file: Path, problems: list[str]) -> tuple[Path, dict[str, object]
 
 
 def _merge(under: Mapping[str, object], over: Mapping[str, object], depth: int = 2) -> dict[str, object]:
-    """Key by key down to `[models.providers]`; a provider or agent is one thing, taken whole from one file.
+    """Merge two files key by key down to `[models.providers]`; a provider or agent is taken whole from one file.
 
-    Were it not, a workspace could put its own `base_url` beside the user's `api_key_env`.
+    Otherwise a workspace could combine its own `base_url` with the user's `api_key_env`.
     """
     merged = dict(under)
     for key, value in over.items():
@@ -162,7 +162,7 @@ def _folders(base: Path, data: Mapping[str, object], key: str) -> tuple[Path, ..
 def _settings(
     workspace: Workspace, user: Path, data: Mapping[str, object], file: Path, problems: list[str]
 ) -> Settings:
-    """One file, or the merge of two, as settings; adds what is wrong to `problems`."""
+    """Read one file, or the merge of two, as settings; add errors to `problems`."""
     prefix = "tool.quire" if file.name == "pyproject.toml" else ""
     top = Table(str(file), prefix, data, problems)
     for name in ("prompts", "knowledge"):

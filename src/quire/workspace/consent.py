@@ -1,13 +1,8 @@
-"""What the user has confirmed about workspaces, remembered in the user's own space.
+"""The requests of a workspace's files, and the user's consent to them.
 
-An entry is a folder and the hash of all that its files request; when either differs, nothing is
-confirmed. What a workspace requests is for `quire.workspace` to say: here it is only a hash.
-
-What the files of a workspace ask for, and whether the user has agreed.
-
-A cloned repository is not trusted: it may name commands to start, addresses to send things to, code to
-import. All of that is brought to one normal form, shown line by line, and remembered by its hash in the
-user's space; when any of it changes, the user is asked again.
+A cloned repository is not trusted: it may name commands to start, addresses to send data to, code to import. All
+requests are brought to a normal form, shown line by line, and remembered by their hash in the user's space. An entry is
+a folder and the hash of all requests; when either differs, the user is asked again.
 """
 
 from __future__ import annotations
@@ -37,7 +32,8 @@ _VERSION = 1
 
 
 class ConfirmedWorkspaces(Struct, frozen=True):
-    """The file `trust/workspaces.json` below the user's space."""
+    """A file of texts by workspace folder, in the folder `trust` of the user's space: `workspaces.json` or
+    `agreed.json`."""
 
     file: Path
 
@@ -45,14 +41,14 @@ class ConfirmedWorkspaces(Struct, frozen=True):
         return self._read().get(_key(folder)) == fingerprint
 
     def get(self, folder: Path) -> str:
-        """What is remembered of a folder; empty where nothing is."""
+        """Return the value stored for a folder; empty if there is none."""
         return self._read().get(_key(folder), "")
 
     def add(self, folder: Path, fingerprint: str) -> None:
         self._write({**self._read(), _key(folder): fingerprint})
 
     def remove(self, folder: Path) -> bool:
-        """False when there was nothing to take back."""
+        """Remove a folder; return False if it was not stored."""
         known = self._read()
         if known.pop(_key(folder), None) is None:
             return False
@@ -72,7 +68,7 @@ class ConfirmedWorkspaces(Struct, frozen=True):
         return entries
 
     def _write(self, entries: dict[str, str]) -> None:
-        """Readers see the old file or the new one, and nobody but the user sees either."""
+        """Write the file atomically, so that readers see the old or the new one; only the user can read it."""
         import tempfile
 
         try:
@@ -100,18 +96,18 @@ HOOKS = ".ai/config/agent/hooks.yaml"
 
 
 def requests(settings: Settings) -> tuple[str, ...]:
-    """One readable line for each thing that is asked for; empty when nothing is."""
+    """Return one readable line for each request; empty if there is none."""
     return tuple(line for line, _ in _requests(settings))
 
 
 def is_trusted(settings: Settings, code: LoadedCode | None = None) -> bool:
-    """Whether all that is asked for was confirmed, just as it is now. Nothing asked for needs nothing."""
+    """Tell whether the user has confirmed all requests exactly as they are now. True if there are none."""
     wanted = list(_requests(settings, code))
     return not wanted or _confirmed(settings).has(settings.workspace.folder, _hash(wanted))
 
 
 def confirm(settings: Settings) -> None:
-    """Remembers that the user agrees to what `requests` returns for these settings."""
+    """Remember that the user agrees to the requests of these settings."""
     wanted = list(_requests(settings))
     _confirmed(settings).add(settings.workspace.folder, _hash(wanted))
     lines = {line: fingerprint([value]) for line, value in wanted}
@@ -119,7 +115,8 @@ def confirm(settings: Settings) -> None:
 
 
 def changes(settings: Settings) -> tuple[str, ...]:
-    """What differs from what the user agreed to, a line each; empty where they never agreed to anything here."""
+    """Return the differences from the requests that the user agreed to, a line each; empty if the user never agreed
+    here."""
     try:
         before: object = json.loads(_agreed(settings).get(settings.workspace.folder) or "{}")
     except (BadConfiguration, ValueError, RecursionError):
@@ -133,13 +130,13 @@ def changes(settings: Settings) -> tuple[str, ...]:
 
 
 def revoke(settings: Settings) -> bool:
-    """False when there was nothing to take back."""
+    """Withdraw the consent; return False if there was none."""
     _agreed(settings).remove(settings.workspace.folder)
     return _confirmed(settings).remove(settings.workspace.folder)
 
 
 def require_trusted(settings: Settings) -> LoadedCode:
-    """The code that was confirmed, as it was looked at. Raises `Untrusted` with the list of what is asked for."""
+    """Return the confirmed code as it was read. Raises `Untrusted` with the list of requests."""
     code = read_code(settings)
     if is_trusted(settings, code):
         return code
@@ -157,7 +154,7 @@ def _confirmed(settings: Settings) -> ConfirmedWorkspaces:
 
 
 def _agreed(settings: Settings) -> ConfirmedWorkspaces:
-    """The lines that were agreed to, with the fingerprint of each: only for showing what has changed since."""
+    """The confirmed lines, each with its fingerprint; only used to show what has changed since."""
     return ConfirmedWorkspaces(settings.user / "trust" / "agreed.json")
 
 
@@ -166,7 +163,7 @@ def _hash(wanted: list[tuple[str, Value]]) -> str:
 
 
 def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tuple[str, Value]]:
-    """The lines, each with the exact value that it stands for."""
+    """Yield the lines, each with the exact value that it stands for."""
     code = code or read_code(settings)
     for name, server in sorted(settings.servers.items()):
         yield _server(name, server, code.servers[name].files if server.command else {})
@@ -189,14 +186,15 @@ def _requests(settings: Settings, code: LoadedCode | None = None) -> Iterator[tu
 
 
 def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
-    """Hooks of the project act in every directive that runs here, and nobody signs them."""
+    """Yield the request for the hooks of the project. They act in every directive that runs here, and are not
+    signed."""
     file = folder / HOOKS
     if not file.is_file() and not file.is_symlink():
         return
     try:
         stored = read_bytes(file)
     except OSError as error:
-        # Not readable now, perhaps later: that is a change that asks again.
+        # If it becomes readable later, that is a change, and the user is asked again.
         yield f"add the hooks of {HOOKS} to every directive (it cannot be read: {error.strerror})", ["hooks", None]
         return
     seen = hashlib.sha256(stored).hexdigest()
@@ -204,7 +202,7 @@ def _hooks(folder: Path) -> Iterator[tuple[str, Value]]:
 
 
 def _tables(settings: Settings) -> Iterator[tuple[str, Value]]:
-    """From the workspace's own file alone: what the user's file says needs nobody's leave."""
+    """Yield the requests in the tables of the workspace's own file. The user's own file needs no consent."""
     own = settings.requested
     for name, provider in sorted(_table(_table(own, "models"), "providers").items()):
         fields = _texts(provider)
@@ -249,7 +247,7 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
 
 
 def _counted(files: Mapping[str, str]) -> str:
-    """How many files are loaded, and which of them cannot be."""
+    """Return the number of loaded files, with those that cannot be loaded."""
     refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
     return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
 
@@ -264,5 +262,5 @@ def _texts(table: object) -> dict[str, str]:
 
 
 def _shown(text: str) -> str:
-    """Fit for a terminal: a file must not be able to hide a line of its own by escape codes."""
+    """Make a text safe for a terminal: a file must not be able to hide a line with escape codes."""
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -1,14 +1,14 @@
-"""What a run may use when nobody says more: the file tools, the tools of a trusted workspace, what the user granted.
+"""The default grants of a run: the file tools, the tools of a trusted workspace, and the user's own grants.
 
-`--allow` and `[tools] allow` take the name of a tool. Three built-in tools take more, after a `=`: how far they
-may go. That is kept beside the capabilities, under `rye.reach`, and is always read literally: no wildcard and no
-document can ask for it.
+`--allow` and `[tools] allow` take the name of a tool. Three built-in tools also take a detail after a `=`: how far they
+may go. It is kept beside the capabilities, under `rye.reach`, and is always read literally: no wildcard and no document
+can request it.
 
-    http__get=HOST[:PORT]    that host, also where its address is a private one; other hosts need `http__get`
+    http__get=HOST[:PORT]    that host, even if its address is private; other hosts need `http__get`
     file__write=PLACE        a protected folder or file, or a folder around some; `.` for all that a grant can open
-    shell=network            the shell may use the network (so may it with `rye/web/*`)
-    shell=unsandboxed        the shell runs without a sandbox; only the user can say so, not a workspace
-    shell=env:NAME,NAME      commands get these variables of the environment; only the user can say so
+    shell=network            the shell may use the network (so it may with `rye/web/*`)
+    shell=unsandboxed        the shell runs without a sandbox; only the user can grant this, not a workspace
+    shell=env:NAME,NAME      commands get these variables of the environment; only the user can grant this
 """
 
 from __future__ import annotations
@@ -39,19 +39,21 @@ _UNSANDBOXED = "rye.reach.shell.unsandboxed"
 _NETWORK = "rye.reach.shell.network"
 _VARIABLE = "rye.reach.shell.env."
 _OF_THE_USER = (_UNSANDBOXED, _VARIABLE)
-"""What the file of a workspace cannot grant, confirmed or not."""
+"""Grants that the file of a workspace cannot give, confirmed or not."""
 _NAMES = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*(?:,[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 class Reach(Struct, frozen=True):
-    """How far the built-in tools may go. `hosts` are `name` or `name:port`, `folders` are relative paths, `variables`
-    those of the environment that commands get."""
+    """How far the built-in tools may go."""
 
     hosts: frozenset[str] = frozenset()
+    """Entries are `name` or `name:port`."""
     folders: frozenset[str] = frozenset()
+    """Relative paths."""
     unsandboxed: bool = False
     network: bool = False
     variables: frozenset[str] = frozenset()
+    """Variables of the environment that commands get."""
 
 
 def reach_of(grants: Grants) -> Reach:
@@ -61,18 +63,19 @@ def reach_of(grants: Grants) -> Reach:
         folders=frozenset(unquote(one.removeprefix(_FOLDER)) for one in patterns if one.startswith(_FOLDER)),
         unsandboxed=_UNSANDBOXED in patterns,
         variables=frozenset(one.removeprefix(_VARIABLE) for one in patterns if one.startswith(_VARIABLE)),
-        # A grant of all of `rye/web/*`, not of `http__get` alone, which keeps away from private addresses.
+        # A grant of all of `rye/web/*`; `http__get` alone keeps away from private addresses.
         network=_NETWORK in patterns or grants.covers(capability("execute", "tool", "rye/web")),
     )
 
 
 def reaching(grants: Grants) -> frozenset[str]:
-    """Those of the grants that say how far tools may go."""
+    """Return the grants that state how far tools may go."""
     return frozenset(one for one in grants.patterns if one.startswith("rye.reach."))
 
 
 def default_grants(settings: Settings, allow: Sequence[str] = ()) -> Grants:
-    """`allow` are the values of `--allow`. Files of a workspace count only once they are confirmed."""
+    """Return the grants of a new run; `allow` are the values of `--allow`. Files of a workspace count only once they
+    are confirmed."""
     patterns = [capability("execute", "tool", ASK)]
     if not is_everything(settings.workspace.folder):
         patterns += [capability("execute", "tool", name) for name in FILE_TOOLS]
@@ -97,12 +100,12 @@ def _is_trusted(settings: Settings) -> bool:
 
 
 def denied_tools(settings: Settings) -> Grants:
-    """What `[tools] deny` takes away from everybody, whoever granted it."""
+    """Return the tools that `[tools] deny` removes, wherever they are granted."""
     return Grants.of(one for name in settings.denied for one in _grants(settings, name))
 
 
 def is_everything(folder: Path) -> bool:
-    """Whether a folder without limits of its own: the home folder, or one above it."""
+    """Tell whether a folder is the home folder or one above it, so that it sets no limit for tools."""
     try:
         home = Path.home().resolve()
     except (RuntimeError, OSError):
@@ -137,7 +140,7 @@ def _grants(settings: Settings, name: str) -> Iterator[str]:
 
 
 def _grant(settings: Settings, name: str) -> str:
-    """`SERVER/TOOL` and `SERVER__TOOL` are how people know the tool of a server."""
+    """Return the grant for a tool name. People write the tool of a server as `SERVER/TOOL` or `SERVER__TOOL`."""
     for separator in ("/", "__"):
         server, found, tool = name.partition(separator)
         if found and tool and server in settings.servers:

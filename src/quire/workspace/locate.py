@@ -1,4 +1,4 @@
-"""Where a run is at home: the workspace around a document, and the user's own space."""
+"""Locate the workspace around a document, and the user's own space."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _TABLE = re.compile(rb"^\s*\[+\s*tool\.quire\b", re.MULTILINE)
 
 
 class Workspace(Struct, frozen=True):
-    """A folder, and the file or folder in it that made it a workspace: None where nothing did."""
+    """A folder, and the file or folder in it that makes it a workspace; None if there is none."""
 
     folder: Path
     marker: Path | None = None
 
 
 def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Workspace:
-    """The nearest folder upward that has a marker, else the start itself. A file stands for its folder.
+    """Return the nearest folder upward that has a marker, else the start itself. A file stands for its folder.
 
-    Raises `CannotStart` for a start that is not there, because a store would be made in it, and `Refused` for a
+    Raises `CannotStart` for a start that does not exist, because a store would be created in it, and `Refused` for a
     workspace of another account.
     """
     try:
@@ -36,7 +36,7 @@ def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Wor
     except FileNotFoundError:
         raise CannotStart(f"{start} cannot be the workspace: it does not exist") from None
     except (OSError, RuntimeError, ValueError) as error:
-        # A circle of links is a RuntimeError, a zero byte a ValueError.
+        # A circle of links raises RuntimeError, a zero byte ValueError.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotStart(f"{start} cannot be the workspace: {reason}") from None
     if start.is_file():
@@ -49,7 +49,8 @@ def find_workspace(start: Path, environ: Mapping[str, str] | None = None) -> Wor
 
 
 def _owned(workspace: Workspace, environ: Mapping[str, str] | None) -> Workspace:
-    """A folder without a marker sets nothing, so it may be of anybody; the store in it may not."""
+    """Return the workspace if it belongs to this account. A folder without a marker sets nothing, so it may belong to
+    any account, but the store in it may not."""
     from quire.workspace.owner import require_own
 
     folder = workspace.folder
@@ -68,7 +69,7 @@ def current_folder() -> Path:
 
 
 def user_space(environ: Mapping[str, str] | None = None) -> Path:
-    """The folder that is the user's alone: settings, grants, prompts, trust. `QUIRE_HOME` moves it."""
+    """Return the user's own folder: settings, grants, prompts, trust. `QUIRE_HOME` moves it."""
     home = (os.environ if environ is None else environ).get("QUIRE_HOME")
     if home:
         return Path(home).expanduser()
@@ -78,7 +79,7 @@ def user_space(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def has_table(pyproject: Path) -> bool:
-    """Whether a `pyproject.toml` speaks of quire, told without parsing it: most do not."""
+    """Tell whether a `pyproject.toml` has a table for Quire, without parsing it: most do not."""
     try:
         return _TABLE.search(read_bytes(pyproject)) is not None
     except OSError:

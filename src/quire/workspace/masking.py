@@ -1,7 +1,7 @@
-"""Show what a workspace asks for without its secrets: in lists, in JSON and on terminals that others may see.
+"""Show the requests of a workspace without its secrets: in lists, in JSON and on terminals that others may see.
 
-A value that changes what a program does (`LD_PRELOAD`, `PYTHONPATH`) has to be seen to be agreed to; one that only lets
-it in somewhere has not. References (`${VAR}`) are shown as they are written.
+A value that changes the behaviour of a program (`LD_PRELOAD`, `PYTHONPATH`) must be shown, so that the user can agree
+to it; one that only gives access is masked. References (`${VAR}`) are shown as they are written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _RANDOM = re.compile(r"(?<![\w/.@-])(?=[\w+-]*\d)(?=[\w+-]*[A-Za-z])[A-Za-z0-9_+
 
 
 def masked(text: str) -> str:
-    """A text without the passwords and query values of addresses in it, and without what looks like a key."""
+    """Mask the passwords and query values of addresses in a text, and words that look like keys."""
     text = _USER.sub(rf"\1{MASK}@", text)
     if "://" in text:
         text = _QUERY.sub(rf"\1={MASK}", text)
@@ -36,7 +36,7 @@ def masked(text: str) -> str:
 
 
 def masked_value(name: str, value: str) -> str:
-    """The value of a variable or a header; that of one which sounds like a secret only as far as it is a reference."""
+    """Mask the value of a variable or a header. If its name sounds like a secret, only references are shown."""
     if not _sounds_secret(name):
         return masked(value)
     shown, at = [], 0
@@ -48,7 +48,8 @@ def masked_value(name: str, value: str) -> str:
 
 
 def masked_command(words: Sequence[str]) -> Iterator[str]:
-    """The words of a command line, without values that follow an option or a name which sounds like a secret."""
+    """Yield the words of a command line, with values masked that follow an option or a name that sounds like a
+    secret."""
     before = ""
     for word in words:
         name, equals, value = word.partition("=")
@@ -66,7 +67,7 @@ def _sounds_secret(name: str) -> bool:
 
 
 def _without(text: str) -> str:
-    """The scheme of a header stays: it is not what is secret."""
+    """Mask a text, but keep the scheme of a header, which is not secret."""
     scheme = _SCHEME.match(text)
     start = scheme.end() if scheme else 0
     return text[:start] + (MASK if text[start:] else "")

@@ -1,7 +1,7 @@
 """The servers of `.mcp.json`, in the shape that most clients share.
 
-References to the environment (`${VAR}`, `${VAR:-default}`) stay as they are written here: `expanded` puts the
-values in when a server is started, below the gate, so that no setting and no display ever holds a secret.
+References to the environment (`${VAR}`, `${VAR:-default}`) are kept as they are written: `expanded` fills in the values
+when a server is started, below the gate, so that no setting and no display ever holds a secret.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 class McpServer(Struct, frozen=True):
-    """One server: a command to start, or a URL to speak to; never both."""
+    """One server: either a command to start or a URL to connect to."""
 
     name: str
     command: str = ""
@@ -41,16 +41,16 @@ class McpServer(Struct, frozen=True):
     timeout: float = DEFAULT_TIMEOUT
 
     def texts(self) -> Iterator[str]:
-        """All that may hold references to the environment."""
+        """Yield all texts that may contain references to the environment."""
         yield from (self.command, *self.args, *self.env.values(), self.cwd, self.url, *self.headers.values())
 
     def variables(self) -> dict[str, str | None]:
-        """The variables that are referred to, with their defaults; None where there is none."""
+        """Return the variables that are referred to, with their defaults; None if there is no default."""
         found: dict[str, str | None] = {}
         for text in self.texts():
             for reference in _REFERENCE.finditer(text):
                 name, default = reference[1], reference[2]
-                # Needed in one place is needed, whatever default another place gives.
+                # A variable that one place needs without a default is needed, whatever default another place gives.
                 found[name] = default if found.get(name, "") is not None else None
         return found
 
@@ -58,7 +58,7 @@ class McpServer(Struct, frozen=True):
         return [name for name, default in self.variables().items() if default is None and name not in environ]
 
     def expanded(self, environ: Mapping[str, str]) -> McpServer:
-        """With the values of the environment; a variable that is not there and has no default becomes empty."""
+        """Return the server with the values of the environment; a missing variable without a default becomes empty."""
 
         def fill(text: str) -> str:
             return _REFERENCE.sub(lambda found: environ.get(found[1]) or found[2] or "", text)
@@ -77,8 +77,8 @@ class McpServer(Struct, frozen=True):
 def read_servers(
     file: Path, problems: list[str], warnings: list[str], disabled: list[str] | None = None
 ) -> dict[str, McpServer]:
-    """The servers of a file, none where there is no file; adds to the lists what is wrong, what is odd, and the names
-    of those that are there but disabled."""
+    """Read the servers of a file; none if it does not exist. Adds errors to `problems`, oddities to `warnings`, and the
+    names of disabled servers to `disabled`."""
     try:
         text = read_bytes(file)
     except FileNotFoundError:
@@ -96,7 +96,7 @@ def read_servers(
         problems.append(f'{file}: must be {{"mcpServers": {{NAME: {{"command": …}}}}}}')
         return {}
     if "mcpServers" not in data:
-        # The servers of somebody who knows the file of another client would be passed over.
+        # The file may be written for another client; its servers must not be skipped silently.
         close = [key for key in data if nearest(key, ("mcpServers",)) or key.lower() == "servers"]
         problems.extend(f'{file}: "{key}" is not known: the servers stand under "mcpServers"' for key in close)
     warnings.extend(f'{file}: "{key}" is not known and ignored' for key in data if key != "mcpServers")

@@ -1,7 +1,7 @@
 """Refuse a workspace that belongs to another account, as git does (`safe.directory`).
 
-On a machine with several people anybody can put a `quire.toml` into `/tmp` or a shared folder: its commands would be
-those of everybody who works below. The user can name folders of others that are safe, in the user's own space.
+On a machine with several users, any of them can put a `quire.toml` into `/tmp` or a shared folder: its commands would
+run for all users who work below it. In the user's own space the user can list folders of other accounts as safe.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EVERY = "*"
 def require_own(
     folder: Path, paths: Iterable[Path], user_space: Callable[[], Path], environ: Mapping[str, str]
 ) -> None:
-    """Raises `Refused` if one of the paths belongs to another account and the folder is not named as safe."""
+    """Raise `Refused` if one of the paths belongs to another account and the folder is not listed as safe."""
     if not hasattr(os, "geteuid"):
         return
     mine = _own_accounts(environ)
@@ -42,7 +42,8 @@ def require_own(
 
 
 def _own_accounts(environ: Mapping[str, str]) -> set[int]:
-    """Under sudo also the account that called it: its folders are those that one works in then."""
+    """Return the accounts that count as the user's own. Under sudo this includes the calling account, whose folders are
+    usually the current ones."""
     account = os.geteuid()
     caller = environ.get("SUDO_UID", "")
     return {account, int(caller)} if account == 0 and caller.isdecimal() and len(caller) < 11 else {account}
@@ -54,7 +55,8 @@ class _Everywhere:
 
 
 def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
-    """A file that cannot be read names none: whoever reads the settings next says what is wrong with it."""
+    """Return the folders that are listed as safe. An unreadable file lists none: loading the settings reports the error
+    later."""
     import tomllib
 
     try:
@@ -73,7 +75,7 @@ def _safe_folders(user: Path) -> frozenset[Path] | _Everywhere:
 
 
 def account_name() -> str:
-    """The name of the account that this process runs as, by which its user's answers are recorded."""
+    """Return the name of the account of this process, under which its user's answers are recorded."""
     try:
         return _login(os.getuid()) if hasattr(os, "getuid") else os.getlogin()
     except (KeyError, OSError, ImportError):

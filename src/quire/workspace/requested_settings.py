@@ -1,8 +1,8 @@
-"""Settings of a workspace that go beyond the user's own: they are requests, and do not hold before they are confirmed.
+"""Settings of a workspace that go beyond the user's own: they are requests, and do not hold until they are confirmed.
 
-A workspace may lower a limit, name the model that the user has anyway, or name any hosted model where the user has not
-chosen one. It may not, unasked, lift a limit, weaken what the user has set, replace the user's model, have a file of
-weights loaded, or read documents outside of its folder.
+A workspace may lower a limit, name the model that the user has anyway, or name any hosted model if the user has not
+chosen one. Without consent it may not raise a limit, weaken a setting of the user, replace the user's model, load a
+file of weights, or read documents outside its folder.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _NOT_HERE = ("http://", "https://")
 def find_excess(
     merged: Settings, own: Settings, theirs: Settings, own_table: Mapping[str, object], table: Mapping[str, object]
 ) -> tuple[Excess, ...]:
-    """`own_table` and `table` are the files of the user and of the workspace as written, `own` and `theirs` what they
-    say with the defaults put in."""
+    """Return the settings of the workspace that go beyond the user's own. `own_table` and `table` are the files of the
+    user and of the workspace as written, `own` and `theirs` the same with defaults filled in."""
     return (
         *_models(merged, own, theirs),
         *_spawns(own, theirs, table),
@@ -37,8 +37,8 @@ def find_excess(
 
 
 def without_excess(merged: Settings, own: Settings) -> Settings:
-    """The same settings as far as they are not beyond the user's own. The choice of models stays: a run that would use
-    one that is not confirmed is refused, because another model may be the less private one."""
+    """Return the settings without those beyond the user's own. The choice of models stays: a run that would use an
+    unconfirmed one is refused, because falling back to another model may be less private."""
     folder = merged.workspace.folder
     over = {one.key for one in merged.excess}
     runs = merged.runs
@@ -62,8 +62,8 @@ def without_excess(merged: Settings, own: Settings) -> Settings:
 
 
 def model_file(spec: str, folder: Path) -> Path | None:
-    """The file of weights that a model's name leads to, None for all other models. A relative one is looked for in the
-    workspace; the name of a pulled model is not a path."""
+    """Return the file of weights that a model's name refers to, None for all other models. A relative path is looked up
+    in the workspace; the name of a pulled model is not a path."""
     kind, _, name = spec.partition(":")
     if kind != "local" or not name:
         return None
@@ -76,7 +76,7 @@ def _models(merged: Settings, own: Settings, theirs: Settings) -> Iterator[Exces
     users = {"default": own.models.default, **{f"tiers.{name}": spec for name, spec in own.models.tiers.items()}}
     for key, spec in sorted(named.items()):
         if not spec or spec.startswith(_NOT_HERE):
-            continue  # An address is asked about whoever the user's own model is.
+            continue  # Addresses always need consent, whatever the user's own model is.
         spec, yours = merged.models.tiers.get(spec, spec), users.get(key)
         yours = own.models.tiers.get(yours, yours) if yours else None
         if spec == yours or spec.startswith(_NOT_HERE):
@@ -93,7 +93,7 @@ def _spawns(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Ite
     spawn = safety.get("spawn") if isinstance(safety, Mapping) else None
     for key in spawn if isinstance(spawn, Mapping) else ():
         wanted, yours = getattr(theirs.spawn, key), getattr(own.spawn, key)
-        # 0 is no limit.
+        # 0 means no limit.
         if wanted != yours and yours and (wanted > yours or not wanted):
             shown = wanted or "0 (no limit)"
             yield Excess(
@@ -102,7 +102,8 @@ def _spawns(own: Settings, theirs: Settings, table: Mapping[str, object]) -> Ite
 
 
 def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> Iterator[Excess]:
-    """Against what the user has set, not against the defaults: these are about the workspace's own runs."""
+    """Compare with the values that the user has set, not with the defaults: these settings concern the workspace's own
+    runs."""
     table = own_table.get("runs")
     said = table if isinstance(table, Mapping) else {}
     mine, wanted = own.runs, theirs.runs
@@ -120,7 +121,7 @@ def _runs(own: Settings, theirs: Settings, own_table: Mapping[str, object]) -> I
 
 
 def _longer(wanted: float | None, mine: float | None) -> bool:
-    """None is for ever."""
+    """Compare two times; None means for ever."""
     return mine is not None and (wanted is None or wanted > mine)
 
 

@@ -1,10 +1,9 @@
-"""How a stdio server is started, and which files of the workspace it loads.
+"""The code of a workspace that runs once it is confirmed, of tool modules and of servers, and how stdio servers are
+started.
 
-A server starts in an empty folder unless its entry has a `cwd`, and with `PYTHONSAFEPATH`: no file that appears in the
-workspace later is code for it. Paths of the workspace in its command are made absolute, so that they go on working. A
-Python script or module of the workspace is started through `quire.tools.confirmed_imports`.
-
-The code of a workspace that runs here once it is confirmed: of tool modules, and of servers.
+A server starts in an empty folder unless its entry has a `cwd`, and with `PYTHONSAFEPATH`: a file that appears in the
+workspace later is not loaded as code. Paths of the workspace in its command are made absolute, so that they still work.
+A Python script or module of the workspace is started through `quire.tools.confirmed_imports`.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _ELSEWHERE = ("docker", "podman", "nerdctl", "ssh", "kubectl", "wsl", "wsl.exe")
 """Commands whose arguments name files of another machine."""
 
 _DATA = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".csv", ".tsv", ".parquet", ".jsonl", ".log", ".txt", ".md")
-"""A server writes such files itself: they are not code, and must not ask again with each change."""
+"""Endings of files that a server writes itself. They are not code, and a change of them must not ask the user again."""
 
 _MENTIONED = re.compile(rb"[\w@./-]*\.(?:py|js|mjs|cjs|ts|mts|cts|tsx|json|sh|rb|pl|php|lua)\b|\.{1,2}/[\w@./-]+")
 _GUESSED = ("", ".js", ".mjs", ".cjs", ".ts", ".json", "/index.js", "/package.json")
@@ -40,31 +39,34 @@ _PATHS = ("PYTHONPATH", "NODE_PATH")
 
 
 class ServerCode(Struct, frozen=True):
-    """`env` is what the process gets besides the usual; `folder` is where it starts, None for an empty one.
-
-    `files` are those of the workspace that are loaded, with their hashes; `closed` are folders that more is loaded
-    from. `module` and `script` are set where the start goes through `confirmed_imports`, which looks into `imports`.
-    """
+    """The start of one server, and the code it loads."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
+    """Additional variables of the process."""
     folder: Path | None = None
+    """The folder in which it starts; None for an empty one."""
     files: dict[str, str] = field(default_factory=dict)
+    """The files of the workspace that are loaded, with their hashes."""
     closed: frozenset[str] = frozenset()
+    """Folders from which more is loaded."""
     script: str = ""
+    """Set if the start goes through `confirmed_imports`."""
     module: str = ""
+    """Set if the start goes through `confirmed_imports`."""
     imports: tuple[Path, ...] = ()
+    """The folders in which `confirmed_imports` looks."""
     python: _Python | None = None
 
     def command(self, runner: str) -> list[str]:
-        """The command line. `runner` is the program that runs confirmed Python."""
+        """Return the command line. `runner` is the program that runs confirmed Python."""
         argv = list(self.argv)
         if self.python is None or not (self.script or self.module):
             return argv
         return [*argv[: self.python.at], runner, *argv[self.python.rest if self.module else self.python.at :]]
 
     def order(self, workspace: Path) -> dict[str, object]:
-        """What that program is told; empty where it is not needed."""
+        """Return the instructions for that program; empty if it is not needed."""
         if not (self.script or self.module):
             return {}
         folders = [str(folder) for folder in self.imports]
@@ -82,7 +84,7 @@ class _Python(Struct, frozen=True):
 
 
 def server_code(server: McpServer, workspace: Path) -> ServerCode:
-    """For a server whose references to the environment are filled in."""
+    """Return the start and the code of a server whose references to the environment are filled in."""
     base = workspace / server.cwd
     given = [server.command, *server.args]
     argv = given if server.cwd else _absolute(given, workspace)
@@ -111,7 +113,7 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
         _add_mentioned(code, file, workspace)
         closed |= _loads_from(file, workspace)
         if file.suffix == ".py" and not script:
-            # Started by something else than Python itself, which puts the folder of the script on the path.
+            # Not started by Python itself but by another program, which puts the folder of the script on the path.
             env = {name: value for name, value in env.items() if name not in SAFE or name in server.env}
             code.add_folder(file.parent, _upward(file.parent, workspace), deep=file.parent != workspace)
             closed |= {file.parent.relative_to(workspace).as_posix()} - {"."}
@@ -129,7 +131,7 @@ def server_code(server: McpServer, workspace: Path) -> ServerCode:
 
 
 def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
-    """Paths that mean a file of the workspace, which until now was the current folder."""
+    """Make the paths absolute that mean a file of the workspace, as if it were the current folder."""
     elsewhere = Path(argv[0]).name in _ELSEWHERE
     found = [_path(argv[0], workspace, bare=False)]
     for argument in argv[1:]:
@@ -142,7 +144,8 @@ def _absolute(argv: Sequence[str], workspace: Path) -> list[str]:
 
 
 def _path(text: str, workspace: Path, *, bare: bool) -> str:
-    """A bare name is a path only where it is that of a file: a folder may well be called like a subcommand."""
+    """Make one path absolute. A bare name counts as a path only if it is that of a file: a folder may have the name of
+    a subcommand."""
     if text in (".", "..") or text.startswith(("./", "../")):
         return os.path.normpath(workspace / text)
     if not text or text.startswith(("-", "/", "@")) or "://" in text or "\0" in text:
@@ -165,7 +168,7 @@ def _absolute_env(env: Mapping[str, str], base: Path) -> dict[str, str]:
 
 
 def _unshebanged(argv: list[str], base: Path) -> list[str]:
-    """A Python script that is started by its own first line, as Python and the script."""
+    """Rewrite a command that starts a Python script by its first line to Python and the script."""
     if "/" not in argv[0]:
         return argv
     try:
@@ -217,7 +220,7 @@ def _python(argv: Sequence[str]) -> _Python | None:
 
 
 def _script(path: Path, workspace: Path) -> Path | None:
-    """The file of the workspace that `python PATH` runs."""
+    """Return the file of the workspace that `python PATH` runs, or None."""
     file = Path(os.path.normpath(path))
     try:
         if file.is_dir():
@@ -228,7 +231,7 @@ def _script(path: Path, workspace: Path) -> Path | None:
 
 
 def _named(argv: Sequence[str], base: Path, workspace: Path) -> Iterator[Path]:
-    """The files of the workspace that a command names, and those that a folder in it is started by."""
+    """Yield the files of the workspace that a command names, and the start files of folders that it names."""
     for text in argv:
         option, equals, value = text.partition("=")
         path = Path(os.path.normpath(base / (value if equals and option.startswith("-") else text)))
@@ -245,7 +248,7 @@ def _named(argv: Sequence[str], base: Path, workspace: Path) -> Iterator[Path]:
 
 
 def _add_mentioned(code: Code, file: Path, workspace: Path) -> None:
-    """Adds a file and the files that its text names, however it loads them."""
+    """Add a file and all files that its text mentions, however it loads them."""
     pending = [file]
     while pending:
         path = pending.pop()
@@ -276,7 +279,7 @@ def _mentioned(mention: str, folder: Path, workspace: Path) -> list[Path]:
 
 
 def _loads_from(file: Path, workspace: Path) -> set[str]:
-    """Folders that a program loads more from: its virtual environment, and the packages of Node."""
+    """Return folders from which a program loads more: its virtual environment, and the packages of Node."""
     folders = set()
     if file.parent.name in ("bin", "Scripts") and (file.parent.parent / "pyvenv.cfg").is_file():
         folders.add(file.parent.parent)
@@ -291,11 +294,12 @@ def _upward(folder: Path, workspace: Path) -> tuple[Path, ...]:
 
 
 class LoadedCode(Struct, frozen=True):
-    """What was there at one moment. `modules` are the files of `[tools] modules` by module, each with its hash;
-    `missing` are names that they import and that are found nowhere yet."""
+    """The code of a workspace at one moment."""
 
     modules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The files of `[tools] modules` by module, each with its hash."""
     missing: frozenset[str] = frozenset()
+    """Names that the modules import and that are not found anywhere yet."""
     servers: Mapping[str, ServerCode] = field(default_factory=dict)
 
     @property
@@ -304,7 +308,7 @@ class LoadedCode(Struct, frozen=True):
 
 
 def read_code(settings: Settings) -> LoadedCode:
-    """Reads and hashes the files as they are now. Starts and imports nothing."""
+    """Read and hash the files as they are now. Starts and imports nothing."""
     folder = settings.workspace.folder
     modules, missing = read_modules(folder, settings.tools.modules)
     servers = {
@@ -316,7 +320,7 @@ def read_code(settings: Settings) -> LoadedCode:
 
 
 def read_modules(folder: Path, names: tuple[str, ...]) -> tuple[dict[str, dict[str, str]], frozenset[str]]:
-    """The files that each module loads from a folder, and the names that are found nowhere."""
+    """Return the files that each module loads from a folder, and the names that are not found anywhere."""
     modules: dict[str, dict[str, str]] = {}
     missing: set[str] = set()
     for name in names:
@@ -328,9 +332,9 @@ def read_modules(folder: Path, names: tuple[str, ...]) -> tuple[dict[str, dict[s
 
 
 def loaded_files(settings: Settings, code: LoadedCode | None = None) -> frozenset[str]:
-    """Paths relative to the workspace, with `/`, that no tool may write: the files that tool modules and servers load,
-    files and folders that they would load if they were there, folders that a server loads more from, and files of
-    weights that the settings name. `code` is what was read of them already."""
+    """Return the paths, relative to the workspace and with `/`, that no tool may write: files that tool modules and
+    servers load, files and folders that they would load if they existed, folders from which a server loads more, and
+    files of weights that the settings name. `code` is the code if it was read already."""
     folder = settings.workspace.folder
     code = read_code(settings) if code is None else code
     names = {*code.module_files, *(name for server in code.servers.values() for name in server.files)}
@@ -349,7 +353,7 @@ def _model_files(settings: Settings) -> Iterator[Path]:
 
 
 def _real(folder: Path, name: str) -> str:
-    """Where a link in the workspace leads to in it."""
+    """Return the target of a link, relative to the workspace; empty if it leads out."""
     real = Path(os.path.realpath(folder / name))
     home = Path(os.path.realpath(folder))
     return real.relative_to(home).as_posix() if real.is_relative_to(home) else ""

@@ -1,4 +1,4 @@
-"""What can be set, with the defaults: plain values that every other part may read.
+"""The settings and their defaults: plain values that every other part may read.
 
 `quire.workspace.configuration` makes them from the files.
 """
@@ -24,26 +24,28 @@ TrustMode = Literal["require", "warn"]
 
 
 class ToolSettings(Struct, frozen=True):
-    """`allow` is what the workspace's files request, not what anybody granted; `deny` holds whoever says it."""
+    """The table `[tools]` of one file."""
 
     allow: tuple[str, ...] = ()
+    """Requests of the workspace's files, not grants."""
     modules: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    """Holds whichever file contains it."""
     shell_env: tuple[str, ...] = ()
-    """Variables that commands get; only the user's own file says so."""
+    """Variables that commands get; read from the user's own file only."""
 
 
 class RunSettings(Struct, frozen=True):
-    """`expiry` in seconds, None for never; `context_budget` in characters of earlier outputs in a prompt, None for
-    all.
-
-    `pure_work` is how much a run may compute between its effects, in units of `quire.engine.pure_work`."""
+    """The table `[runs]`."""
 
     expiry: float | None = 30 * 86_400.0
+    """In seconds; None for never."""
     on_uncertain: OnUncertain = "rerun"
     durability: Durability = "power"
     context_budget: int | None = None
+    """In characters of earlier outputs in a prompt; None for a value that depends on the model."""
     pure_work: int = PURE_WORK
+    """How much a run may compute between its effects, in units of `quire.engine.pure_work`."""
 
 
 class TrustSettings(Struct, frozen=True):
@@ -55,7 +57,7 @@ DEFAULT_TURNS = 25
 
 
 class AgentSettings(Struct, frozen=True):
-    """`turns` is for how many turns in a row an agent of a pipeline may use tools."""
+    """An identity of agents. `turns` is the number of turns in a row in which an agent of a pipeline may use tools."""
 
     model: str | None = None
     system: str = ""
@@ -64,17 +66,18 @@ class AgentSettings(Struct, frozen=True):
 
 
 class SpawnSettings(Struct, frozen=True):
-    """0 means no limit."""
+    """Limits of pipelines; 0 means no limit."""
 
     max_pipeline_fan_out_depth: int = 5
     max_pipeline_spawns: int = 100
 
 
 class SandboxSettings(Struct, frozen=True):
-    """How much a command in the sandbox may use; only the user's own file sets it."""
+    """Limits of a command in the sandbox; read from the user's own file only."""
 
     memory: int = 4096
-    """MB of all its processes together, and never more than half of the machine; one may reserve twice as much."""
+    """MB of all its processes together, and never more than half of the machine; one process may reserve twice as
+    much."""
     processes: int = 2048
     file: int = 4096
     """MB of one file that it writes."""
@@ -87,11 +90,10 @@ class PipelineEntry(Struct, frozen=True):
 
 
 class TemporalAccess(Struct, frozen=True):
-    """How a Temporal server is come by that is not open to everybody. Secrets are named here, never held.
-
-    `tls` is None where nobody said: then there is TLS if anything else of this needs it."""
+    """Access to a Temporal server that is not open to all. Secrets are named here, never held."""
 
     tls: bool | None = None
+    """None if it is not set: then TLS is used if any other of these settings is."""
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -105,38 +107,38 @@ class TemporalAccess(Struct, frozen=True):
 
 
 class ClusterSettings(Struct, frozen=True):
-    """`heartbeat` is after how many seconds of silence a worker counts as dead, and others take its runs over.
-
-    `access` belongs to the server `temporal`: the two come from the same file."""
+    """The table `[cluster]`."""
 
     temporal: str | None = None
     namespace: str = "default"
     task_queue: str = "quire"
     heartbeat: float = 10.0
+    """The seconds of silence after which a worker counts as dead and others take its runs over."""
     access: TemporalAccess = TemporalAccess()
+    """Belongs to the server `temporal`: the two come from the same file."""
 
 
 class Excess(Struct, frozen=True):
-    """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as it is asked for."""
+    """A setting of the workspace that goes beyond the user's own: `key` as in the docs, `value` as requested."""
 
     kind: Literal["limit", "model"]
     key: str
     value: str
     line: str
-    """What the user is asked."""
+    """The line shown to the user."""
 
 
 class Settings(Struct, frozen=True):
-    """`granted` are the `[tools] allow` of the user's space, `denied` the `[tools] deny` of both files.
-
-    `files` are those that were read."""
+    """All settings of a workspace and its user."""
 
     workspace: Workspace
     user: Path
     models: ModelSettings
     tools: ToolSettings = ToolSettings()
     granted: tuple[str, ...] = ()
+    """`[tools] allow` of the user's space."""
     denied: tuple[str, ...] = ()
+    """`[tools] deny` of both files."""
     shell_env: tuple[str, ...] = ()
     runs: RunSettings = RunSettings()
     prompt_folders: tuple[Path, ...] = ()
@@ -151,9 +153,10 @@ class Settings(Struct, frozen=True):
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     disabled_servers: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
+    """The files that were read."""
     warnings: tuple[str, ...] = ()
     requested: Mapping[str, object] = field(default_factory=dict)
-    """The tables of the workspace's own file, as written: what `quire.workspace.consent` asks the user about."""
+    """The tables of the workspace's own file, as written: `quire.workspace.consent` asks the user about them."""
     excess: tuple[Excess, ...] = ()
     outside: tuple[Path, ...] = ()
-    """Folders of prompts and knowledge outside of the workspace that its file names."""
+    """Folders of prompts and knowledge outside the workspace that its file names."""

@@ -1,9 +1,7 @@
-"""A reader of one settings table that keeps every problem instead of stopping at the first.
+"""Read settings tables, and keep every problem instead of stopping at the first. Includes the table `[cluster]`.
 
-The table `[cluster]`: which Temporal server, how it lets one in, and what is asked of it.
-
-A server and the way into it are taken whole from one file. Were they not, a workspace could put its own address beside
-the user's key, or take the encryption from under it.
+A Temporal server and the access to it are taken whole from one file. Otherwise a workspace could combine its own
+address with the user's key, or switch off the encryption for it.
 """
 
 from __future__ import annotations
@@ -27,7 +25,8 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 class Table(Struct):
-    """`name` is how the table is written in its file (`[runs]`), empty for the top; `problems` is shared."""
+    """One table. `name` is its name in the file (`runs` for `[runs]`), empty for the top; `problems` is shared by all
+    tables."""
 
     file: str
     name: str
@@ -72,17 +71,17 @@ class Table(Struct):
         return Table(self.file, name, {}, self.problems)
 
     def tables(self, key: str) -> dict[str, Table]:
-        """The tables of a table whose keys are names of the user's."""
+        """Return the tables of a table whose keys are chosen by the user."""
         outer = self.table(key)
         return {name: outer.table(name) for name in outer.data}
 
     def all_texts(self) -> dict[str, str]:
-        """Every key of this table, each a text."""
+        """Return every key of this table, each with a text."""
         found = {key: self.text(key) for key in self.data}
         return {key: value for key, value in found.items() if value is not None}
 
     def end(self) -> None:
-        """Call when all keys were asked for: what is left is unknown."""
+        """Report the keys that were not read as unknown. Call this after reading all known keys."""
         for key in self.data:
             if key not in self._known:
                 close = nearest(key, self._known)
@@ -132,11 +131,11 @@ SERVER = (
     "api_key_env",
     "api_key_file",
 )
-"""The keys that say where a server is and how it lets one in."""
+"""The keys that state the address of a server and the access to it."""
 
 
 def read_cluster(table: Table, folder: Path) -> ClusterSettings:
-    """Files are relative to `folder`; `~` is the home of the user."""
+    """Read the table `[cluster]`. Files are relative to `folder`; `~` is the home of the user."""
     default = ClusterSettings()
     settings = ClusterSettings(
         table.text("temporal"),
@@ -153,15 +152,15 @@ def read_cluster(table: Table, folder: Path) -> ClusterSettings:
 def server_of_one_file(
     merged: ClusterSettings, theirs: Mapping[str, object], requested: ClusterSettings, own: ClusterSettings
 ) -> ClusterSettings:
-    """`merged`, with the server of the workspace if `theirs`, its file as written, says anything of one; else the
-    user's."""
+    """Return `merged` with the server of the workspace if `theirs`, its file as written, has any key of one; else with
+    the user's."""
     table = theirs.get("cluster")
     chosen = requested if isinstance(table, Mapping) and any(key in table for key in SERVER) else own
     return replace(merged, temporal=chosen.temporal, access=chosen.access)
 
 
 def problems_of(access: TemporalAccess) -> list[str]:
-    """What does not go together, in the words of the settings."""
+    """Return the contradictions between the settings, in the words of the settings."""
     found = []
     if (access.certificate is None) != (access.key is None):
         given, missing = ("tls_cert", "tls_key") if access.key is None else ("tls_key", "tls_cert")

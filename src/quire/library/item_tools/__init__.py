@@ -1,1 +1,1 @@
-"""The three actions of directives as tools: fetch an item, execute one, sign one."""
+"""The three actions of directives as tools: fetch, execute and sign an item."""

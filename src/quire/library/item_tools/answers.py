@@ -1,4 +1,5 @@
-"""What the actions answer. A thing that cannot be done is an answer too: the caller reads it and goes on."""
+"""Answers of the three actions. An action that cannot be done is answered with an error too: the caller reads it and
+goes on."""
 
 from __future__ import annotations
 
@@ -26,25 +27,27 @@ def unknown_type(value: Value) -> dict[str, Value]:
 
 
 def space_of(value: Value) -> SpaceName | None:
-    """None is all of them."""
+    """Return the space; None means all of them."""
     return next((one for one in SPACES if one == value), None)
 
 
 def missing(grants: Grants, primary: Primary, item_type: ItemType, item_id: str, source: Value) -> dict[str, Value]:
-    """The answer about an item that is not there. Raises `Denied`: who may not ask for it is not told so either."""
+    """Return the answer about a missing item. Raises `Denied` if the caller may not ask for it, so that it does not
+    learn that the item is missing."""
     grants.require(primary, item_type, item_id)
     where = f"the {source} space" if space_of(source) else "the project's, the user's or the built-in space"
     return error(f"{item_type} not found: {item_id} is not in {where}", item_type=item_type, item_id=item_id)
 
 
 def path_in_home(item: Item, settings: Settings) -> str | None:
-    """Its path from the folder that its space lies in; None for one that is elsewhere, by a link or a setting."""
+    """Return the path of an item from the folder that contains its space; None for one that is elsewhere, by a link or
+    a setting."""
     homes = {"project": settings.workspace.folder, "user": settings.user, "system": built_in.FOLDER}
     home = homes[item.space].resolve()
     return item.path.relative_to(home).as_posix() if item.path.is_relative_to(home) else None
 
 
 def shown_path(item: Item, settings: Settings) -> str:
-    """Where an item is, without telling how the machine is laid out."""
+    """Return the place of an item, without revealing the folders of the machine."""
     prefixes = {"project": "", "user": "user:", "system": "built-in:"}
     return prefixes[item.space] + (path_in_home(item, settings) or item.path.name)

@@ -1,6 +1,6 @@
-"""The three actions as the gate and a model see them.
+"""The connection `rye` with the three actions: fetch, execute and sign, as the gate and a model see them.
 
-The connection named `rye`: fetch, execute and sign. Each call is checked on the item that it turns out to mean.
+Each call is checked against the item that it turns out to mean.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ def _spec(
 
 
 FOR_DOCUMENTS = ("dry_run", "thread", "async")
-"""Arguments of `execute` that only mean something for what is not a tool."""
+"""Arguments of `execute` that have no meaning for tools."""
 
 
 def for_tools_only(spec: ToolSpec) -> ToolSpec:
-    """`execute` as a model is told of it that may execute tools and nothing else: small models fill in every field."""
+    """Return `execute` for a model that may execute tools only: fewer fields, because small models fill in every
+    field."""
     fields = spec.schema["properties"]
     assert isinstance(fields, Mapping)  # noqa: S101  # written above
     left = {name: field for name, field in fields.items() if name not in FOR_DOCUMENTS}
@@ -106,7 +107,7 @@ ACTIONS: Mapping[str, ToolSpec] = dict(
 
 
 USER_FOLDER = "user:.ai"
-"""What `--allow file__write=user:.ai` opens: the items of the user's own space, and nothing else of it."""
+"""The value of `--allow file__write=user:.ai`, which opens the items of the user's own space and nothing else of it."""
 
 
 def _now() -> datetime:
@@ -120,10 +121,11 @@ def built_in_tools() -> list[ToolSpec]:
 
 
 class ItemsConnection:
-    """`tools` are those that `fetch` can describe; `run_id` is what the answer of `sign` names. `limits` are those of
-    the thread that asks.
+    """The actions on items, with the grants of the caller.
 
-    What cannot be done is answered, not raised: `{status: error, error: …}`. A missing capability is `Denied`.
+    `tools` returns those that `fetch` can describe; `run_id` is named in the answer of `sign`. `limits` are those of
+    the calling thread. An action that cannot be done is answered with `{status: error, error: …}`, not raised. A
+    missing capability raises `Denied`.
     """
 
     def __init__(
@@ -150,7 +152,7 @@ class ItemsConnection:
         return ACTIONS.get(self.tool_id(tool).removeprefix("rye/"))
 
     def offered(self, spec: ToolSpec) -> ToolSpec:
-        """As a model is told of it that has these grants. What it may say is not narrower than that for others."""
+        """Return the description for a model with these grants. The arguments that are accepted stay the same."""
         executing = [one for one in self._grants.patterns if not one.startswith(("rye.fetch.", "rye.sign."))]
         tools_only = all(one.startswith("rye.execute.tool.") for one in executing)
         return for_tools_only(spec) if spec.name == "execute" and tools_only else spec
@@ -169,7 +171,7 @@ class ItemsConnection:
 
     @property
     def warnings(self) -> list[str]:
-        """What was used although its signature does not hold, in warn mode."""
+        """Messages about items that were used in warn mode although their signature does not hold."""
         return list(self.items.warnings)
 
     @cached_property
@@ -203,13 +205,13 @@ class ItemsConnection:
         return sign.run(arguments, effect_id)
 
     def replacing(self, directive: str) -> None:
-        """Notes what a directive of the project may do, before a tool writes over it."""
+        """Record the authority of a directive of the project, before a tool overwrites it."""
         from quire.library.signed_authority import SignedAuthority
 
         SignedAuthority(self.items).note_directive(directive)
 
     def note_signed(self) -> None:
-        """Notes what all directives may do that are signed now."""
+        """Record the authority of all directives that are signed now."""
         from quire.library.signed_authority import SignedAuthority
 
         SignedAuthority(self.items).note_all()
@@ -219,13 +221,13 @@ class ItemsConnection:
         return next((spec for spec in self._tools() if spec.id == wanted), None)
 
     def _to_copy(self, space: SpaceName) -> Files:
-        """The files of a space as the file tools write them: into `.ai` only by grant."""
+        """Return the files of a space with the rules of the file tools: `.ai` can be written only by grant."""
         from quire.tools.builtin.protected import new_run_with
         from quire.workspace.grants import reach_of
 
         folders = reach_of(self._grants).folders
         if space == "user":
-            # The user's grants of folders speak of the workspace; this one has a name of its own.
+            # Grants of folders refer to the workspace; the user's space has a name of its own.
             if USER_FOLDER not in folders:
                 grant = f"--allow file__write={USER_FOLDER}"
                 how = new_run_with(grant) if self._grants.declared else f"grant it with {grant}"
@@ -234,7 +236,8 @@ class ItemsConnection:
         return self._files(space, folders)
 
     def _to_sign(self, space: SpaceName) -> Files:
-        """Whoever may sign an item may put a signature on it."""
+        """Return the files of a space for writing signatures. A caller that may sign an item may write into `.ai` for
+        that."""
         return self._files(space, frozenset({".ai"}))
 
     def _files(self, space: SpaceName, folders: frozenset[str]) -> Files:

@@ -1,6 +1,6 @@
-"""Executing the items that are texts: the directions of a directive, the body of a knowledge item; and dry runs.
+"""Execute the items that are texts: the directions of a directive, the body of a knowledge item; and dry runs.
 
-Tools, pipelines, playbooks and directives in threads of their own are run by the engine, which asks `impossible` first.
+Tools, pipelines, playbooks and directives in their own threads are run by the engine, which calls `impossible` first.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 MODES = ("inline", "fork")
 FOR_THREADS = ("model", "limit_overrides")
-"""Parameters that say how to run a directive, not what it is given."""
+"""Parameters that control how a directive is run, and are not its inputs."""
 
 
 def impossible(arguments: Mapping[str, Value]) -> str | None:
-    """Why no item at all can be executed like this, or None."""
+    """Return the reason why no item at all can be executed with these arguments, or None."""
     item_type, mode = item_type_of(arguments.get("item_type")), mode_of(arguments)
     if item_type is None:
         return f"unknown item type {arguments.get('item_type')!r}; it is one of {', '.join(ITEM_TYPES)}"
@@ -56,7 +56,7 @@ def mode_of(arguments: Mapping[str, Value]) -> str:
 
 
 def is_text(arguments: Mapping[str, Value]) -> bool:
-    """Whether this is for `Execute`, and not for the engine."""
+    """Tell whether `Execute` handles these arguments; otherwise the engine does."""
     item_type, dry_run = arguments.get("item_type"), arguments.get("dry_run") is True
     if item_type == "directive":
         return dry_run or mode_of(arguments) == "inline"
@@ -64,7 +64,7 @@ def is_text(arguments: Mapping[str, Value]) -> bool:
 
 
 class Execute(Struct, frozen=True):
-    """`tools` are those that can be described without starting anything."""
+    """The action `execute`. `tools` finds a tool that can be described without starting anything."""
 
     items: VerifiedItems
     grants: Grants
@@ -116,7 +116,7 @@ class Execute(Struct, frozen=True):
 
 
 def directions(thread: Thread, inputs: Mapping[str, Value]) -> str:
-    """What somebody reads who follows a directive in a thread that is already there."""
+    """Return the directions for following a directive inside an existing thread."""
     from quire.plan.templates import fill
 
     return "\n\n".join(fill(part, inputs) for part in (thread.body, thread.inside) if part)

@@ -1,4 +1,4 @@
-"""Reading items: one by its id, or several by words; and copying one to another space."""
+"""Read items: one by its id, or several by words; and copy one to another space."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ WRITE = "rye/file-system/write"
 
 
 class Fetch(Struct, frozen=True):
-    """`tools` are those that can be described without starting anything; `writer` gives the files of a space to write.
+    """The action `fetch`.
 
-    `Denied`, and what `Spaces.find` and `VerifiedItems` raise, goes through to the caller.
+    `tools` finds a tool that can be described without starting anything; `writer` returns the files of a space for
+    writing. `Denied`, and errors of `Spaces.find` and `VerifiedItems`, are passed on to the caller.
     """
 
     items: VerifiedItems
@@ -85,7 +86,8 @@ class Fetch(Struct, frozen=True):
         }
 
     def _types(self, item_id: str, source: SpaceName | None) -> list[ItemType]:
-        """The types that have this id, as far as the caller may fetch them. Raises `Denied` for none of them."""
+        """Return the types that have this id and that the caller may fetch. Raises `Denied` if it may fetch none of
+        them."""
         found: dict[ItemType, str] = {}
         for one in ITEM_TYPES:
             if one != "tool":
@@ -150,7 +152,8 @@ class Fetch(Struct, frozen=True):
         return sorted(hits, key=lambda hit: (-hit.score, hit.item.id))
 
     def _shown(self, hit: Hit) -> Value:
-        """What an item says about itself is shown only where its signature holds: else it is anybody's text."""
+        """Describe a search hit. The item's own description is shown only if its signature holds: otherwise anyone may
+        have written it."""
         item = hit.item
         shown: dict[str, Value] = {"id": item.id, "item_type": item.type, "source": item.space, "score": hit.score}
         if item.type == "tool":
@@ -159,7 +162,7 @@ class Fetch(Struct, frozen=True):
         return {**shown, "description": summary(item)} if verdict.ok else {**shown, "signature": str(verdict.outcome)}
 
     def _copy(self, item: Item, destination: SpaceName) -> dict[str, Value]:
-        """Writes as the file tools do: the same places are closed, and the same grants are needed."""
+        """Copy an item to another space with the rules of the file tools: the same protected paths, the same grants."""
         if item.type not in FOLDERS:
             return error(f"a {item.type} is part of its project and cannot be copied", item_id=item.id)
         self.grants.require("execute", "tool", WRITE)

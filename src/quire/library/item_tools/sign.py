@@ -1,6 +1,6 @@
-"""Signing items from inside a run: checked first, with the user's own key, and never more than the run may do itself.
+"""Sign items from inside a run, after a check, with the user's own key, and never with more authority than the run has.
 
-A directive that a run wrote and signed could otherwise be the way around all of the run's own permissions.
+Otherwise a run could write and sign a directive to get around its own permissions.
 """
 
 from __future__ import annotations
@@ -42,8 +42,11 @@ MAX_BATCH = 1000
 
 
 class Sign(Struct, frozen=True):
-    """`limits` are those of the thread that asks, `run_id` is its run; `writer` gives the files of a space, with what
-    no tool may write closed."""
+    """The action `sign`.
+
+    `limits` are those of the calling thread, `run_id` is its run; `writer` returns the files of a space, with protected
+    paths closed.
+    """
 
     items: VerifiedItems
     grants: Grants
@@ -69,7 +72,8 @@ class Sign(Struct, frozen=True):
         return self._sign(item, effect_id)
 
     def _several(self, item_type: ItemType, pattern: str, source: SpaceName | None, effect_id: str) -> dict[str, Value]:
-        """Each by itself; one that fails does not keep the others. Raises `Denied` if the run may sign none of them."""
+        """Sign each item by itself; one failure does not stop the others. Raises `Denied` if the run may sign none of
+        them."""
         fitting = _fitting(pattern, self.items.spaces.entries(item_type, source or "project"))
         if not fitting:
             return error(f"no {plural(item_type)} fit {pattern}", item_type=item_type, item_id=pattern)
@@ -101,7 +105,7 @@ class Sign(Struct, frozen=True):
         }
 
     def _sign(self, item: Item, effect_id: str) -> dict[str, Value]:
-        """Raises `Denied`, and `CannotStart` where there is no key."""
+        """Sign one item. Raises `Denied`, and `CannotStart` if there is no key."""
         if item.space == "system":
             return _immutable(item.type, item.id)
         self.grants.require("sign", item.type, item.id)
@@ -119,7 +123,7 @@ class Sign(Struct, frozen=True):
         text = sign_text(item.stored, file.kind, file.id, key, self.now(), syntax=file.syntax)
         if len(text.encode()) > MAX_DOCUMENT_BYTES:
             return error(f"with a signature {path} is larger than {MAX_DOCUMENT_BYTES:,} bytes", item_id=item.id)
-        # What was checked is what is signed: a file that somebody changed in the meantime is left alone.
+        # The checked text is the one that is signed: a file that was changed meanwhile is left alone.
         self.writer(item.space).swap(in_home, item.stored, text)
         hidden: list[Value] = list(warnings(file, source))
         return {
@@ -135,7 +139,7 @@ class Sign(Struct, frozen=True):
         }
 
     def _require_less(self, item: Item, path: str) -> None:
-        """Raises `Denied` for a directive that may do or use more than this run, or more than when it was signed."""
+        """Raise `Denied` for a directive with more authority than this run, or more than when it was last signed."""
         settings = self.items.spaces.settings
         wanted = authority_of(read_thread(item), Library(self.items))
         held = authority_of_run(self.grants, self.limits, project_risk(settings.workspace.folder))
@@ -151,7 +155,8 @@ class Sign(Struct, frozen=True):
                 )
 
     def _hidden_by(self, item: Item) -> Iterator[tuple[str, Authority]]:
-        """The directives of the same id that a new one of the project takes the place of, for all that extend them."""
+        """Yield the directives with the same id in lower spaces, which this one would replace for all directives that
+        extend them."""
         spaces: tuple[SpaceName, ...] = ("user", "system") if item.space == "project" else ("system",)
         for space in spaces:
             hidden = self.items.spaces.find("directive", item.id, space)
@@ -161,7 +166,8 @@ class Sign(Struct, frozen=True):
 
 
 def _fitting(pattern: str, entries: list[Entry]) -> list[Entry]:
-    """`demo/*` are those right in `demo`, `demo/**` all below it, `a*` those of such a name anywhere."""
+    """Return the entries that match: `demo/*` means those directly in `demo`, `demo/**` all below it, `a*` that name
+    anywhere."""
     glob = Pattern(pattern if "/" in pattern else f"**/{pattern}")
     found = []
     for entry in entries:

@@ -1,7 +1,7 @@
-"""Whole runs in PostgreSQL: making one, taking one in with its history, removing old ones.
+"""Whole runs in PostgreSQL: creating one, restoring one with its history, removing old ones.
 
-Whoever removes texts keeps everybody else from adding any meanwhile. Otherwise a new run could find its text in the
-table, leave it at that, and lose it to a cleaner that has not seen the run.
+Removing texts locks out all transactions that add texts. Otherwise a new run could find its text in the table, skip
+writing it, and lose it to a cleanup that has not seen the run.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ _SIZE = "SELECT sum(pg_total_relation_size(t::regclass))::bigint FROM unnest(str
 
 
 async def create(server: Server, run: NewRun, seal: Seal, history: History | None = None, now: float = 0.0) -> None:
-    """With a history, `now` is when it was taken in. Raises `StoreError` where the id is taken."""
+    """Create a run, with its history if one is given; `now` is then the time of the restore. Raises `StoreError` if the
+    id is taken."""
     pins, blobs = pinned_cells(run, seal)
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
     begun = Tail(FIRST_PLACE, pins_seal=str(pins[-1]), seal=str(pins[-1]))
     encoded: list[rows.Encoded] = []
     if history is not None:
-        # The position stands in the rows before: it does not make one of its own.
+        # The position is in the earlier rows: it does not need one of its own.
         ended = Batch(update=replace(history.update, position=None))
         encoded = [rows.encode_batch(run.id, batch, seal) for batch in (*batches(history), ended)]
 
@@ -47,7 +48,7 @@ async def create(server: Server, run: NewRun, seal: Seal, history: History | Non
         made = await one(connection, statements.NEW_RUN, columns)
         if made is None:
             if again and await one(connection, statements.MADE, (run.id,)) == columns[1:5]:
-                return  # by the attempt before, whose end nobody heard of
+                return  # by the previous attempt, whose outcome never arrived
             raise StoreError(f"{server.place} has a run {run.id} already")
         await put_blobs(connection, blobs.rows)
         await connection.execute(statements.NEW_PINS, (made[0], *pins))
@@ -65,7 +66,7 @@ async def create(server: Server, run: NewRun, seal: Seal, history: History | Non
 
 
 async def read_whole(connection: Connection, run: str) -> tuple[SealedRun, int, int]:
-    """A run as it stands there, its number and its epoch. Raises `NoSuchRun`."""
+    """Return a run as stored, its number and its epoch. Raises `NoSuchRun`."""
     found = await one(connection, statements.SEALED_RUN, (run,))
     if found is None:
         raise no_such_run(run)
@@ -75,13 +76,13 @@ async def read_whole(connection: Connection, run: str) -> tuple[SealedRun, int, 
 
 
 async def asked(connection: Connection, run: str) -> list[tuple[Question, str | None]]:
-    """The questions that wait, or were answered a moment ago, each with its seal."""
+    """Return the questions that are open or answered but not yet consumed, each with its seal."""
     found = await (await connection.execute(statements.ASKED, (run,))).fetchall()
     return [(rows.question(row[:-1]), row[-1]) for row in found]
 
 
 async def reseal(connection: Connection, run: str, seal: Seal) -> None:
-    """Seals a run as it stands there, by the word of its user."""
+    """Seal a run again as it is stored, at the request of its user."""
     sealed, number, _ = await read_whole(connection, run)
     pins, journal, state = sealed.resealed(seal)
     await connection.execute(statements.SEAL_PINS, (pins, number))
@@ -96,14 +97,15 @@ async def reseal(connection: Connection, run: str, seal: Seal) -> None:
 
 
 class _TakeBack(Exception):
-    """Rolls the transaction back."""
+    """Raised to roll the transaction back."""
 
     def __init__(self, pruned: Pruned) -> None:
         self.pruned = pruned
 
 
 async def prune(server: Server, before: float, statuses: Collection[Status], *, dry_run: bool) -> Pruned:
-    """A dry run does it all and takes it back. Who is driven, or about to be, stays."""
+    """Remove ended runs and unused texts. A dry run does everything and rolls it back. Runs that are being driven, or
+    are about to be, stay."""
     wanted = ([status.value for status in statuses], before, Status.EXPIRED in statuses, before)
 
     async def work(connection: Connection, again: bool) -> Pruned:
@@ -128,7 +130,7 @@ async def prune(server: Server, before: float, statuses: Collection[Status], *, 
 
 
 async def vacuum(server: Server) -> int:
-    """Makes what is free useful to others, and gives the ends of tables back to the disk; how many bytes."""
+    """Make free space reusable, return the ends of tables to the disk, and return the number of bytes given back."""
     before = (await server.rows(_SIZE, (_TABLES,)))[0][0]
     await server.rows(f"VACUUM {_TABLES}")
     return max(0, int(before) - int((await server.rows(_SIZE, (_TABLES,)))[0][0]))

@@ -1,21 +1,17 @@
-"""What the errors of a PostgreSQL server mean: whether to wait for it, and what to tell a person.
+"""Connections to one PostgreSQL database: address, text encoding, retries and error messages.
 
-While a connection is being made there is only a text, in the words of the server or of the system; once it stands,
-errors have codes. No message names a password, nor repeats text of the address that might be a piece of one.
+One connection is the owner's: it holds the locks of the runs that this store drives and carries their writes, so being
+alive and being able to write are the same thing. The other connections are for reading and for short transactions about
+runs that another process may drive.
 
-Text on its way to PostgreSQL and back.
+Work is a function of a connection that may be called again. When a connection breaks, the outcome of a transaction
+under way is unknown: the second call gets `again=True` and has to find out.
 
-PostgreSQL keeps every character but one: NUL, which a person's answer or a tool's message may well hold. It is
-written as two characters that Unicode keeps free for such purposes, and comes back as it was.
+While a connection is being made, errors have only a text, from the server or the operating system; later errors have
+codes. No message contains a password, or text of the address that might be part of one.
 
-One PostgreSQL database as a store sees it: an address, a few connections, and patience while the server is away.
-
-One connection is the owner's: it holds the locks of the runs that this store drives and carries their writes, so to be
-alive and to be able to write are the same thing. The others are for reading and for short transactions about runs that
-somebody else may drive.
-
-Work is a function of a connection that may be called again. When a connection breaks, nobody knows what became of a
-transaction under way: the second call is told that it is one, and has to find out.
+PostgreSQL text can hold every character except NUL, which an answer or a message of a tool may contain. NUL is written
+as two Unicode noncharacters and restored on reading.
 """
 
 from __future__ import annotations
@@ -40,10 +36,11 @@ from quire.stores.postgres import statements
 from quire.stores.postgres.schema import Connection, migrate
 
 _AWAY = ("08", "57")
-"""The classes of codes for a connection that broke and for a server that is stopped, started or told to interrupt."""
+"""The classes of codes for a broken connection and for a server that is stopping, starting or was told to interrupt."""
 
 _AGAIN = frozenset({"25P03", "25P04", "40001", "40P01", "53300"})
-"""The server gave up a transaction, or has too many connections just now: nothing was written, and later it will be."""
+"""Codes after which a retry helps: the server gave up a transaction or has too many connections, and nothing was
+written."""
 
 _REFUSED = (
     ("password authentication failed", "{place} refuses the user or the password: check both, or set PGPASSWORD"),
@@ -70,7 +67,8 @@ _MEANINGS = {
 
 
 def is_away(error: psycopg.Error) -> bool:
-    """Whether the same work may succeed on another connection, later. A refusal stays one however often one asks."""
+    """Tell whether the same work may succeed later on another connection. A refusal stays a refusal however often it is
+    retried."""
     code = error.sqlstate
     if code is not None:
         return code.startswith(_AWAY) or code in _AGAIN
@@ -78,7 +76,7 @@ def is_away(error: psycopg.Error) -> bool:
 
 
 def explain(error: psycopg.Error, place: str) -> StoreError:
-    """The same failure in one line that names the database and says what to do."""
+    """Return the failure as one line that names the database and says what to do."""
     if (refusal := _refusal(error)) is not None:
         return StoreError(refusal.format(place=place))
     code = error.sqlstate
@@ -100,7 +98,8 @@ def _refusal(error: psycopg.Error) -> str | None:
 
 
 def _said(error: psycopg.Error) -> str:
-    """The end of the first line: what comes before it names hosts and sockets, which stand in the message already."""
+    """Return the end of the first line. The part before it names hosts and sockets, which the message already
+    contains."""
     lines = str(error).strip().splitlines()
     last = lines[0].rpartition("failed: ")[2] if lines else type(error).__name__
     return last.removeprefix("FATAL:").strip()
@@ -112,7 +111,7 @@ _MARK_BYTES = _MARK.encode()
 
 
 class _TextDumper(Dumper):
-    """Sends no type along, as psycopg's own does: the statement knows what each of its places holds."""
+    """Send no type with a text, like psycopg's own dumper: the statement knows the type of each parameter."""
 
     def dump(self, obj: str) -> Buffer:
         if "\x00" in obj or _MARK in obj:
@@ -134,15 +133,16 @@ def adapt_text(connection: AsyncConnection) -> None:
     connection.adapters.register_loader("text", _TextLoader)
 
 
-# A connection that broke is looked after here. What psycopg logs about it is for who sets logging up, not for stderr.
+# A broken connection is handled here. psycopg's log messages about it go to handlers that the program sets up, not to
+# stderr.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 PATIENCE_SECONDS = 60.0
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 _READERS = 4
 
-# Settings of a session: what a finished commit survives; when the server gives up a client that is gone (a host that
-# vanished would hold its locks for hours otherwise) or a transaction that nobody goes on with.
+# Settings of a session: how durable a finished commit is; when the server gives up a client that is gone (a host that
+# vanished would hold its locks for hours otherwise) or an idle transaction.
 _SESSION = """
     SELECT set_config('synchronous_commit', %s, FALSE), set_config('client_min_messages', 'warning', FALSE),
         set_config('idle_in_transaction_session_timeout', '20s', FALSE),
@@ -163,7 +163,7 @@ Retake: TypeAlias = Callable[[Connection], Awaitable[None]]
 
 
 class Address:
-    """A URL of libpq. `place` is how messages name the database: never with a password."""
+    """A connection URL of libpq. `place` is the database as messages name it, without the password."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -188,7 +188,8 @@ def _bad_url() -> StoreError:
 
 
 class Server:
-    """`retake` is called with each new connection of the owner: its locks went with the one before."""
+    """The connections of one store to its database, with retries while the server is away. `retake` is called with each
+    new owner's connection, because the locks went with the previous one."""
 
     def __init__(
         self, address: Address, *, durability: Literal["power", "process"], patience: float, retake: Retake
@@ -215,15 +216,16 @@ class Server:
         return await self._patiently(self._reader, read)
 
     async def transaction(self, work: Work[T]) -> T:
-        """All or nothing, on a connection that holds no locks."""
+        """Run the work as one transaction on a connection that holds no locks."""
         return await self._patiently(self._reader, _whole(work))
 
     async def as_owner(self, work: Work[T]) -> T:
-        """On the owner's connection, one after the other. Nobody who is cancelled interrupts it half-way."""
+        """Run the work on the owner's connection, one piece at a time. Cancelling the caller does not interrupt it
+        half-way."""
         return await asyncio.shield(asyncio.ensure_future(self.as_owner_unshielded(work)))
 
     async def as_owner_unshielded(self, work: Work[T]) -> T:
-        """The same for a task that nobody cancels."""
+        """Do the same without a shield, for a task that is never cancelled."""
         return await self._patiently(self._owners, work)
 
     async def owner_transaction(self, work: Work[T]) -> T:
@@ -248,7 +250,7 @@ class Server:
             except psycopg.Error as error:
                 now = time.monotonic()
                 deadline = deadline or now + self._patience
-                # Who has never seen this server is told at once that it is not there.
+                # If this server has never been reached, fail at once instead of waiting for it.
                 if not self._met or not is_away(error) or now >= deadline or self._closed:
                     raise explain(error, self.place) from error
             again = True
@@ -266,13 +268,14 @@ class Server:
                 await self._give_back(connection)
                 raise
             except BaseException:
-                # Nobody knows what it is in the middle of.
+                # The state of the connection is unknown.
                 await _close(connection)
                 raise
             await self._give_back(connection)
 
     async def _give_back(self, connection: Connection) -> None:
-        """One that broke takes the others along: they go to the same server, and each would fail once more."""
+        """Put a connection back into the pool. A broken one takes the idle ones along: they go to the same server, and
+        each would fail once more."""
         if connection.closed or self._closed:
             broken, self._idle = [connection, *self._idle], []
             for one in broken:
@@ -324,7 +327,7 @@ class Server:
         return connection
 
     def _same_loop(self) -> None:
-        """Connections outlive an event loop; what tasks wait on does not."""
+        """Make new locks if the event loop has changed. Connections outlive an event loop; asyncio locks do not."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._turn, self._room = loop, asyncio.Lock(), asyncio.Semaphore(_READERS)

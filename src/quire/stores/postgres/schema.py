@@ -1,11 +1,11 @@
-"""The tables of the PostgreSQL store, and the way from one version of them to the next.
+"""The tables of the PostgreSQL store, and their migrations.
 
-They stand in the first schema of the connection's `search_path`, under names that begin with `quire_`, so a database
-may be shared with other programs. A migration that has been released is never edited: the next one is added behind it.
+The tables are in the first schema of the connection's `search_path`, and their names begin with `quire_`, so a database
+may be shared with other programs. A released migration is never edited: the next one is appended.
 
-The layout is that of the SQLite file (`quire.stores.sqlite.schema`): `quire_journal` is only ever appended to, and its
-last row of a run has the run's totals. Large texts are kept as bytes, since they may hold what PostgreSQL's text
-cannot. Names that are sorted or searched compare by their bytes, whatever the language of the database.
+The layout is that of the SQLite file (`quire.stores.sqlite.schema`): `quire_journal` is append-only, and the last row
+of a run holds its totals. Large texts are stored as bytes, since they may contain characters that PostgreSQL's text
+cannot hold. Names that are sorted or searched compare by bytes, whatever the language of the database.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Migration: TypeAlias = tuple[str, ...]
 Connection: TypeAlias = AsyncConnection[tuple[Any, ...]]
 
 _LOCK = "SELECT pg_advisory_xact_lock(x'51554952'::bigint << 32 | hashtext(current_schema())::bit(32)::bigint)"
-"""One program at a time migrates a schema; "QUIR" tells our lock from those of others."""
+"""Lets one program at a time migrate a schema. The number spells "QUIR", to differ from the locks of other programs."""
 
-# Asked of the catalogue's table: `to_regclass` would answer from what this session remembers of its first look.
+# Read from the catalogue's table: `to_regclass` would answer from what this session cached on its first look.
 _HAS_TABLES = "SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'quire_schema'"
 
 _FIRST: Migration = (
@@ -110,7 +110,7 @@ _FIRST: Migration = (
 )
 
 _TAKEN_IN: Migration = ("ALTER TABLE quire_runs ADD COLUMN taken_in_at DOUBLE PRECISION",)
-"""When a run came with its history, which may have ended long before."""
+"""The time at which a run was restored with its history, which may have ended long before."""
 
 _SEALS: Migration = (
     "ALTER TABLE quire_runs ADD COLUMN anchor BIGINT, ADD COLUMN seal TEXT",
@@ -121,24 +121,24 @@ _SEALS: Migration = (
     "UPDATE quire_pins SET seal = '0.1.0'",
     "UPDATE quire_questions SET seal = '0.1.0'",
 )
-"""See `quire.stores.seals`. Runs that were there before have none: their user is asked."""
+"""See `quire.stores.seals`. Existing runs have no seal: Quire asks their user."""
 
 _ANSWERED_BY: Migration = (
     "ALTER TABLE quire_questions ADD COLUMN answered_by TEXT",
     "ALTER TABLE quire_journal ADD COLUMN answered_by TEXT",
 )
-"""Who gave an answer. Nobody knows it of those that were there before."""
+"""The name of the person who gave an answer. It is unknown for older answers."""
 
 MIGRATIONS: Sequence[Migration] = (_FIRST, _TAKEN_IN, _SEALS, _ANSWERED_BY)
 
 
 async def migrate(connection: Connection, place: str, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Brings the tables to the version of this program. Refuses what a newer one has written."""
+    """Migrate the tables to the version of this program. Raises `StoreError` if a newer program has written them."""
     if await _checked_version(connection, place, migrations) == len(migrations):
         return
     async with connection.transaction():
         await connection.execute(_LOCK)
-        # Somebody else may have done it between the look above and the lock.
+        # Another process may have migrated between the check above and the lock.
         version = await _checked_version(connection, place, migrations)
         if version == len(migrations):
             return

@@ -1,12 +1,12 @@
 """The SQL of the PostgreSQL store.
 
-Who writes a run locks its row first and looks afterwards, in another statement: one statement sees the database as it
-was before it began to wait. Every row of the journal is appended on two conditions: that the epoch is still the
-writer's, and that the journal still ends where the writer left it. So a write may be sent again when nobody knows what
-became of it: it goes in once, or is found to be in already.
+A writer locks the row of its run in one statement and reads in the next, because a statement sees the database as it
+was before it began to wait. Each row of the journal is appended on two conditions: the epoch is still the writer's, and
+the journal still ends where the writer left it. So a write with an unknown outcome may be sent again: it is stored
+once, or found to be stored already.
 """
 
-# What is put together here are constants of this package, never values.
+# Only constants of this package are put together here, never values.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CELLS: tuple[tuple[str, str], ...] = (
 )
 _COLUMNS = ", ".join(name for name, _ in _CELLS)
 _PLACES = ", ".join(["%s"] * len(_CELLS))
-# A value that is NULL would be taken for text where a statement selects it.
+# An untyped NULL would be taken for text where a statement selects it.
 _TYPED = ", ".join(f"%s::{type}" for _, type in _CELLS)
 
 NEW_RUN = """
@@ -54,8 +54,8 @@ PUT_BLOB = "INSERT INTO quire_blobs (sha256, body) VALUES (%s, %s) ON CONFLICT D
 TEXT = "SELECT body FROM quire_blobs WHERE sha256 = %s"
 
 APPEND = f"INSERT INTO quire_journal (run, {_COLUMNS}) VALUES (%s, {_PLACES})"
-# On its own this is a whole transaction. It writes nothing where its owner has something to learn, be it that somebody
-# else is the owner now: then a longer transaction looks what it is.
+# By itself this is a whole transaction. It writes nothing if the owner has something to learn (a cancellation, an
+# answer, a new owner): then a longer transaction finds out what it is.
 APPEND_ALONE = f"""
     WITH mine AS (
         SELECT n, id FROM quire_runs WHERE n = %s AND epoch = %s AND NOT cancel_requested FOR NO KEY UPDATE
@@ -65,7 +65,7 @@ APPEND_ALONE = f"""
     WHERE coalesce((SELECT max(place) FROM quire_journal j WHERE j.run = mine.n), 0) = %s
         AND NOT EXISTS (SELECT 1 FROM quire_questions q WHERE q.run = mine.id AND q.state = 'answered')
 """
-# In order, so that two who lock several never wait for each other.
+# In order, so that two writers that lock several rows never deadlock.
 LOCK_ROWS = "SELECT n FROM quire_runs WHERE n = ANY(%s) ORDER BY n FOR NO KEY UPDATE"
 LEARN = """
     SELECT r.n, r.epoch, r.cancel_requested,
@@ -92,7 +92,7 @@ PUT_QUESTION = """
     WHERE q.hash != excluded.hash OR q.state NOT IN ('open', 'answered')
 """
 CONSUME = "UPDATE quire_questions SET state = 'consumed' WHERE run = %s AND path = %s"
-# Also one that was answered a moment ago: nobody will take that answer, and the run could never park again.
+# Also an answered one: its answer will never be consumed, and the run could never park again.
 WITHDRAW = """
     UPDATE quire_questions SET state = 'withdrawn' WHERE run = %s AND path = %s AND state IN ('open', 'answered')
 """
@@ -105,12 +105,12 @@ PUT_LETTER = "INSERT INTO quire_letters (recipient, run, text, at, seal) VALUES 
 LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters WHERE recipient = %s ORDER BY n"
 ALL_LETTERS = "SELECT recipient, run, text, at, seal FROM quire_letters ORDER BY n"
 
-# The key of an owner's lock is the table and the run's number, so schemas of one database do not meet.
+# The key of an owner's lock is the table's oid and the run's number, so schemas of one database do not collide.
 _KEY = "('quire_runs'::regclass::oid::bigint << 32) | n"
 TAKE = f"SELECT n, pg_try_advisory_lock({_KEY}) FROM quire_runs WHERE id = %s"
 TAKE_BACK = f"SELECT n, pg_try_advisory_lock({_KEY}) FROM unnest(%s::bigint[]) AS n"
 DROP = f"SELECT pg_advisory_unlock({_KEY}) FROM unnest(%s::bigint[]) AS n"
-# A connection that we gave up may be alive in the eyes of the server, and then still holds our locks.
+# The server may consider a connection alive that this process gave up; then it still holds the locks.
 END_PREDECESSORS = """
     SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
     WHERE application_name = %s AND usename = current_user AND pid != pg_backend_pid()
@@ -145,7 +145,7 @@ _OWNERS = """
 """
 _ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
 _JSON = "(SELECT convert_from(body, 'UTF8') FROM quire_blobs WHERE sha256 = {})"
-# In the order of `rows.run_row`, and whether its owner is alive.
+# In the order of `rows.run_row`, then a boolean: the owner is alive.
 _RUNS = f"""
     {_OWNERS}
     SELECT r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
@@ -178,7 +178,7 @@ _TOLD = """
     WHERE r.id = %s AND j.place >= %s AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.place
 """
 _EVENTS = f"coalesce(j.events, {_JSON.format('j.events_blob')})"
-# In the order of `rows.events` and of `rows.marks`.
+# In the order of `rows.events`.
 EVENTS = f"""
     SELECT {_EVENTS}, j.path, j.kind, j.state, j.at, j.elapsed, j.input_tokens, j.output_tokens, j.cost,
         j.failure_kind, j.failure_message, j.answered_by
@@ -226,9 +226,10 @@ ANSWERS = """
     WHERE run = %s AND state = 'answered' ORDER BY asked_at, path
 """
 
-# Readers and those who write no texts go on; a transaction that has added one is waited for.
+# Readers and writers without texts go on; a transaction that has added a text is waited for.
 KEEP_TEXTS = "LOCK TABLE quire_blobs IN SHARE ROW EXCLUSIVE MODE"
-# The lock of the transaction is that of an owner: whoever drives a run, or is about to, has it or is refused it.
+# Takes the owner's lock for the transaction: a process that drives a run holds it already, and one that is about to
+# drive it is refused.
 ENDED_BEFORE = f"""
     SELECT id, n, pg_try_advisory_xact_lock({_KEY}) FROM (
         SELECT id, n FROM quire_runs
@@ -245,11 +246,11 @@ REMOVE_PINS = "DELETE FROM quire_pins WHERE run = ANY(%s)"
 REMOVE_RUNS = "DELETE FROM quire_runs WHERE n = ANY(%s)"
 REMOVE_QUESTIONS = "DELETE FROM quire_questions WHERE run = ANY(%s)"
 REMOVE_LETTERS = "DELETE FROM quire_letters WHERE recipient = ANY(%s)"
-# A letter to a run that is still there is counted by its thread, so its place among the others must not change.
+# The thread of an existing run counts its letters, so their positions must not change.
 REMOVE_STRAY_LETTERS = """
     DELETE FROM quire_letters WHERE run = ANY(%s) AND recipient NOT IN (SELECT id FROM quire_runs)
 """
-# A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
+# A hash may occur anywhere in the pins: every string that looks like one counts, so that no text is lost.
 REMOVE_TEXTS = f"""
     WITH referred AS (
         SELECT blob AS sha256 FROM quire_journal WHERE blob IS NOT NULL

@@ -1,12 +1,12 @@
 """The shared store: one PostgreSQL database, any number of processes on any number of hosts.
 
-It keeps the same promises as the SQLite store, by other means. An owner holds an advisory lock of its session, which
-goes when its process dies or its host is gone; who is cut off from the server and comes back is told by the epoch
-whether the run is still its own. What locks the row of a run is ordered by it: `answer` against `park`, a write
+It gives the same guarantees as the SQLite store. An owner holds an advisory lock of its session, which the server drops
+when the process dies or its host is gone. An owner that was cut off and comes back learns from the epoch whether the
+run is still its own. Transactions that lock the row of a run are ordered by it: `answer` against `park`, a write
 against a take-over.
 
-A `PostgresStore` belongs to one thread, and to one event loop at a time. Reading waits for the writes that the same
-store has queued before.
+A `PostgresStore` belongs to one thread, and to one event loop at a time. Reads wait for the writes that the same store
+has queued before.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 
 class PostgresStore:
-    """Implements `quire.engine.ports.Store`. Connects when it is first used; makes its tables where there are none."""
+    """A `quire.engine.ports.Store` in PostgreSQL. Connects when it is first used and creates its tables if they are
+    missing."""
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class PostgresStore:
 
     @property
     def place(self) -> str:
-        """The database as messages name it, without its password."""
+        """The database as messages name it, without the password."""
         return self._server.place
 
     async def create(self, run: NewRun) -> None:
@@ -103,7 +104,7 @@ class PostgresStore:
         raise StoreError(f"{self.place} holds no text with the hash {sha256}")
 
     async def effects(self, run: str) -> Sequence[EffectRecord]:
-        """In the order in which their paths first came up."""
+        """Return the records in the order in which their paths first appeared."""
         found = await self._rows(statements.EFFECTS, (run,))
         latest = {row[0]: row for row in found}.values()
         return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
@@ -130,7 +131,7 @@ class PostgresStore:
             status = await self._status(connection, run)
             found = await one(connection, statements.STATE_OF_QUESTION, (run, path))
             if again and found is not None and found[0] in ("answered", "consumed") and found[1:3] == (hash, value):
-                return  # by the attempt before, whose end nobody heard of
+                return  # by the previous attempt, whose outcome never arrived
             if status not in contract.ANSWERABLE:
                 raise contract.takes_no_answers(run, status)
             if found is None:
@@ -171,7 +172,7 @@ class PostgresStore:
         await self._server.transaction(work)
         if not await self._take_lock(run):
             return False
-        # The owner let go while the flag was being written, perhaps without having seen it.
+        # The owner released the run while the flag was being written, perhaps without having seen it.
         return await self._cancel_and_drop(run, asked=True)
 
     async def acquire(self, run: str, *, after: int | None = None) -> Lease:
@@ -179,14 +180,14 @@ class PostgresStore:
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
-            # Nobody will ever release what this still gets.
+            # The caller is gone and would never release the lease.
             with contextlib.suppress(Exception):
                 await self.release(await task)
             raise
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """As `quire.stores.contract.SharedStore` has it. Ends the connection of the owner, and so all locks of its
-        process: one that is alive after all takes back those that are still free."""
+        """Implement `quire.stores.contract.SharedStore.evict` by ending the owner's connection, and so all locks of its
+        process. An owner that is alive after all takes back the locks that are still free."""
         if run in self._locked:
             return False
         await self._rows(statements.EVICT, (run, epoch))
@@ -206,10 +207,10 @@ class PostgresStore:
             return
         await self._writer.settled()
         self._held.pop(lease.run, None)
-        # Where the server is away the lock is gone already, and so is the way to settle anything.
+        # If the server is away, the lock is gone already and nothing can be settled.
         with contextlib.suppress(RunState, StoreError):
             await self._drop_lock(lease.run)
-            # Looked at when the lock is gone and not before: a flag that is set in between would be seen by nobody.
+            # Checked after the lock is dropped: a flag set between an earlier check and the drop would never be seen.
             if await self._rows(statements.CANCEL_ASKED, (lease.run,)) and await self._take_lock(lease.run):
                 await self._cancel_and_drop(lease.run)
 
@@ -282,7 +283,7 @@ class PostgresStore:
         return lease
 
     async def _end(self, connection: Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
-        """Ends a run that nobody drives, as it stands; nobody has to answer its questions any more."""
+        """End a run that is not being driven, and withdraw its open questions."""
         ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
         await append(connection, held.number, held.tail, ended, self._now(), self._seal)
         await connection.execute(statements.WITHDRAW_OPEN, (held.run,))
@@ -317,9 +318,11 @@ class PostgresStore:
                 await self._drop_lock(run)
 
     async def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
-        """For whoever has just taken the lock. The new epoch keeps out an owner that has lost its own.
+        """Cancel a run whose lock was just taken, and drop the lock. The new epoch keeps out an owner that has lost its
+        lock.
 
-        False where an owner that was `asked` has done it."""
+        Return False if an owner that was `asked` has cancelled the run itself.
+        """
 
         async def work(connection: Connection, again: bool) -> bool:
             if (again or asked) and await self._status(connection, run) is Status.CANCELLED:
@@ -346,7 +349,8 @@ class PostgresStore:
             raise contract.cannot_be_cancelled(run, status)
 
     async def _take_lock(self, run: str) -> bool:
-        """A session may take its own lock again and again: whether this store holds it, it knows by itself."""
+        """Take the lock of a run; return False if it is held. A session may take its own lock repeatedly, so this store
+        tracks its own locks."""
 
         async def work(connection: Connection, again: bool) -> tuple[int, bool] | None:
             if run in self._locked:
@@ -372,13 +376,13 @@ class PostgresStore:
         await self._server.as_owner(work)
 
     async def _retake(self, connection: Connection) -> None:
-        """The locks again, on a new connection. One that another process has taken meanwhile is not ours any more:
-        it has taken the next epoch as well, and that stops our next write."""
+        """Take all locks again on a new connection. A lock that another process has taken meanwhile is lost: that
+        process has also taken the next epoch, which stops this store's next write."""
         if self._locked:
             await connection.execute(statements.TAKE_BACK, (list(self._locked.values()),))
 
     async def _status(self, connection: Connection, run: str) -> Status:
-        """As it is now, and stays until the transaction ends: this locks the row."""
+        """Return the current status and lock the row, so that it stays true until the transaction ends."""
         found = await one(connection, statements.STATE_OF_RUN, (run,))
         if found is None:
             raise contract.no_such_run(run)

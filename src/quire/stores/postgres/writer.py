@@ -1,8 +1,8 @@
-"""The journal's way to PostgreSQL: what is queued while a commit is under way becomes the next commit.
+"""Commit journal writes to PostgreSQL in groups: writes queued during a commit form the next one.
 
-A commit costs a journey to the server and a sync of its disk, whoever shares it. So one task writes, one transaction
-after the other, and takes along all that waits. A write that is on its way alone, as those of a run without a fan are,
-is one statement and one journey.
+A commit costs a round trip and a sync of the server's disk, however many writes share it. So one task writes, one
+transaction after the other, with everything that waits. A single waiting write, as in a run without a fan, is one
+statement and one round trip.
 """
 
 from __future__ import annotations
@@ -27,36 +27,35 @@ if TYPE_CHECKING:
 
 GROUP = 200
 FIRST_PLACE = 0
-"""The place before that of the first row of a run's journal."""
+"""The place before the first row of a run's journal."""
 
 
 class Held(Struct, eq=False):
-    """A run that this store drives: its number, and where its journal ends.
-
-    `failure` says why nothing more can be written: the server was away for too long in the middle of a commit."""
+    """A run that this store drives: its number, and the end of its journal."""
 
     run: str
     epoch: int
     number: int
     tail: Tail
     failure: StoreError | None = None
+    """The reason why nothing more can be written: the server was away for too long during a commit."""
 
 
 class Write(Struct, eq=False):
-    """One batch on its way. One that parks gives way to an answer that waits.
-
-    `tried` is where the journal ends if an attempt of which nobody has heard again did commit."""
+    """One batch to commit."""
 
     held: Held
     rows: Encoded
     at: float
     done: asyncio.Future[Written | Exception]
     park: bool = False
+    """If true, the batch is not written when an answer is waiting."""
     tried: Tail | None = None
+    """The end of the journal if an attempt with an unknown outcome did commit."""
 
 
 class _State(Struct):
-    """A run as its writer found it, after it had locked the row."""
+    """The state of a run, read after its row was locked."""
 
     epoch: int
     cancel: bool
@@ -79,12 +78,12 @@ class Writer:
         self._last: asyncio.Future[Written | Exception] | None = None
 
     async def commit(self, held: Held, rows: Encoded, at: float, *, park: bool = False) -> Written:
-        """Durable when it returns. A caller that is cancelled meanwhile has written all the same: the effect did
-        happen, and must not happen again."""
+        """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
+        same: the effect did happen, and must not happen again."""
         loop = asyncio.get_running_loop()
         write = Write(held, rows, at, loop.create_future(), park)
         if not rows.journal and not _is_empty(rows):
-            # Whatever is written leaves a row: by its place one sees later whether it was.
+            # Every write leaves a row: its place shows later whether the write was committed.
             rows.journal = (EMPTY_ROW,)
         self._pending.append(write)
         self._last = write.done
@@ -96,7 +95,7 @@ class Writer:
         raise outcome
 
     async def settled(self) -> None:
-        """What was queued before this moment has been written, or has failed."""
+        """Wait until everything queued so far has been written or has failed."""
         if self._last is not None and not self._last.done():
             await asyncio.wait([self._last])
 
@@ -112,7 +111,8 @@ class Writer:
                 raise
 
     async def _flush(self, writes: Sequence[Write]) -> None:
-        """A write that fails does not take its neighbours down: they go again, one by one."""
+        """Commit a group. If the server refuses it, the writes are tried again one by one, so that one bad write fails
+        alone."""
         failure = await self._try(writes)
         if failure is None:
             return
@@ -147,7 +147,7 @@ def _goes_alone(write: Write) -> bool:
 
 
 async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Written | None:
-    """The short way, for a write that has nothing to learn; None where it has, and then nothing was written."""
+    """Commit a write with one statement. Return None, with nothing written, if there is something to learn."""
     held = write.held
     tail, (row,) = held.tail.then(0, write.rows, write.at, seal)
     write.tried = tail
@@ -155,7 +155,7 @@ async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Writ
     try:
         cursor = await connection.execute(statements.APPEND_ALONE, parameters, prepare=True)
     except psycopg.errors.UniqueViolation:
-        return None  # it was there already: an attempt of ours was still under way when this statement began
+        return None  # stored already: an earlier attempt was still under way when this statement began
     except psycopg.Error:
         if not connection.closed:
             write.tried = None
@@ -210,7 +210,7 @@ async def _write_together(connection: Connection, writes: Sequence[Write], seal:
 
 
 def _settled(writes: Sequence[Write], states: Mapping[int, _State]) -> set[Write]:
-    """Those that an attempt has committed of which nobody has heard again."""
+    """Return the writes that an earlier attempt with an unknown outcome has committed."""
     settled = set()
     for write in writes:
         state = states.get(write.held.number)
@@ -225,8 +225,8 @@ async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _St
 
 
 async def append(connection: Connection, number: int, before: Tail, rows: Encoded, at: float, seal: Seal) -> Tail:
-    """Writes a batch inside the open transaction: its rows of the journal, texts and letters, the status, and the seal
-    of the run where that has to move. Returns where the journal ends with them."""
+    """Write a batch inside the open transaction: its journal rows, texts and letters, the status, and the seal of the
+    run if its anchor moves. Return the new end of the journal."""
     tail, journal = before.then(0, rows, at, seal)
     for row in journal:
         await connection.execute(statements.APPEND, (number, *row), prepare=True)
@@ -242,7 +242,7 @@ async def append(connection: Connection, number: int, before: Tail, rows: Encode
 
 
 async def put_blobs(connection: Connection, blobs: Sequence[Cells]) -> None:
-    """In the order of their hashes, so that two who put the same ones never wait for each other."""
+    """Insert texts in the order of their hashes, so that two writers with the same texts never deadlock."""
     for digest, text in sorted(blobs):
         await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
 
@@ -267,7 +267,7 @@ def _is_empty(rows: Encoded) -> bool:
 
 
 def _is_refused(failure: StoreError) -> bool:
-    """Whether the server said no to something in a group: then the others of the group are not to blame."""
+    """Tell whether the server refused a statement of a group; the other writes of the group may be fine."""
     return isinstance(failure.__cause__, psycopg.Error) and failure.__cause__.sqlstate is not None
 
 

@@ -1,6 +1,6 @@
-"""Whole runs in the SQLite file: taking one in, removing old ones, copying the file."""
+"""Whole runs in the SQLite file: restoring one, removing old ones, copying the file."""
 
-# What is put together here are constants of this package, never values.
+# Only constants of this package are put together here, never values.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from quire.stores.sealed_run import SealedRun
     from quire.trust.seal import Seal
 
-# A hash may stand anywhere in what a run pins: whatever looks like one is taken for one, so that nothing is lost.
+# A hash may occur anywhere in the pins: every string that looks like one counts, so that no text is lost.
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 ENDED_BEFORE = """
@@ -48,14 +48,14 @@ _REFERRED = """
     UNION SELECT blob FROM pins WHERE blob IS NOT NULL
     UNION SELECT sha256 FROM temp.pinned
 """
-# A letter to a run that is still there is counted by its thread, so its place among the others must not change.
+# The thread of an existing run counts its letters, so their positions must not change.
 _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT id FROM runs)"
 
 
 def insert_run(
     connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs, seal: Seal
 ) -> Held:
-    """The row of a new run, what it pins and the texts that those name. Raises `StoreError` where the id is taken."""
+    """Insert the row of a new run, its pins and the texts they name. Raises `StoreError` if the id is taken."""
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
     if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
         raise StoreError(f"{path} has a run {run.id} already")
@@ -69,7 +69,7 @@ def insert_run(
 
 
 def pinned_cells(run: NewRun, seal: Seal) -> tuple[rows.Cells, rows.Blobs]:
-    """The pins of a new run with their seal, and the texts that they name."""
+    """Return the pins of a new run with their seal, and the texts they name."""
     blobs = rows.Blobs()
     text = encode(run.pins)
     sealed = seal_pins(seal, run.id, clean(run.title), run.format, clean(run.document), run.created_at, text)
@@ -84,7 +84,7 @@ def pinned_cells(run: NewRun, seal: Seal) -> tuple[rows.Cells, rows.Blobs]:
 def restore(database: Database, run: NewRun, history: History, now: float, seal: Seal) -> None:
     pins, blobs = pinned_cells(run, seal)
     encoded = [rows.encode_batch(run.id, batch, seal) for batch in batches(history)]
-    # The position stands in the rows before: it does not make one of its own.
+    # The position is in the earlier rows: it does not need one of its own.
     ended = rows.encode_batch(run.id, Batch(update=replace(history.update, position=None)), seal)
     with database.transaction() as connection:
         held = insert_run(connection, database.path, run, pins, blobs, seal)
@@ -104,7 +104,7 @@ def reseal(
     asked: Sequence[tuple[Question, str | None]],
     seal: Seal,
 ) -> None:
-    """Seals a run as it stands there, by the word of its user."""
+    """Seal a run again as it is stored, at the request of its user."""
     run = sealed.stored.id
     pins, journal, state = sealed.resealed(seal)
     connection.execute(statements.SEAL_PINS, (pins, number))
@@ -118,7 +118,7 @@ def reseal(
 
 
 def with_totals(tail: Tail, position: str, input_tokens: int, output_tokens: int, cost: float | None) -> Tail:
-    """The tail of a run that begins with what another one has used."""
+    """Return the tail with the position and the totals that a restored run starts with."""
     return replace(tail, position=clean(position), input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 
 
@@ -128,7 +128,7 @@ def _unpaid(batch: Encoded) -> Encoded:
 
 
 def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:
-    """Removes these runs, by id and number. A dry run does it all and takes it back."""
+    """Remove these runs, given by id and number. A dry run does everything and rolls it back."""
     found = Pruned()
     with contextlib.suppress(_TakeBack), database.transaction() as connection:
         room = _free(connection)
@@ -144,7 +144,7 @@ def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool)
 
 
 class _TakeBack(Exception):
-    """Rolls the transaction back."""
+    """Raised to roll the transaction back."""
 
 
 def _remove(connection: sqlite3.Connection, run: str, number: int) -> int:
@@ -179,7 +179,7 @@ def _count(connection: sqlite3.Connection, sql: str, parameters: Collection[int]
 
 
 def vacuum(database: Database) -> int:
-    """Gives what is free in the file back to the disk; how many bytes that were."""
+    """Return free space of the file to the disk, and return the number of bytes."""
     connection, path = database.connection(), database.path
     try:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -192,7 +192,8 @@ def vacuum(database: Database) -> int:
 
 
 def backup(database: Database, to: Path) -> int:
-    """Copies by SQLite's own means, which sees one moment of the file; the name appears when the copy is whole."""
+    """Copy the file with SQLite's own backup, which sees one moment of it. The name appears when the copy is
+    complete."""
     if not database.exists():
         raise StoreError(f"there is nothing to copy: {database.path} is not there")
     if to.exists():
@@ -210,7 +211,7 @@ def backup(database: Database, to: Path) -> int:
         if sound != "ok":
             raise StoreError(f"the copy of {database.path} is damaged: {sound}")
         _sync(beside)
-        with to.open("xb"):  # takes the name, unless somebody has taken it meanwhile
+        with to.open("xb"):  # takes the name, unless another process has taken it meanwhile
             pass
         beside.replace(to)
         return to.stat().st_size

@@ -1,12 +1,11 @@
-"""Reading a database that cannot be opened as usual, since nothing may be written where it lies.
+"""One SQLite file: opening it, holding a transaction, explaining its errors, and reading it where nothing may be
+written.
 
-SQLite keeps an index of its log in a file beside the database, and makes that file even to read. Without leave to
-write, or without room, there are other ways, each for a case of its own.
+One connection does everything. In WAL mode readers never wait for a writer of another process. Within this process no
+transaction is left open while something else runs, because none of them spans an `await`.
 
-One SQLite file: how it is opened, how a transaction is held, and what its errors mean to a person.
-
-One connection does everything. In WAL mode readers never wait for another process's writer, and within this
-process no transaction is ever left open while something else runs, because none of them spans an `await`.
+SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
+to write, or without disk space, other ways of opening are tried, one for each case.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ Rows = list[tuple[Any, ...]]
 
 
 def only_writing_fails(error: BaseException | None) -> bool:
-    """Whether what went wrong may be no obstacle for somebody who only reads."""
+    """Tell whether reading may still work despite this error."""
     if isinstance(error, OSError):
         return error.errno in _ERRNOS
     code: int = getattr(error, "sqlite_errorcode", -1)
@@ -40,7 +39,8 @@ def only_writing_fails(error: BaseException | None) -> bool:
 
 
 def read_anyway(path: Path, sql: str, parameters: Sequence[str | int | float | None], seconds: float) -> Rows | None:
-    """What a query finds; None where there is no way. Opened anew each time: a writer may come back."""
+    """Return the rows of a query, or None if no way of opening works. The file is opened again each time, because it
+    may become writable again."""
     log = path.with_name(f"{path.name}-wal")
     for way in (_read_only, _unchanging, _alone):
         try:
@@ -53,19 +53,20 @@ def read_anyway(path: Path, sql: str, parameters: Sequence[str | int | float | N
 
 
 def _read_only(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
-    """Works where the index is there already: somebody else has the database open."""
+    """Open read-only. Works if the index exists already because another process has the database open."""
     return _connect(path, "mode=ro", seconds)
 
 
 def _unchanging(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
-    """Needs no index, and reads no log: so only where there is none, that is, where nobody has it open."""
+    """Open without index and without log. Only allowed if there is no log, that is, if no process has the database
+    open."""
     if log.exists():
         raise FileExistsError(errno.EEXIST, "the log would not be read")
     return _connect(path, "mode=ro&immutable=1", seconds)
 
 
 def _alone(path: Path, log: Path, seconds: float) -> sqlite3.Connection:
-    """Keeps the index in memory. Needs leave to write, but no room."""
+    """Open with the index in memory. Needs permission to write, but no disk space."""
     connection = _connect(path, "mode=rw", seconds)
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return connection
@@ -76,13 +77,12 @@ def _connect(path: Path, how: str, seconds: float) -> sqlite3.Connection:
 
 
 Durability: TypeAlias = Literal["power", "process"]
-"""What a finished write survives: the loss of power, or only the death of the process (much faster)."""
+"""The failure that a finished write survives: loss of power, or only the death of the process (much faster)."""
 
 LOG_PAGES = 100
-"""How long the log of a file that survives a loss of power gets before it is written over from its beginning. A sync
-of a file that grows costs twice that of one that does not, so it pays to come to that soon: with SQLite's own 1,000 a
-journaled step costs a third more. Where commits are not synced there is nothing to win.
-"""
+"""The number of pages after which the log is written over from its beginning, with durability "power". Syncing a
+growing file costs twice as much as syncing one that does not grow, so a short log pays off: with SQLite's own 1,000 a
+journaled step costs a third more. Without syncs there is nothing to gain."""
 
 Parameters: TypeAlias = Sequence[str | int | float | None]
 
@@ -102,7 +102,7 @@ _MEANINGS = {
 
 
 def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
-    """The same failure in one line that names the file and says what to do."""
+    """Return the failure as one line that names the file and says what to do."""
     if isinstance(error, OSError):
         where = error.filename or path
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -122,7 +122,7 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> StoreError:
 
 
 class Database:
-    """Opened when it is first needed. Belongs to the thread that does so."""
+    """A SQLite file that is opened when first needed. Belongs to the thread that opens it."""
 
     def __init__(self, path: Path, *, durability: Durability, busy_timeout: float) -> None:
         self.path = path
@@ -136,7 +136,7 @@ class Database:
             require_folder(self.path.parent)
             return self._connection is not None or self.path.exists()
         except OSError as error:
-            # A folder that nobody may look into.
+            # A folder that this account may not search.
             raise explain(error, self.path) from error
 
     def connection(self) -> sqlite3.Connection:
@@ -151,9 +151,9 @@ class Database:
 
     # The rows of sqlite3 are untyped; `quire.stores.rows` gives them their types.
     def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
-        """What a query finds. A file that is not there has no rows, and reading does not create it.
+        """Return the rows of a query. A missing file has no rows, and reading does not create it.
 
-        Where nothing can be written, what is there can still be looked at.
+        If the file cannot be opened for writing, it is read without.
         """
         if not self.exists():
             return []
@@ -172,7 +172,8 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing. The write lock is taken first, so that what is read inside stays true until the end."""
+        """Commit everything in the block or nothing. The write lock is taken first, so that values read inside stay
+        true until the end."""
         connection = self.connection()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -197,7 +198,7 @@ class Database:
         try:
             connection.execute("ROLLBACK")
         except sqlite3.Error:
-            # Closing rolls back as well; the next use opens the file anew.
+            # Closing rolls back as well; the next use opens the file again.
             self._connection = None
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
@@ -211,7 +212,7 @@ class Database:
             connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'power' else 'NORMAL'}")
             if self._durability == "power":
                 connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
-                # Only macOS knows the difference: there a plain fsync leaves the data in the drive's cache.
+                # This only matters on macOS: there a plain fsync leaves the data in the drive's cache.
                 connection.execute("PRAGMA fullfsync = ON")
             migrate(connection, self.path)
         except BaseException:
@@ -220,7 +221,8 @@ class Database:
         return connection
 
     def _use_wal(self, connection: sqlite3.Connection) -> None:
-        """Two processes that switch a new file at the same moment get "locked" without any waiting: so wait here."""
+        """Switch to WAL mode, with retries: two processes that switch a new file at the same moment get "locked"
+        without SQLite's own waiting."""
         if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             return
         deadline = time.monotonic() + self._busy_timeout

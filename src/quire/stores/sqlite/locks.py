@@ -1,10 +1,10 @@
-"""One lock of the operating system for each run that is being driven.
+"""One operating-system lock for each run that is being driven.
 
-The kernel drops it when its process dies, however it dies, so a dead owner is seen at once and nobody has to
-guess by time-outs. The lock only says who is alive; what keeps a stale owner from writing is the epoch.
+The kernel drops the lock when its process dies, however it dies, so a dead owner is noticed at once, without time-outs.
+The lock only shows which owner is alive; the epoch keeps a stale owner from writing.
 
-A lock belongs to an open file, not to a name. Files are removed when they are let go, so whoever locks one has
-to look whether the name still leads to it: between opening and locking the owner may have removed it. A child
+A lock belongs to an open file, not to a name. Lock files are removed when they are dropped, so after locking, a process
+has to check that the name still leads to its file: the owner may have removed it between opening and locking. A child
 that is forked without exec would inherit the lock; files opened by Python are closed on exec.
 """
 
@@ -32,7 +32,8 @@ if sys.platform == "win32":
         return True
 
     def _has_owner(file: int) -> bool:
-        """There are no shared locks here, so two readers that look at the same moment can take each other for it."""
+        """Tell whether another process holds the lock. Windows has no shared locks here, so two readers that look at
+        the same moment can take each other for the owner."""
         if not _try_lock(file):
             return True
         os.lseek(file, 0, os.SEEK_SET)
@@ -50,7 +51,8 @@ else:
         return True
 
     def _has_owner(file: int) -> bool:
-        """Looks with a shared lock, so that readers do not take each other for the owner."""
+        """Tell whether another process holds the lock. Uses a shared lock, so that readers do not take each other for
+        the owner."""
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -60,14 +62,14 @@ else:
 
 
 class OwnerLocks:
-    """The locks that this store holds, and a look at those of others."""
+    """The locks that this store holds, and a check of the locks of others."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._files: dict[str, int] = {}
 
     def take(self, run: str) -> bool:
-        """False when somebody holds it, be it this very process."""
+        """Take the lock of a run; return False if any process holds it, this one included."""
         if run in self._files:
             return False
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ class OwnerLocks:
         if file is None:
             return
         path = self._path(run)
-        # The name may lead to another owner's lock by now, if somebody emptied the folder: that one stays.
+        # If the folder was emptied, the name may lead to another owner's lock by now: that file stays.
         ours = _leads_to(path, file)
         if sys.platform == "win32":
             os.close(file)
@@ -107,7 +109,7 @@ class OwnerLocks:
             os.close(file)
 
     def evict(self, run: str) -> None:
-        """Makes the lock of another one's no obstacle: the next who takes it makes a file of the same name."""
+        """Remove the lock file of another process, so that the next owner creates a new file of the same name."""
         if run not in self._files:
             with contextlib.suppress(OSError):
                 self._path(run).unlink()
@@ -117,7 +119,7 @@ class OwnerLocks:
             self.drop(run)
 
     def alive(self, run: str) -> bool:
-        """Whether some living process holds the run."""
+        """Tell whether a living process holds the run."""
         if run in self._files:
             return True
         try:
@@ -125,7 +127,7 @@ class OwnerLocks:
         except FileNotFoundError:
             return False
         except OSError:
-            # Somebody else's file that we may not even look at: not ours to call dead.
+            # A file of another account that cannot be opened: assume that its owner is alive.
             return True
         try:
             return _has_owner(file)

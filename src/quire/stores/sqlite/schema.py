@@ -1,12 +1,12 @@
-"""The tables of the SQLite store, and the way from one version of them to the next.
+"""The tables of the SQLite store, and their migrations.
 
-`PRAGMA user_version` counts the migrations that a file has seen. A migration that has been released is never
-edited: the next one is added behind it.
+`PRAGMA user_version` counts the migrations that a file has had. A released migration is never edited: the next one is
+appended.
 
-A commit costs by the page, so the layout is made for few of them. An effect, the events that came with it and the
-run's totals as they are after it are one row of `journal`, which is only ever appended to: of rows with the same path
-the last one counts, and the last row of a run has its totals. The key is (run, place) in one integer and needs no
-index of its own. So a journaled effect touches one page, and `runs` only changes with the status.
+The cost of a commit depends on the number of pages, so the layout keeps it low. An effect, its events and the run's
+totals after it are one row of `journal`, which is append-only: of several rows with the same path the last one counts,
+and the last row of a run holds its totals. The key is (run, place) in one integer and needs no index of its own. So a
+journaled effect touches one page, and `runs` changes only with the status.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TypeAlias
 from quire.errors import StoreError
 
 APPLICATION_ID = 0x51554952
-"""Stands in the file's header ("QUIR"): tells our database from somebody else's."""
+"""Stored in the file's header ("QUIR"): tells a database of Quire from one of another program."""
 
 Migration: TypeAlias = tuple[str, ...]
 
@@ -109,7 +109,7 @@ _LETTERS: Migration = (
 )
 
 _TAKEN_IN: Migration = ("ALTER TABLE runs ADD COLUMN taken_in_at REAL",)
-"""When a run came with its history, which may have ended long before."""
+"""The time at which a run was restored with its history, which may have ended long before."""
 
 _SEALS: Migration = (
     "ALTER TABLE runs ADD COLUMN anchor INTEGER",
@@ -122,13 +122,13 @@ _SEALS: Migration = (
     "UPDATE pins SET seal = '0.1.0'",
     "UPDATE questions SET seal = '0.1.0'",
 )
-"""See `quire.stores.seals`. Runs that were there before have none: their user is asked."""
+"""See `quire.stores.seals`. Existing runs have no seal: Quire asks their user."""
 
 _ANSWERED_BY: Migration = (
     "ALTER TABLE questions ADD COLUMN answered_by TEXT",
     "ALTER TABLE journal ADD COLUMN answered_by TEXT",
 )
-"""Who gave an answer. Nobody knows it of those that were there before."""
+"""The name of the person who gave an answer. It is unknown for older answers."""
 
 MIGRATIONS: Sequence[Migration] = (_FIRST, _LETTERS, _TAKEN_IN, _SEALS, _ANSWERED_BY)
 
@@ -139,14 +139,15 @@ _COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
-    """Brings the file to the version of this program. Refuses what a newer one, or another one, has written."""
+    """Migrate the file to the version of this program. Raises `StoreError` if a newer Quire or another program has
+    written it."""
     version = _checked_version(connection, path, migrations)
     _check_layout(connection, path, migrations[:version])
     if version == len(migrations):
         return
     connection.execute("BEGIN EXCLUSIVE")
     try:
-        # Somebody else may have done it between the look above and the lock.
+        # Another process may have migrated between the check above and the lock.
         for migration in migrations[_checked_version(connection, path, migrations) :]:
             for statement in migration:
                 connection.execute(statement)
@@ -160,9 +161,10 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Mig
 
 
 def _check_layout(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration]) -> None:
-    """Refuses a file that holds more than our tables and indexes, or others under their names.
+    """Refuse a file that holds other objects than Quire's tables and indexes, or different ones under the same names.
 
-    Views, triggers and computed columns are programs: one that came with a file would run at each look at it."""
+    Views, triggers and computed columns are programs: one that came with a file would run on every read.
+    """
     ours = {found[2]: (found[1].lower(), sql) for one in migrations for sql in one if (found := _CREATED.match(sql))}
     for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
         known = ours.get(name)

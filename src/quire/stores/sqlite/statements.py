@@ -1,6 +1,6 @@
-"""The SQL of the SQLite store. Constant texts: sqlite3 prepares each of them once for a connection."""
+"""The SQL of the SQLite store. The texts are constant, so sqlite3 prepares each of them once for a connection."""
 
-# What is put together here are constants of this package, never values.
+# Only constants of this package are put together here, never values.
 # ruff: noqa: S608
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ PUT_BLOB = "INSERT OR IGNORE INTO blobs (sha256, body) VALUES (?, ?)"
 TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
 
 APPEND = f"INSERT INTO journal ({JOURNAL_COLUMNS}) VALUES ({', '.join('?' * (JOURNAL_COLUMNS.count(',') + 1))})"
-# On its own this is a whole transaction. It writes nothing where its owner has something to learn, be it that somebody
-# else is the owner now: then a longer transaction looks what it is.
+# By itself this is a whole transaction. It writes nothing if the owner has something to learn (a cancellation, an
+# answer, a new owner): then a longer transaction finds out what it is.
 APPEND_ALONE = f"""
     INSERT INTO journal ({JOURNAL_COLUMNS})
     SELECT {", ".join("?" * (JOURNAL_COLUMNS.count(",") + 1))} FROM runs r
@@ -42,7 +42,7 @@ PUT_QUESTION = """
     WHERE hash != excluded.hash OR state NOT IN ('open', 'answered')
 """
 CONSUME = "UPDATE questions SET state = 'consumed' WHERE run = ? AND path = ?"
-# Also one that was answered a moment ago: nobody will take that answer, and the run could never park again.
+# Also an answered one: its answer will never be consumed, and the run could never park again.
 WITHDRAW = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND path = ? AND state IN ('open', 'answered')"
 WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
 ANSWER = """

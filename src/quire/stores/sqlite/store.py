@@ -1,11 +1,11 @@
-"""The default store: one SQLite file beside the documents, no server, no thread.
+"""The default store: one SQLite file beside the documents, without a server or a thread.
 
-Everything runs on the thread of the event loop: a commit costs less than handing it to a thread and back would
-save, and what becomes ready while the loop is in one goes into the next (`quire.stores.sqlite.writer`).
+Everything runs on the thread of the event loop: a commit costs less than a hand-over to a thread and back would save,
+and writes that become ready during one commit share the next (`quire.stores.sqlite.writer`).
 
-What holds: a `SqliteStore` belongs to one thread, and to one event loop at a time. Any number of them, in any
-number of threads and processes, may share the file. Who has to wait for another process's write lock waits with
-the whole loop, for `busy_timeout` seconds at most.
+A `SqliteStore` belongs to one thread, and to one event loop at a time. Any number of them, in any number of threads and
+processes, may share the file. Waiting for the write lock of another process blocks the whole loop, for `busy_timeout`
+seconds at most.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FILE_NAME = "quire.db"
 
 
 class SqliteStore:
-    """Implements `quire.engine.ports.Store`. The first write makes the file; reading creates nothing."""
+    """A `quire.engine.ports.Store` in one SQLite file. The first write creates the file; reading creates nothing."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class SqliteStore:
         self._seal = seal
         self._database = Database(path, durability=durability, busy_timeout=busy_timeout)
         self._writer = Writer(self._database, seal)
-        # Files under other names may share a folder, and then must not share their locks.
+        # Files under other names may share the folder, and then must not share their locks.
         self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
         self._held: dict[str, Held] = {}
 
@@ -105,7 +105,7 @@ class SqliteStore:
         raise StoreError(f"{self.path} holds no text with the hash {sha256}")
 
     async def effects(self, run: str) -> Sequence[EffectRecord]:
-        """In the order in which their paths first came up."""
+        """Return the records in the order in which their paths first appeared."""
         found = self._database.rows(statements.EFFECTS, self._places(run))
         latest = {row[0]: row for row in found}.values()
         return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
@@ -164,11 +164,11 @@ class SqliteStore:
             connection.execute(statements.ASK_CANCEL, (run,))
         if not self._take_lock(run):
             return False
-        # The owner let go while the flag was being written, perhaps without having seen it.
+        # The owner released the run while the flag was being written, perhaps without having seen it.
         return self._cancel_and_drop(run, asked=True)
 
     async def evict(self, run: str, epoch: int) -> bool:
-        """As `quire.stores.contract.SharedStore` has it."""
+        """Implement `quire.stores.contract.SharedStore.evict` by removing the lock file."""
         if self._database.rows(statements.EPOCH, (run,)) != [(epoch,)]:
             return False
         self._locks.evict(run)
@@ -199,7 +199,7 @@ class SqliteStore:
         self._writer.flush()
         del self._held[lease.run]
         self._locks.drop(lease.run)
-        # Looked at when the lock is gone and not before: a flag that is set in between would be seen by nobody.
+        # Checked after the lock is dropped: a flag set between an earlier check and the drop would never be seen.
         with contextlib.suppress(RunState, StoreError):
             if self._database.rows(statements.CANCEL_ASKED, (lease.run,)) and self._take_lock(lease.run):
                 self._cancel_and_drop(lease.run)
@@ -212,7 +212,7 @@ class SqliteStore:
             return Pruned()
         wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
         found = [(run, number) for run, number in self._database.rows(archive.ENDED_BEFORE, wanted)]
-        # Somebody may be about to drive a run that has failed: whoever holds its lock comes first.
+        # Another process may be about to drive a failed run: runs whose lock is held are left alone.
         taken = {run for run, _ in found if self._take_lock(run)}
         try:
             still = [(run, number) for run, number in self._database.rows(archive.ENDED_BEFORE, wanted) if run in taken]
@@ -242,7 +242,8 @@ class SqliteStore:
         )
 
     def _look(self, held: Held) -> Written:
-        """Who only looks takes no lock, and so does not wait for one."""
+        """Read what a write would report, without taking (and so without waiting for) the write lock. Raises
+        `Fenced`."""
         for epoch, cancel, waiting in self._database.rows(statements.LEARN, (held.run,)):
             if epoch == held.epoch:
                 return Written(bool(cancel), bool(waiting))
@@ -272,7 +273,7 @@ class SqliteStore:
         return lease
 
     def _checked(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, Held]:
-        """The run as it stands in the file. Raises `BrokenSeal`."""
+        """Return the run as stored in the file. Raises `BrokenSeal`."""
         sealed, number, epoch = self._read_whole(connection, run)
         sealed.check(self._seal)
         return sealed, Held(run, epoch, number, sealed.tail())
@@ -286,7 +287,7 @@ class SqliteStore:
         return SealedRun(StoredRun(*stored), journal, rows.first_place(number)), number, epoch
 
     def _end(self, connection: sqlite3.Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
-        """Ends a run that nobody drives, as it stands; nobody has to answer its questions any more."""
+        """End a run that is not being driven, and withdraw its open questions."""
         ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
         append(connection, held, ended, self._now(), self._seal)
         connection.execute(statements.WITHDRAW_OPEN, (held.run,))
@@ -317,14 +318,16 @@ class SqliteStore:
             self._locks.drop(run)
 
     def _asked(self, connection: sqlite3.Connection, run: str) -> Sequence[tuple[Question, str | None]]:
-        """The questions that wait, or were answered a moment ago, each with its seal."""
+        """Return the questions that are open or answered but not yet consumed, each with its seal."""
         found = connection.execute(statements.ASKED, (run,)).fetchall()
         return [(rows.question(row[:-1]), row[-1]) for row in found]
 
     def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
-        """For whoever has just taken the lock. The new epoch keeps out an owner whose lock was removed by hand.
+        """Cancel a run whose lock was just taken, and drop the lock. The new epoch keeps out an owner whose lock was
+        removed by hand.
 
-        False where an owner that was `asked` has done it."""
+        Return False if an owner that was `asked` has cancelled the run itself.
+        """
         try:
             with self._database.transaction() as connection:
                 if asked and self._status(connection, run) is Status.CANCELLED:
@@ -347,8 +350,8 @@ class SqliteStore:
             raise contract.cannot_be_cancelled(run, status)
 
     def _expect(self, run: str) -> None:
-        """Keeps a verb on a run that cannot be there from making the file. What cannot be written is found out now,
-        and not by the lock of the run."""
+        """Raise `NoSuchRun` if the file does not exist, so that asking for a run never creates it. Opens the file, so
+        that an error in opening it is reported here and not by the lock of the run."""
         if not self._database.exists():
             raise contract.no_such_run(run)
         self._database.connection()

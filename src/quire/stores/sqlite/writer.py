@@ -1,7 +1,8 @@
-"""The journal's way to the disk: whatever several tasks want in one turn of the event loop becomes one commit.
+"""Commit journal writes to the SQLite file in groups: writes of several tasks in one turn of the event loop share a
+commit.
 
-A commit that survives a loss of power costs a tenth of a millisecond and more, nearly all of it waiting for the
-disk, so the branches of a fan and the runs of a server share one whenever they can.
+A commit that survives a loss of power costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so
+the branches of a fan and the runs of a server share one whenever they can.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Held(Struct, eq=False):
-    """A run that this store drives: its number in the file, and where its journal ends."""
+    """A run that this store drives: its number in the file, and the end of its journal."""
 
     run: str
     epoch: int
@@ -35,12 +36,13 @@ class Held(Struct, eq=False):
 
 
 class Write(Struct, eq=False):
-    """One batch on its way, and what became of it. One that parks gives way to an answer that waits."""
+    """One batch to commit, and its outcome."""
 
     held: Held
     rows: Encoded
     at: float
     park: bool = False
+    """If true, the batch is not written when an answer is waiting."""
     outcome: Written | Exception | None = None
 
 
@@ -52,8 +54,8 @@ class Writer:
         self._writer_of_turn: asyncio.Task[object] | None = None
 
     async def commit(self, write: Write) -> Written:
-        """Durable when it returns. A caller that is cancelled meanwhile has written all the same: the effect did
-        happen, and must not happen again."""
+        """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
+        same: the effect did happen, and must not happen again."""
         self._pending.append(write)
         if len(self._pending) > 1 or not self._alone():
             await self._take_turns(write)
@@ -64,7 +66,7 @@ class Writer:
         raise write.outcome or StoreError(f"{self._database.path}: the write was interrupted")
 
     def _alone(self) -> bool:
-        """Whether no other task has written since the loop last came round: then nobody is worth waiting for."""
+        """Tell whether no other task has written since the loop last came round; then there is no commit to share."""
         import asyncio  # not for verbs that only read
 
         loop = asyncio.get_running_loop()
@@ -78,7 +80,7 @@ class Writer:
         self._writer_of_turn = None
 
     async def _take_turns(self, write: Write) -> None:
-        """Everybody who is ready gets to queue a write; whoever is back first commits them all."""
+        """Let all ready tasks queue their writes; the first task that resumes commits them all."""
         import asyncio
 
         try:
@@ -89,7 +91,8 @@ class Writer:
                 self.flush()
 
     def flush(self) -> None:
-        """Commits what is queued. A write that fails does not take its neighbours down: they go again, one by one."""
+        """Commit the queued writes. If a group fails, its writes are tried again one by one, so that one bad write
+        fails alone."""
         writes, self._pending = self._pending, []
         if not writes:
             return
@@ -97,7 +100,7 @@ class Writer:
         if failure is None:
             return
         for write in writes:
-            # Where the lock cannot be had, trying once for each would only wait as many times over.
+            # If the database is locked, trying once for each write would only multiply the waiting time.
             if len(writes) > 1 and not _is_busy(failure):
                 failure = self._attempt([write])
             if failure is not None:
@@ -125,8 +128,8 @@ class Writer:
         return None
 
     def _attempt_alone(self, write: Write) -> Exception | None:
-        """The short way for a write that shares its commit with nobody and has nothing to learn: one statement is a
-        transaction of its own, and nothing has to be looked up after the sync."""
+        """Commit a single write that has nothing to learn. One statement is its own transaction, and nothing has to be
+        looked up after the sync."""
         held = write.held
         tail, (row,) = held.tail.then(held.number, write.rows, write.at, self._seal)
         try:
@@ -145,7 +148,8 @@ class Writer:
 
 
 def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> Written | Fenced:
-    """Writes a batch inside the open transaction; has written nothing where it comes back with `Fenced`."""
+    """Write a batch inside the open transaction. Return `Fenced`, with nothing written, if the run has another
+    owner."""
     held, rows = write.held, write.rows
     learnt = learn(connection, held)
     if isinstance(learnt, Fenced):
@@ -173,7 +177,7 @@ def learn(connection: sqlite3.Connection, held: Held) -> Written | Fenced:
 
 
 def append(connection: sqlite3.Connection, held: Held, rows: Encoded, at: float, seal: Seal) -> None:
-    """The rows of a batch in the journal, its status, and the seal of the run where that has to move."""
+    """Write the journal rows of a batch, its status, and the seal of the run if its anchor moves."""
     anchors = held.tail.anchors(rows)
     held.tail, journal = held.tail.then(held.number, rows, at, seal)
     for row in journal:

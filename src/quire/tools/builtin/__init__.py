@@ -1,1 +1,2 @@
-"""The tools that come with Quire: files of the workspace, HTTP, a shell. Each kind is imported when it is called."""
+"""The tools that come with Quire: files of the workspace, HTTP, a shell. Each kind is imported when it is first
+called."""

@@ -1,4 +1,4 @@
-"""The connection named `quire`: the built-in tools, each made when it is first called."""
+"""The connection `quire` with the built-in tools, each made when it is first called."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 
 
 class BuiltInConnection:
-    """`private` are folders that no tool sees, `asking` places that tools write only by an explicit grant, `closed`
-    files and folders that confirmed servers and tool modules load. `replacing` is told the id of a directive before it
-    is written over."""
+    """The built-in tools of one workspace, with the grants of the caller.
+
+    `private` are folders that no tool sees, `asking` paths that tools write only with an explicit grant, `closed` files
+    and folders that confirmed servers and tool modules load. `replacing` is called with the id of a directive before it
+    is overwritten.
+    """
 
     def __init__(
         self,
@@ -45,8 +48,8 @@ class BuiltInConnection:
         redact: Callable[[str], str] = lambda text: text,
         withheld: frozenset[str] = frozenset(),
     ) -> None:
-        """`withheld` are variables that no command gets unless they are granted by name. `redact` takes secrets out of
-        what a tool cuts: half of one would not be found afterwards."""
+        """`withheld` are variables that commands get only if they are granted by name. `redact` removes secrets from
+        texts before a tool cuts them: half a secret would not be found afterwards."""
         self._redact = redact
         self._withheld = withheld
         self._folder = folder
@@ -140,9 +143,11 @@ class BuiltInConnection:
         return Files(self._places, self._protection, self._redact)
 
     def _writing(self) -> Files:
-        """The files with all that protected names lead to: found by a look through the workspace, at the first write.
+        """Return the files with all paths that protected names lead to, found by a survey of the workspace at the first
+        write.
 
-        Steps side by side share one, because it holds the lock of all writers."""
+        Concurrent steps share one instance, because it holds the lock of all writers.
+        """
         with self._resolving:
             return self._files
 

@@ -1,7 +1,7 @@
 """Unified differences of texts whose replaced lines are known.
 
-`difflib` compares whole texts, which takes the square of their length. Here it only looks inside of small replacements;
-a large one is shown as all its old and all its new lines.
+`difflib` compares whole texts, which takes quadratic time. Here it only compares inside small replacements; a large one
+is shown as all its old and all its new lines.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from msgspec import Struct
 CONTEXT = 2
 _MAX_WINDOW = 2500
 _MAX_COMPARED = 50_000
-"""Pairs of lines that are compared in one replacement and in all of them."""
+"""The numbers of pairs of lines that are compared in one replacement and in all of them."""
 
 
 class Replacement(Struct, frozen=True):
-    """`lines` take the place of those from `start` up to `stop`."""
+    """`lines` replace those from `start` up to `stop`."""
 
     start: int
     stop: int
@@ -25,7 +25,8 @@ class Replacement(Struct, frozen=True):
 
 
 class _Change(Struct, frozen=True):
-    """Old lines from `start` up to `stop`, and the new ones, whose first has the number `at` in the new text."""
+    """Old lines from `start` up to `stop`, and the new lines, the first of which has the number `at` in the new
+    text."""
 
     start: int
     stop: int
@@ -40,8 +41,8 @@ def shown_difference(
     most: int,
     redact: Callable[[str], str] = lambda text: text,
 ) -> str:
-    """Return a unified difference, cut after `most` characters once secrets are taken out. Replacements are in order
-    and do not overlap."""
+    """Return a unified difference, cut after `most` characters once secrets are removed. Replacements are in order and
+    do not overlap."""
     parts: list[str] = []
     size = 0
     for line in _lines(before, list(_changes(before, replacements)), path):
@@ -99,5 +100,5 @@ def _hunk(before: Sequence[str], group: Sequence[_Change]) -> Iterator[str]:
 
 
 def _range(start: int, length: int) -> str:
-    """As `diff` writes it: numbered from 1, an empty range by the line before it."""
+    """Return a range as `diff` writes it: numbered from 1, an empty range by the line before it."""
     return f"{start + 1}" if length == 1 else f"{start + (1 if length else 0)},{length}"

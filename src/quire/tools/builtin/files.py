@@ -1,13 +1,11 @@
-"""Ids for the lines of a text, so that an edit can say which lines it means without repeating them.
+"""Read, write and edit single files of the workspace.
 
-An id depends on what the line says, which of its equals it is, and how many of those there are: it stays the same
-while other lines change, and is no longer there once its own line, or the number of its equals, has changed. So an
-edit by an old id is refused instead of hitting the wrong line.
+A file is written beside its place and then renamed into it: a reader sees the old text or the new one, a crash leaves
+one of the two, and a link or a second name of another file is replaced, never written through.
 
-Reading, writing and editing single files of the workspace.
-
-A file is written beside its place and then renamed into it: a reader sees the old text or the new one, a crash
-leaves one of the two, and a link or a second name of another file is replaced, never written through.
+Lines have ids, so that an edit can name lines without repeating them. An id depends on the text of the line, its
+position among equal lines, and their number: it stays the same while other lines change, and disappears once its own
+line, or the number of its equals, changes. So an edit with an old id is refused instead of changing the wrong line.
 """
 
 from __future__ import annotations
@@ -34,20 +32,20 @@ if TYPE_CHECKING:
 
 DIGITS = 6
 MANY = 10_000
-"""From so many lines on, an id holds the place of its line among its equals, instead of a hash of it: short hashes
-would collide, and one for each line takes too long."""
+"""The number of lines from which on an id holds the position of its line among its equals instead of a hash of it:
+short hashes would collide, and hashing each line takes too long."""
 MAX_DIFF = 4000
 
 
 def split(text: str) -> list[str]:
-    """The lines with their ends. Only a line feed ends one."""
+    """Return the lines with their ends. Only a line feed ends a line."""
     lines = [f"{line}\n" for line in text.split("\n")]
     last = lines.pop()[:-1]
     return [*lines, last] if last else lines
 
 
 def line_ids(lines: Sequence[str]) -> list[str]:
-    """One for each line, no two the same."""
+    """Return a unique id for each line."""
     bare = [line.rstrip("\r\n") for line in lines]
     totals, seen = Counter(bare), Counter[str]()
     if len(bare) >= MANY:
@@ -78,7 +76,7 @@ def _many_ids(bare: Sequence[str], totals: Counter[str]) -> list[str]:
 
 
 def _marks(totals: Counter[str]) -> dict[str, str]:
-    """The part of an id that all lines of a text share."""
+    """Return, for each distinct text, the part of the id that all its lines share."""
     marks: dict[str, str] = {}
     taken: set[str] = set()
     for text, total in totals.items():
@@ -91,7 +89,7 @@ def _marks(totals: Counter[str]) -> dict[str, str]:
 
 
 def _numbers(lines: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
-    """The numbers of the lines that have these ids; of a small file those of all lines."""
+    """Return the numbers of the lines with these ids; for a small file, those of all lines."""
     if len(lines) < MANY:
         return {one: number for number, one in enumerate(line_ids(lines))}
     bare = [line.rstrip("\r\n") for line in lines]
@@ -111,11 +109,13 @@ def _numbers(lines: Sequence[str], wanted: Sequence[str]) -> dict[str, int]:
 
 
 class Edit(Struct, frozen=True):
-    """`replaced` is how many lines were, `difference` what changed as people read it, cut where it grows long."""
+    """The result of an edit."""
 
     text: str
     replaced: int
+    """The number of replaced lines."""
     difference: str
+    """The changes in readable form, cut if they are long."""
 
 
 def edited(
@@ -124,7 +124,7 @@ def edited(
     path: str,
     redact: Callable[[str], str] = lambda text: text,
 ) -> Edit:
-    """Make all changes. `redact` takes secrets out of the difference before it is cut. Raises `ToolFailed`."""
+    """Make all changes. `redact` removes secrets from the difference before it is cut. Raises `ToolFailed`."""
     lines = split(text)
     given = [[_given(change, name, path) for name in ("start_line_id", "end_line_id")] for change in changes]
     numbers = _numbers(lines, [one for pair in given for one in pair])
@@ -178,7 +178,7 @@ def _number(numbers: Mapping[str, int], one: str, path: str) -> int:
 
 
 def _content(content: str, end: str, ended: bool) -> str:
-    """New text with the file's own line ends; an empty one takes the lines away."""
+    """Return new text with the file's own line ends; empty content removes the lines."""
     if not content:
         return ""
     text = content.replace("\r\n", "\n").removesuffix("\n").replace("\n", end)
@@ -190,7 +190,8 @@ MAX_SEARCHED = 200_000_000
 
 
 class Files:
-    """One writer at a time: two steps that edit the same file side by side must not lose one another's change."""
+    """File tools with one writer at a time, so that two steps that edit the same file do not lose each other's
+    change."""
 
     def __init__(
         self, places: Places, protection: Protection, redact: Callable[[str], str] = lambda text: text
@@ -242,13 +243,14 @@ class Files:
                     f"{place.path} contains the old text {count} times; give more of what is around it, or all: true",
                     kind="edit",
                 )
-            # Counted before it is built: a small text can grow to anything.
+            # Checked before the text is built: a small text can grow to any size.
             _check_size(before.st_size + count * (len(new.encode()) - len(old.encode())), place.path)
             _replace(place, text.replace(old, new).encode(), before)
             return {"path": place.path, "replaced": count}
 
     def swap(self, path: str, old: str, new: str) -> None:
-        """Writes `new` over a file that still says `old`; for what was read a while ago by other means."""
+        """Write `new` over a file that still contains `old`, which was read earlier by other means. Raises
+        `ToolFailed`."""
         with self._writing, self._places.locate(path, to_write=self._protection) as place:
             with os.fdopen(open_file(place), "rb") as file:
                 before = os.fstat(file.fileno())
@@ -305,7 +307,7 @@ def _capped(file: BinaryIO, path: str) -> bytes:
 
 
 def _lines(file: BinaryIO, first: int, limit: int | None, path: str) -> Iterator[bytes]:
-    """The lines from `first` on. Holds one piece of a line at a time until the part begins."""
+    """Yield the lines from `first` on. Before that, only one piece of a line is held in memory."""
     number, taken, seen = 1, 0, 0
     while limit is None or number < first + limit:
         piece = file.readline(65_536)
@@ -329,14 +331,14 @@ def _check_size(size: int, path: str) -> None:
 
 
 def _replace(place: Place, data: bytes, before: os.stat_result | None) -> None:
-    """Puts a new file in the place of what was there `before`, unless that has changed since."""
+    """Replace the file that was there `before` by a new one, unless it has changed since."""
     if before is not None:
         require_regular(before, place.path)
         if not before.st_mode & stat.S_IWUSR:
             raise ToolFailed(f"{place.path} is read-only", kind="file")
     if place.name == ".":
         raise ToolFailed(f"{place.path} is a folder", kind="file")
-    # Short, so that a name of any length has room beside it.
+    # Short, so that there is room for it beside a name of any length.
     beside = f".quire-{secrets.token_hex(8)}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     written = os.open(beside, flags, 0o666, dir_fd=place.folder)

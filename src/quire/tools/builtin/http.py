@@ -1,13 +1,11 @@
-"""Which addresses a tool may speak to: those of the public internet, and hosts that the user named.
+"""One GET over HTTP, to the public internet and to hosts that the user granted, with limits on everything.
 
-A name is looked up once, all its addresses are checked, and the connection goes to one that was checked: a
-second look-up could give another answer. The tables are written out because what Python calls global differs
-between its releases.
+A name is looked up once, all its addresses are checked, and the connection goes to a checked address: a second look-up
+could give another answer. Redirects are checked again before they are followed. Proxies of the environment are not
+used, because they would make the check of the address meaningless. The address tables are written out here, because
+Python's own idea of a global address differs between releases.
 
-One GET over HTTP: to addresses that were checked, following redirects by checking again, with a limit on all of it.
-
-Everything in the answer is somebody else's text. Proxies of the environment are not used: the check of the
-address would mean nothing.
+Everything in the response is untrusted text.
 """
 
 from __future__ import annotations
@@ -52,7 +50,7 @@ _NOT_PUBLIC_4 = tuple(
     )
 )
 _PUBLIC_6 = ipaddress.IPv6Network("2000::/3")
-# Tunnels to IPv4 (Teredo, 6to4) are in here: what they wrap may be any address.
+# Tunnels to IPv4 (Teredo, 6to4) are included: they may wrap any address.
 _NOT_PUBLIC_6 = tuple(
     ipaddress.IPv6Network(network) for network in ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")
 )
@@ -70,20 +68,23 @@ def is_public(text: str) -> bool:
 
 
 def look_up(host: str, port: int) -> Sequence[str]:
-    """All addresses of a host. The system also understands `127.1` and `2130706433` here, as it would later."""
+    """Return all addresses of a host. The system also accepts `127.1` and `2130706433` here, as it would when
+    connecting."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 class Hosts(Struct, frozen=True):
-    """`granted` are `name` or `name:port`; without `anywhere` they are the only ones there are."""
+    """The hosts that may be contacted. `granted` are `name` or `name:port`; without `anywhere` only these are
+    allowed."""
 
     granted: frozenset[str]
     anywhere: bool
     resolve: Resolve = look_up
 
     def addresses(self, host: str, port: int) -> Sequence[str]:
-        """Where to connect to for a host. Raises `Denied` for one that is off limits, `ToolFailed` for none."""
+        """Return the addresses to connect to. Raises `Denied` for a host that is not allowed, `ToolFailed` for an
+        unknown one."""
         name = host.lower().rstrip(".")
         spelled = f"[{name}]" if ":" in name else name
         by_name = bool({name, spelled, f"{spelled}:{port}"} & self.granted)
@@ -147,7 +148,7 @@ class Fetch(Struct):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, arguments: Mapping[str, Value]) -> Value:
-        """Raises `ToolFailed` or `Denied`."""
+        """Perform the request and its redirects. Raises `ToolFailed` or `Denied`."""
         url, headers = str(arguments["url"]), _headers(arguments.get("headers"))
         for _ in range(MAX_REDIRECTS + 1):
             parts = _parts(url)
@@ -174,11 +175,11 @@ class Fetch(Struct):
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         addresses = self.hosts.addresses(host, port)
         connection = http.client.HTTPConnection(host, port, timeout=SECONDS)
-        # The Host header leaves this one out.
+        # The Host header leaves this port out.
         connection.default_port = 443 if parts.scheme == "https" else 80
         try:
             connection.sock = self._connect(addresses, host, port, parts.scheme == "https")
-            # It must not open a connection of its own, to an address that nobody checked.
+            # It must not open a connection of its own, to an unchecked address.
             connection.auto_open = 0
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             connection.request("GET", target, headers=dict(headers))
@@ -212,7 +213,7 @@ class Fetch(Struct):
 
 
 def _parts(url: str) -> SplitResult:
-    """Raises `ToolFailed` for what is no plain address of a page."""
+    """Split a URL. Raises `ToolFailed` if it is not a plain http or https address."""
     if len(url) > MAX_URL or any(letter <= " " or letter == "\x7f" for letter in url):
         raise ToolFailed("the url has spaces or control characters, or is too long", kind="url")
     try:
@@ -249,7 +250,8 @@ def _check_redirect(before: SplitResult, after: SplitResult) -> None:
 
 
 def header_problem(name: str) -> str:
-    """Why a document cannot set a header; empty where it can. Secrets would stand in documents and journals."""
+    """Return the reason why a document cannot set a header; empty if it can. Secrets are refused, because they would
+    end up in documents and journals."""
     if looks_secret(name):
         way = "use an MCP server with headers in .mcp.json, or a Python function"
         return f"the header {name[:100]} cannot be set, because http__get sends no secrets: {way}"
@@ -279,7 +281,7 @@ def _value(url: str, answer: http.client.HTTPResponse) -> Value:
 
 
 def _body(answer: http.client.HTTPResponse) -> bytes:
-    """The body, unpacked piece by piece so that a small one cannot become a large one in memory."""
+    """Return the body, decompressed piece by piece, so that a small one cannot become too large in memory."""
     packing = (answer.getheader("Content-Encoding") or "identity").strip().lower()
     if packing not in ("identity", "gzip", "x-gzip", "deflate", ""):
         raise ToolFailed(f"the answer is packed as {packing[:40]}, which is not known", kind="network")

@@ -1,4 +1,4 @@
-"""A page of the web as text or Markdown, for models that are to read it. Scripts, styles and the like are left out."""
+"""Convert a web page to text or Markdown for models. Scripts, styles and the like are left out."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "code": "`"}
 
 
 def in_format(value: dict[str, Value], wanted: str) -> dict[str, Value]:
-    """The answer of a fetch with its text in the format that was asked for; what is no page stays as it is."""
+    """Return the result of a fetch with its text in the requested format; a result that is not a page stays as it
+    is."""
     headers = value.get("headers")
     kind = str(headers.get("content-type", "")) if isinstance(headers, Mapping) else ""
     text = value.get("text")
@@ -44,7 +45,7 @@ def to_text(page: str, *, markdown: bool) -> str:
         return ""
     writing = _Writing(markdown)
     left_out = 0
-    # Not by recursion: a page may be nested as deep as it likes.
+    # Without recursion: a page may be nested to any depth.
     for event, element in etree.iterwalk(root, events=("start", "end")):
         tag = element.tag if isinstance(element.tag, str) else ""
         if event == "start":
@@ -113,7 +114,7 @@ class _Writing:
             self._parts.append(text)
 
     def result(self) -> str:
-        # Not by a pattern, which would look at a run of blanks from each of them on.
+        # Not by a pattern, which would scan a run of blanks from each of its characters on.
         text = "\n".join(line.rstrip(" \t") for line in "".join(self._parts).split("\n"))
         return re.sub(r"\n{3,}", "\n\n", text).strip()
 

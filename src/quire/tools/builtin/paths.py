@@ -1,8 +1,8 @@
-"""Finding a file of the workspace without ever leaving it.
+"""Find a file of the workspace without ever leaving it.
 
-A path is walked name by name, each folder opened from the one before it and links resolved by hand: what was
-checked is what is opened, even if somebody swaps a folder for a link in the meantime. The result is an open
-folder and a plain name in it.
+A path is walked name by name, each folder opened from the one before it and links resolved by hand: the checked file is
+the one that is opened, even if another process replaces a folder by a link meanwhile. The result is an open folder and
+a plain name in it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW"
 
 
 class Place(Struct, frozen=True):
-    """`name` in the open folder `folder`; "." for the folder itself. `parts` are the real names from the workspace."""
+    """`name` in the open folder `folder`; "." for the folder itself. `parts` are the real names from the workspace
+    on."""
 
     folder: int
     name: str
@@ -44,7 +45,7 @@ class Place(Struct, frozen=True):
 
 
 class Places:
-    """The files under one folder. `private` are folders in it that no tool may even read."""
+    """The files below one folder. `private` are folders in it that no tool may even read."""
 
     def __init__(self, root: Path, private: Sequence[Path] = ()) -> None:
         self.root = root.resolve()
@@ -52,10 +53,10 @@ class Places:
 
     @contextmanager
     def locate(self, path: str, *, to_write: Protection | None = None) -> Iterator[Place]:
-        """The place that a path means, whether or not there is something.
+        """Open the place of a path, whether or not a file exists there.
 
-        With `to_write` it is a place that may be written, and the folders above it are made. Raises `ToolFailed` or
-        `Denied`; what goes wrong with the file system inside of the block becomes a `ToolFailed` too.
+        With `to_write` the place must be writable for tools, and missing folders above it are created. Raises
+        `ToolFailed` or `Denied`; an `OSError` inside the block becomes a `ToolFailed` too.
         """
         try:
             with ExitStack() as opened:
@@ -64,7 +65,7 @@ class Places:
             raise ToolFailed(f"{_shown(path)}: {_reason(error)}", kind="file") from None
 
     def open_folder(self, name: str, at: int) -> int:
-        """Opens a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
+        """Open a folder in a folder, never through a link. Raises `OSError`, or `Denied` for a private one."""
         found = os.open(name, _FOLDER, dir_fd=at)
         try:
             self._check_private(os.fstat(found))
@@ -81,7 +82,7 @@ class Places:
             part = pending.popleft()
             at = folders[-1][1]
             if part == "..":
-                # Only a link can say so: `_parts` refuses it in what was asked for.
+                # Only a link can contain it: `_parts` refuses it in the requested path.
                 if len(folders) == 1:
                     raise self._outside(path)
                 folders.pop()
@@ -105,7 +106,7 @@ class Places:
                     to_write.require(parts)
                 return Place(at, part, parts)
             if found is None and to_write and ".." not in pending:
-                # Below a folder that is missing there are no links: these are the real names of all the rest.
+                # Below a missing folder there are no links: these are the real names of all the rest.
                 to_write.require((*(name for name, _ in folders[1:]), part, *pending))
                 self._make(part, at)
             below = self.open_folder(part, at)
@@ -131,7 +132,7 @@ class Places:
         return parts
 
     def _inside(self, target: str, path: str) -> str:
-        """An absolute path relative to the workspace; by its names only, the walk checks the rest."""
+        """Return an absolute path relative to the workspace. Compares names only; the walk checks the rest."""
         root = str(self.root).rstrip("/")
         if target != root and not target.startswith(root + "/"):
             raise self._outside(path)
@@ -162,7 +163,7 @@ class Places:
 
 
 def open_file(place: Place) -> int:
-    """The regular file at a place, for reading. Never waits: a pipe or a device is refused, not opened for good."""
+    """Open the regular file at a place for reading. Never blocks: a pipe or a device is refused."""
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     found = place.status()
     if found is not None:

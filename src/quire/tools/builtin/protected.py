@@ -1,8 +1,8 @@
-"""Rules about which places tools may write: else a document could grant itself things by changing the files that grant
-them.
+"""Rules about the places that tools may write: otherwise a document could get permissions by changing the files that
+grant them.
 
-Some places are closed for good, some are opened by an explicit grant. `protected_names` lists the names; `survey` finds
-the places of a workspace that only a look at its files tells.
+Some places are always closed, some are opened by an explicit grant. `protected_names` lists the names;
+`protected_survey` finds the places that depend on the files of a workspace.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from quire.errors import Denied
 from quire.tools.builtin.protected_names import AI, DOCUMENT_FOLDERS, RULES, fold, is_asking_name, is_closed_name
 
 KEPT_OUT = frozenset({".quire", ".git", ".venv"})
-"""Folders that a search does not look into unless it names them."""
+"""Folders that a search does not enter unless the pattern names them."""
 
 _IMPORTED = (".py", ".pyw", ".pyc", ".so", ".pyd")
 
 
 class Protection(Struct, frozen=True):
-    """Paths are relative to the workspace, with `/`."""
+    """The places of a workspace that tools may not write. Paths are relative to the workspace, with `/`."""
 
     granted: frozenset[str] = frozenset()
     """Places that the user opened; `.` stands for all that a grant can open."""
     asking: frozenset[str] = frozenset()
-    """Places that need a grant besides those of the list."""
+    """Places that need a grant, in addition to the list of names."""
     signs: Callable[[str], bool] = lambda directive: False
-    """Whether the run may sign the directive of an id: a run that may sign it may also write it."""
+    """Tells whether the run may sign the directive with an id: a run that may sign it may also write it."""
     declared: str = ""
-    """Where the permissions of the directive that writes stand; empty where no directive does."""
+    """The place of the permissions of the directive that writes; empty if the writer is not a directive."""
     closed: frozenset[str] = frozenset()
-    """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, also new
-    ones: Python looks there for whatever these import."""
+    """Files and folders that confirmed servers and tool modules load. Modules beside them are closed too, even new
+    ones, because Python looks there for imports."""
     led_to: Mapping[str, str] = field(default_factory=dict)
-    """Closed places by the protected name that leads to them."""
+    """Closed places, each with the protected name that leads to it."""
     replacing: Callable[[str], None] = lambda directive: None
-    """Told the id of a directive of the project that is about to be written."""
+    """Called with the id of a directive of the project that is about to be written."""
 
     def require(self, parts: Sequence[str]) -> None:
         """Raise `Denied` unless a tool may write there. `parts` are the real names, links resolved."""
@@ -60,20 +60,20 @@ class Protection(Struct, frozen=True):
         return any(self._closes(folded[: end + 1]) for end in range(len(folded))) or "" in self.led_to
 
     def covers(self, folded: Sequence[str]) -> bool:
-        """Whether a place may not be written, given that this is not so for the folders above it."""
+        """Tell whether a place may not be written, assuming that the folders above it may."""
         return self._closes(folded) or (self._asks(folded) and not self.is_granted(folded))
 
     def is_granted(self, folded: Sequence[str]) -> bool:
         return "." in self.granted or any(one in _folded(self.granted) for one in _prefixes(folded))
 
     def grant_for(self, path: str) -> str:
-        """The grant that opens a protected place; empty where there is none."""
+        """Return the grant that opens a protected place; empty if there is none."""
         parts = path.split("/")
         place = "" if self.is_closed(parts) else self._asking(parts)
         return _grant(place) if place else ""
 
     def _closes(self, folded: Sequence[str]) -> bool:
-        """Whether a place is the outermost that is closed."""
+        """Tell whether a place itself is closed, not only a folder above it."""
         if is_closed_name(folded[-1]) or (len(folded) > 1 and folded[-2] == AI and folded[-1] in RULES):
             return True
         if not self.closed and not self.led_to:
@@ -102,7 +102,7 @@ class Protection(Struct, frozen=True):
         return bool(self.asking) and "/".join(folded) in _folded(self.asking)
 
     def _asking(self, parts: Sequence[str]) -> str:
-        """The place that has to be opened first, or nothing."""
+        """Return the place that has to be opened first, or the empty text."""
         folded = [fold(part) for part in parts]
         if self.is_granted(folded):
             return ""
@@ -121,7 +121,7 @@ class Protection(Struct, frozen=True):
         if not directive:
             return new_run_with(grant)
         element = f"<sign><directive>{directive}</directive></sign>"
-        # Who may sign what it writes needs no grant of the user's: that is the way for an author.
+        # A directive that may sign what it writes needs no grant of the user: that is the way for an author.
         return f"{new_run_with(grant)}, or write {element} into the permissions at {self.declared} and sign that again"
 
     def _may_sign(self, parts: Sequence[str]) -> bool:
@@ -130,23 +130,23 @@ class Protection(Struct, frozen=True):
 
 
 def shown_path(path: str) -> str:
-    """A path as a message may show it: its names may be chosen to deceive a terminal."""
+    """Return a path that is safe to show in a message: its names may be chosen to deceive a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in path)
 
 
 def _grant(place: str) -> str:
-    """The option, quoted: it is shown to be copied into a shell."""
+    """Return the option, quoted so that it can be copied into a shell."""
     return f"--allow {shlex.quote(f'file__write={shown_path(place)}')}"
 
 
 def new_run_with(grant: str) -> str:
-    """The advice to whom a directive was refused what its permissions cannot give: a run keeps the grants of its start,
-    so going on with it does not help."""
+    """Return the advice for a directive that lacks a permission which its own permissions cannot give. A run keeps the
+    grants of its start, so resuming it does not help."""
     return f"grant it to a new run with {grant}"
 
 
 def _directive(parts: Sequence[str]) -> str:
-    """The id of the directive that a file of the project is; empty for any other file."""
+    """Return the id of the directive in a file of the project; empty for any other file."""
     folded = [fold(part) for part in parts]
     if folded[:2] != [".ai", "directives"] or len(parts) < 3 or not folded[-1].endswith(".md"):
         return ""
@@ -154,7 +154,7 @@ def _directive(parts: Sequence[str]) -> str:
 
 
 def _prefixes(parts: Sequence[str]) -> Iterator[str]:
-    """The path and all folders above it, the outermost first."""
+    """Yield the path and all folders above it, the outermost first."""
     return ("/".join(parts[: end + 1]) for end in range(len(parts)))
 
 
@@ -165,5 +165,5 @@ def _folded(paths: frozenset[str]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=64)
 def _folders(paths: frozenset[str]) -> frozenset[str]:
-    """The folders that hold these places; empty for the workspace itself."""
+    """Return the folders that contain these places; the empty text stands for the workspace itself."""
     return frozenset(path.rpartition("/")[0] for path in _folded(paths))

@@ -1,6 +1,6 @@
-"""The one list of protected places: file tools, sandbox and documentation read it from here.
+"""The list of protected names, used by the file tools, the sandbox and the documentation.
 
-A name is compared after `fold`, at any depth unless the row says otherwise, and covers all that is below it.
+A name is compared after `fold`, at any depth unless the row says otherwise, and covers everything below it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from msgspec import Struct
 
 
 class Row(Struct, frozen=True):
-    """A row of the table in `docs/tools-and-trust.md`. `names` are folded; one with a `*` in front is an ending, one
-    with a `*` behind is a beginning."""
+    """A row of the table in `docs/tools-and-trust.md`. `names` are folded; a `*` in front marks an ending, a `*` behind
+    a beginning."""
 
     names: tuple[str, ...]
     why: str
@@ -32,11 +32,11 @@ CLOSED = (
     Row((".git", "git~1"), "hooks and settings that start programs"),
     Row((".venv",), "the interpreter and its packages"),
 )
-"""Closed for good, by no grant."""
+"""Always closed; no grant opens them."""
 
 AI = ".ai"
 RULES = ("config", "keys", "trust")
-"""Closed for good right below `.ai`, where risk tables and trusted keys live."""
+"""Always closed directly below `.ai`, where risk tables and trusted keys are kept."""
 
 # fmt: off
 ASKING = (
@@ -63,11 +63,11 @@ ASKING = (
 """Opened by a grant for the place, or for a folder above it."""
 
 DOCUMENT_FOLDERS = ("prompts", "pipelines", "playbooks")
-"""Like `ASKING`, but only right in the workspace: elsewhere these are ordinary names."""
+"""Like `ASKING`, but only directly in the workspace: elsewhere these are ordinary names."""
 # fmt: on
 
 VENV_MARK = "pyvenv.cfg"
-"""A folder that holds this file is a virtual environment, and asks."""
+"""A folder that contains this file is a virtual environment, and needs a grant."""
 
 
 def _sorted(rows: tuple[Row, ...]) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:

@@ -1,7 +1,7 @@
-"""Find every protected place of a workspace, and compare two looks at it.
+"""Find every protected place of a workspace, and detect changes between two surveys.
 
 Some places are protected because others lead to them: the target of a protected name that is a link, the repository
-behind a `.git` file, a virtual environment. They are found on the first look and kept for the second one.
+behind a `.git` file, a virtual environment. They are found by the first survey and kept for the second one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ _YAML = (".yaml", ".yml")
 
 
 class Survey(Struct, frozen=True):
-    """The outermost protected places under `root`, each with what tells it from another thing of the same name."""
+    """The outermost protected places under `root`, each with an identity that tells it from another file of the same
+    name."""
 
     root: Path
     protection: Protection
@@ -45,7 +46,7 @@ class Survey(Struct, frozen=True):
 
     @classmethod
     def of(cls, root: Path, protection: Protection) -> Survey:
-        """Look through a workspace for the first time. Raises `Denied` for one that is too large to look through."""
+        """Survey a workspace for the first time. Raises `Denied` for one with too many entries."""
         walk = _Walk(root, protection, learn=True)
         places = dict(walk.places())
         learnt = walk.protection
@@ -61,11 +62,13 @@ class Survey(Struct, frozen=True):
         return cls(root, learnt, places)
 
     def read_only(self) -> list[Path]:
-        """Places to bind read-only. Not links, which are part of their folders: their targets are here by name."""
+        """Return the places to bind read-only. Links are left out, because they belong to their folders; their targets
+        are listed by name."""
         return sorted(self.root / path for path, what in self.places.items() if not stat.S_ISLNK(_type(what)))
 
     def changes(self) -> list[str]:
-        """Places that were made or exchanged since. One that moved along with a folder above it is still itself."""
+        """Return the places that were created or replaced since. A place that moved with a folder above it is
+        unchanged."""
         known = set(self.places.values())
         now = _Walk(self.root, self.protection, learn=False).places()
         return [
@@ -76,7 +79,7 @@ class Survey(Struct, frozen=True):
 
 
 class _Walk(Struct):
-    """`learn` says whether places that others lead to are added to `protection`."""
+    """One walk through the workspace. With `learn`, places that others lead to are added to `protection`."""
 
     root: Path
     protection: Protection
@@ -96,7 +99,7 @@ class _Walk(Struct):
             except FileNotFoundError:
                 continue
             except OSError:
-                # Our own commands could open it again, so it is not passed by.
+                # A command could make it readable again, so it is not skipped.
                 yield "/".join(parts), (*_status(folder), 0)
                 continue
             self._count(len(entries))
@@ -157,7 +160,7 @@ class _Walk(Struct):
             self._learn(real[len(top) + 1 :].replace(os.sep, "/"), via)
 
     def _learn(self, path: str, via: str) -> None:
-        """A place is as closed as the name that leads to it."""
+        """Protect a place in the same way as the name that leads to it."""
         if path != via and self.protection.is_closed(via.split("/")):
             self.protection = replace(self.protection, led_to={path: via, **self.protection.led_to})
         else:
@@ -165,11 +168,12 @@ class _Walk(Struct):
 
 
 def put_aside(root: Path, paths: Iterable[str]) -> list[str]:
-    """Rename what was made where nothing may be made. Not deleted: it may be the work of another process."""
+    """Rename files that were created in protected places, and return the new names. They are not deleted, because
+    another process may have made them."""
     moved = []
     for path in paths:
         place, mark = root / path, f"refused-{secrets.token_hex(4)}"
-        # The second name is for one that has no room for more letters.
+        # The second name is for a place whose name is already too long for more letters.
         for aside in (place.with_name(f"{place.name}.{mark}"), place.with_name(mark)):
             with suppress(OSError):
                 _let_write(place.parent)
@@ -180,7 +184,7 @@ def put_aside(root: Path, paths: Iterable[str]) -> list[str]:
 
 
 def _let_write(folder: Path) -> None:
-    """Undo a mode by which a command keeps its own folder from being changed."""
+    """Undo a mode by which a command has made its own folder read-only."""
     if not os.access(folder, os.W_OK | os.X_OK):
         folder.chmod(stat.S_IMODE(folder.stat().st_mode) | stat.S_IRWXU)
 
@@ -229,13 +233,14 @@ def _is_below(path: str, places: Mapping[str, object]) -> bool:
 
 
 def _shared(root: Path, places: Mapping[str, Identity]) -> frozenset[int]:
-    """The numbers of protected files that have a second name somewhere."""
+    """Return the inode numbers of protected files that have another name somewhere."""
     found = ((root / path).lstat() for path, what in places.items() if stat.S_ISREG(_type(what)))
     return frozenset(one.st_ino for one in found if one.st_nlink > 1)
 
 
 def _other_names(root: Path, shared: frozenset[int], places: Mapping[str, Identity]) -> dict[str, str]:
-    """Other names of protected files: writing through one would change the file."""
+    """Return other names of protected files, each with its protected name: writing through one would change the
+    file."""
     first = {what[1]: path for path, what in places.items()}
     found: dict[str, str] = {}
     pending: list[Sequence[str]] = [()]

@@ -1,12 +1,12 @@
-"""Glob patterns, matched name by name on the way down, so that no folder is opened that cannot hold a match.
+"""Patterns of documents and models: globs, and regular expressions with a time limit.
 
-`*`, `?` and `[…]` stand for parts of one name, `**` for any number of folders. The states of a pattern are the
-places in it that may come next; matching is linear in the pattern for each name.
+A glob is matched name by name on the way down, so that no folder is opened that cannot contain a match. `*`, `?` and
+`[…]` stand for parts of one name, `**` for any number of folders. The states of a pattern are the positions in it that
+may come next; matching is linear in the pattern for each name.
 
-Regular expressions of documents and models, on RE2, with a bound on the time that a search takes.
-
-RE2 takes linear time for any pattern, but some patterns take 30 microseconds for each byte, and one search cannot be
-interrupted. So a long line is tried in pieces first, and searched as a whole only if that was quick.
+Regular expressions run on RE2, which takes linear time for any pattern. But some patterns take 30 microseconds for each
+byte, and a search cannot be interrupted. So a long line is tried in pieces first, and searched as a whole only if that
+was quick.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ States = frozenset[int]
 
 class Pattern:
     def __init__(self, text: str) -> None:
-        """Raises `ToolFailed` for one that would lead out of the folder."""
+        """Raises `ToolFailed` for a pattern that would lead out of the folder."""
         parts = [part for part in text.split("/") if part not in ("", ".")]
         if text.startswith("/") or ".." in parts or "\0" in text:
             raise ToolFailed("a pattern must be relative and must not contain ..", kind="pattern")
@@ -41,7 +41,7 @@ class Pattern:
         self.start = self._closed([0])
 
     def step(self, states: States, name: str) -> States:
-        """The states after one more name of the path."""
+        """Return the states after one more name of the path."""
         after: list[int] = []
         for state in states:
             if state == len(self._parts):
@@ -57,7 +57,7 @@ class Pattern:
         return len(self._parts) in states
 
     def names(self, states: States, name: str) -> bool:
-        """Whether the pattern spells this very name next, without a wildcard."""
+        """Tell whether the pattern contains exactly this name next, without a wildcard."""
         return any(state < len(self._parts) and self._parts[state] == name for state in states)
 
     def _closed(self, states: Iterable[int]) -> States:
@@ -73,7 +73,7 @@ class Pattern:
 MAX_PROGRAM = 20_000
 SECONDS = 3.0
 _SECONDS_A_BYTE = 1e-7
-"""What a search may take beyond that; usual patterns take a tenth of it."""
+"""Additional seconds for each byte searched; usual patterns take a tenth of it."""
 
 _PIECE = 4096
 _SMALL_PROGRAM = 100
@@ -89,7 +89,7 @@ class _Compiled(Regex, Protocol):
 
 
 class Expression(Struct):
-    """One search through any number of lines, with a budget of processor time for all of them."""
+    """One search through any number of lines, with one budget of processor time for all of them."""
 
     regex: Regex
     size: int
@@ -97,7 +97,7 @@ class Expression(Struct):
     _searched: int = 0
 
     def search(self, line: bytes) -> object | None:
-        """Raises `ToolFailed` where the pattern takes too long."""
+        """Search one line. Raises `ToolFailed` if the pattern takes too long."""
         if self.size <= _SMALL_PROGRAM:
             return self.regex.search(line)
         if len(line) > _PIECE:
@@ -119,7 +119,7 @@ class Expression(Struct):
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Expression:
-    """Raises `ToolFailed`."""
+    """Compile a regular expression. Raises `ToolFailed`."""
     if find_spec("re2") is None:
         raise ToolFailed("file__grep needs: pip install google-re2", kind="pattern")
     if len(pattern) > MAX_PATTERN:

@@ -1,4 +1,4 @@
-"""Looking for files of the workspace: list, glob, grep. Links are named but never followed."""
+"""Search files of the workspace: list, glob, grep. Links are listed but never followed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 30.0
 
 
 class _Matches(Struct, frozen=True):
-    """What a grep has found so far. Stops at the limit."""
+    """The matches of a grep so far, up to a limit."""
 
     found: list[Value]
     limit: int
@@ -58,7 +58,7 @@ class Finder:
                 os.close(folder)
 
     def folder(self, path: str) -> str:
-        """The real path of a folder in the workspace, empty for the workspace itself. Raises `ToolFailed`."""
+        """Return the real path of a folder in the workspace, empty for the workspace itself. Raises `ToolFailed`."""
         with self._places.locate(path) as place:
             os.close(self._places.open_folder(place.name, place.folder))
             return "/".join(place.parts)
@@ -94,7 +94,8 @@ class Finder:
         return {"matches": matches.found[: matches.limit], "truncated": matches.full}
 
     def _files(self, top: Place, pattern: Pattern, until: float) -> Iterator[Place]:
-        """The files under a folder that match, in the order of their paths; each is there while it is looked at."""
+        """Yield the matching files under a folder, ordered by path. The folder of each is open while it is being
+        used."""
         folder = self._places.open_folder(top.name, top.folder)
         yield from self._below(folder, top.parts, pattern, pattern.start, until, 0)
 
@@ -123,7 +124,7 @@ class Finder:
         try:
             return self._places.open_folder(name, at)
         except (OSError, Denied):
-            # Gone in the meantime, or not ours to read.
+            # Removed meanwhile, or not readable.
             return None
 
 
@@ -149,7 +150,7 @@ def _check_time(until: float) -> None:
 
 
 def _search(place: Place, regex: Regex, matches: _Matches, until: float) -> None:
-    """Adds the lines that match. What is no text, or too large, is left out."""
+    """Add the matching lines of a file. Files that are not text, or too large, are skipped."""
     try:
         with os.fdopen(open_file(place), "rb") as file:
             data = file.read(MAX_FILE + 1)

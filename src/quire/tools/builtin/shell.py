@@ -1,4 +1,4 @@
-"""Running one command: a text by `/bin/sh -c`, a list as it is. Its output is text; the gate makes a value of it."""
+"""Run one command: a text with `/bin/sh -c`, a list directly. The output is text; the gate decodes it."""
 
 from __future__ import annotations
 
@@ -27,37 +27,41 @@ MAX_OUTPUT = 1_000_000
 SECONDS = 60.0
 _TAIL = 2000
 _KEPT = 65_536
-"""More than the end that is shown: secrets are taken out before the cut."""
+"""More than the part that is shown, because secrets are removed before the cut."""
 
 _GRACE = 1.0
 _SHOWN = 10
 
 
 class Shell(Struct, frozen=True):
-    """`sandbox` false is the user's own word: then a command has the user's home folder and environment, but for the
-    variables in `withheld`. `private` are folders that a command must not see, `variables` those that it gets."""
+    """Runs commands in the workspace."""
 
     workspace: Path
     protection: Protection
     environ: Mapping[str, str]
     private: Sequence[Path] = ()
+    """Folders that a command must not see."""
     network: bool = False
     sandbox: bool = True
+    """False only if the user said so: then a command has the user's home folder and environment, except for the
+    variables in `withheld`."""
     seconds: float = SECONDS
     limits: SandboxSettings = field(default_factory=SandboxSettings)
     variables: frozenset[str] = frozenset()
+    """Variables of the environment that a command gets."""
     withheld: frozenset[str] = frozenset()
     redact: Callable[[str], str] = lambda text: text
-    """Takes secrets out of what a command wrote, before that is cut."""
+    """Removes secrets from the output of a command before it is cut."""
 
     async def run(self, arguments: Mapping[str, Value], folder: str = "") -> str:
-        """What the command wrote, without the last line end. `folder` is one of the workspace to run in.
+        """Run a command and return its output without the last line end. `folder` is a folder of the workspace to run
+        in.
 
         Raises `ToolFailed` or `Denied`.
         """
         line, given = _line(arguments["command"]), _stdin(arguments.get("stdin"))
         if folder:
-            # From inside of the sandbox: a folder that somebody swaps for a link leads nowhere else.
+            # Entered from inside the sandbox: a folder that is replaced by a link cannot lead out of it.
             line = ["/bin/sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", f"./{folder}", *line]
         seconds = float(arguments.get("timeout", self.seconds))  # type: ignore[arg-type]  # the schema says integer
         if not self.sandbox:
@@ -107,7 +111,7 @@ class Shell(Struct, frozen=True):
         try:
             process = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            # It may run already, and asyncio would end the command alone, not what that has started.
+            # It may be running already, and asyncio would end only the command, not its children.
             with suppress(OSError, ValueError):
                 await _end(await starting, watch)
             raise
@@ -129,7 +133,8 @@ class Shell(Struct, frozen=True):
 
 
 def _refused(protection: Protection, changes: Sequence[str], moved: Sequence[str]) -> Denied:
-    """The places are bound read-only where they exist; new ones can only be found afterwards."""
+    """Return the error about new protected places. Existing ones are bound read-only; new ones can only be found
+    afterwards."""
     shown = [shown_path(path) for path in moved[:_SHOWN]]
     listed = ", ".join([*shown, *(["…"] if len(moved) > _SHOWN else [])]) or "(it cannot be renamed)"
     grants = list(dict.fromkeys(filter(None, map(protection.grant_for, changes[:_SHOWN]))))
@@ -142,15 +147,15 @@ def _line(command: Value) -> list[str]:
 
 
 def _stdin(given: Value) -> bytes:
-    """A text as it is; anything else as JSON."""
+    """Return a text as it is, and any other value as JSON."""
     return b"" if given is None else (given if isinstance(given, str) else encode(given)).encode()
 
 
 async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[bytes, bytes]:
-    """All that it writes, and the end of what it complains about.
+    """Return everything that the command writes to stdout, and the end of its stderr.
 
-    Is over when the command is: what it left running in the background is ended, and if that holds the pipes
-    open all the same, it is not waited for.
+    Ends with the command: processes that it left in the background are killed, and if they hold the pipes open all the
+    same, they are not waited for.
     """
     import asyncio
 
@@ -162,7 +167,7 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
             pipe.write(given)
             await pipe.drain()
         except (BrokenPipeError, ConnectionResetError):
-            return  # It need not read what it is given.
+            return  # It need not read its input.
         finally:
             pipe.close()
 
@@ -200,7 +205,8 @@ async def _talk(process: asyncio.subprocess.Process, given: bytes) -> tuple[byte
 
 
 async def _exited(process: asyncio.subprocess.Process) -> None:
-    """Not `wait()`: on some releases it also waits for the pipes, which something in the background may hold."""
+    """Wait for the process. Not `wait()`: on some releases it also waits for the pipes, which a background process may
+    hold."""
     import asyncio
 
     pause = 0.001
@@ -212,7 +218,7 @@ async def _exited(process: asyncio.subprocess.Process) -> None:
 async def _end(
     process: asyncio.subprocess.Process, watch: Watch | None, releasing: asyncio.Future[None] | None = None
 ) -> None:
-    """The whole group, whatever came before: nothing of a command outlives its call."""
+    """Kill the whole process group in any case: nothing of a command outlives its call."""
     import asyncio
 
     _kill(process.pid)
@@ -223,7 +229,7 @@ async def _end(
             releasing = asyncio.ensure_future(in_thread(lambda: watch.released(0)))
         await releasing
         await watch.emptied()
-    # Closes our ends of the pipes, whoever holds the others.
+    # Closes this end of the pipes, even if another process holds the other.
     process._transport.close()  # type: ignore[attr-defined]
 
 

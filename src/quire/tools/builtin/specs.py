@@ -1,4 +1,4 @@
-"""The built-in tools as the gate and a model see them: names, descriptions, schemas, whether they change anything."""
+"""The built-in tools as the gate and a model see them: names, descriptions, schemas, effect classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _spec(
     unless: str = "",
     **properties: Value,
 ) -> tuple[str, ToolSpec]:
-    """`unless` is a property that stands in for all the required ones."""
+    """Make the spec of a tool. `unless` is a property that replaces all the required ones."""
     schema: dict[str, Value] = {"type": "object", "properties": properties, "additionalProperties": False}
     if unless:
         # Not a top-level `anyOf`, which some providers refuse in the schema of a tool.
@@ -168,4 +168,4 @@ SPECS: Mapping[str, ToolSpec] = dict(
 )
 
 NAMES: Mapping[str, str] = {spec.id: name for name, spec in SPECS.items()}
-"""The name behind each canonical id."""
+"""The name of each tool by its canonical id."""
