@@ -1,4 +1,4 @@
-"""`quire answer`: answer the question of a run that waits, and drive it on."""
+"""`quire answer`: answer the question of a waiting run, and drive the run on."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def command(
 
 
 def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
-    """The same options as `quire resume` takes them."""
+    """Return the options in the form that `quire resume` takes them."""
     given = ["--script", script] if script else []
     if budget is not None:
         given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]
@@ -113,7 +113,8 @@ def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) 
 
 
 async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> None:
-    """Raises `CannotStart` where the run could not go on here: then the answer is not stored either."""
+    """Raise `CannotStart` if the run cannot be driven here. It is called before the answer is stored, so that neither
+    happens."""
     known = await runtime.view(run)
     if (await with_script(runtime, known, script)) is runtime:
         runtime.check_model(known.pins.instead or known.pins.model)

@@ -1,4 +1,4 @@
-"""`quire cancel`: stops a run for good, or until somebody resumes it."""
+"""`quire cancel`: stop a run. A cancelled run can be resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire eval`: the value of one expression, to try it out before it stands in a pipeline."""
+"""`quire eval`: print the value of one expression, to try it out before using it in a pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire fork`: a new run from the middle of another one."""
+"""`quire fork`: start a new run from the middle of another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire keys`: the keys that you sign with."""
+"""`quire keys`: manage the keys that the user signs with."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
     from quire.trust import trusted_keys
 
     home = home_of_user()
-    # By its id a key can be revoked whatever state the other files are in.
+    # An id needs no other file: a key can be revoked by its id even if those are damaged.
     ids = [key] if trusted_keys.KEY_ID.fullmatch(key) else _ids_of(home, key)
     if len(ids) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")

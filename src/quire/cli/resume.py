@@ -1,4 +1,4 @@
-"""`quire resume`: go on with a run that waits, failed, was cancelled or was interrupted."""
+"""`quire resume`: continue a run that waits, failed, was cancelled or was interrupted."""
 
 from __future__ import annotations
 
@@ -121,11 +121,11 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
 
 
 _HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "detach"}
-"""Parameters that mean something for a run that this process drives."""
+"""Parameters that apply only to a run driven by this process."""
 
 
 def _again(context: click.Context) -> list[str]:
-    """The options of this call for the process that the run is left to."""
+    """Return the options of this call for the separate process that continues the run."""
     options: list[str] = []
     for param in context.command.params:
         value = context.params.get(param.name or "")
@@ -182,5 +182,5 @@ async def _resume(
 
 
 def _values(texts: Mapping[str, str]) -> Mapping[str, Value]:
-    """As `-i` of a pipeline has it: what is JSON is that value."""
+    """Convert the texts as `-i` of a pipeline does: a text that is JSON becomes that value."""
     return {name: value_of(text) for name, text in texts.items()}

@@ -1,4 +1,4 @@
-"""`quire show`: what a document does, without doing any of it."""
+"""`quire show`: show what a document does, without running it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`quire trust add|remove|list`: whose signatures count besides your own.
-
-`quire trust`: what the user agrees to.
-"""
+"""`quire trust`: agree to the requests of a workspace, and manage the keys of others (`add`, `remove`, `list`)."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 
-# PEM begins with hyphens, and is no option all the same.
+# PEM text begins with hyphens but is not an option.
 _TAKES_PEM = {"ignore_unknown_options": True}
 _REQUESTED = ".ai/config/keys/trusted"
 
@@ -64,7 +61,7 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 @click.argument("key", metavar="KEYID|NAME")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def remove(key: str, as_json: bool) -> None:
-    """Take back the trust in a key of somebody else's. Your own are revoked: see quire keys revoke. WRITES."""
+    """Take back the trust in another person's key. Your own are revoked: see quire keys revoke. WRITES."""
     from quire.trust.trusted_keys import TrustedKeys, meant, remove_trust
 
     home = home_of_user()
@@ -120,7 +117,7 @@ def _named(key: str) -> TrustedKey:
     elif key == "-":
         note = read_note(sys.stdin.read(MAX_KEY_BYTES), "what was given")
     elif KEY_ID.fullmatch(key):
-        # Never a file of that name, which anybody could have put here: a file is written ./NAME then.
+        # Never read a file of that name, which anybody could have put here: such a file is written ./NAME.
         found = next((one for one in _requested() if one.key_id == key), None)
         if found is None:
             raise CannotStart(
@@ -134,7 +131,8 @@ def _named(key: str) -> TrustedKey:
 
 
 def _signer(path: Path) -> TrustedKey:
-    """The key that signed a file, out of those that the project brings: a signature line only has the id of its key."""
+    """Return the key that signed a file, from the keys that the project brings: a signature line contains only the
+    key's id."""
     from quire.source import read_source
     from quire.trust.sign_file import signable
     from quire.trust.signatures import key_of
@@ -166,7 +164,7 @@ def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
 
 @click.group("trust")
 def command() -> None:
-    """What you agree to: the requests of a workspace's files, and the keys of others. WRITES your own space only."""
+    """Agree to the requests of a workspace's files, and to the keys of others. WRITES your own space only."""
 
 
 for one in (add, remove, list_):
@@ -210,9 +208,9 @@ def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_js
 
 
 def ask_to_trust(settings: Settings) -> bool:
-    """Asks a person who is at the terminal whether the requests may be granted; False where there is none.
+    """Ask the user at the terminal whether the requests may be granted; return False if there is no terminal.
 
-    The caller has shown them. An agreement is remembered.
+    The caller has shown the requests. An agreement is stored.
     """
     import asyncio
 

@@ -1,4 +1,4 @@
-"""`quire verify`: whether documents are as they were signed, by somebody you trust."""
+"""`quire verify`: check that documents are unchanged since a trusted key signed them."""
 
 from __future__ import annotations
 

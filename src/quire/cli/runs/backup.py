@@ -1,4 +1,4 @@
-"""`quire runs backup`: a copy of the store while runs go on."""
+"""`quire runs backup`: copy the store while runs continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire runs diff`: two runs side by side."""
+"""`quire runs diff`: compare two runs side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire runs export`: a run as one file."""
+"""`quire runs export`: write a run as one file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
     run = await runtime.find(name)
     lines = await export_lines(runtime, run)
     if out is None:
-        # As bytes: the hashes are of UTF-8 and of this one kind of line end, whatever the terminal has.
+        # Write bytes: the hashes are of UTF-8 with this line end, whatever the encoding of the terminal is.
         stream = sys.stdout.buffer
         shown = escaped if sys.stdout.isatty() else str  # a terminal gets no bytes that it would obey
         for line in lines:

@@ -1,4 +1,4 @@
-"""`quire runs import`: a run from a file, to look at and to fork."""
+"""`quire runs import`: read a run from a file, to look at and to fork."""
 
 from __future__ import annotations
 

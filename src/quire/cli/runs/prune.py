@@ -1,4 +1,4 @@
-"""`quire runs prune`: runs that ended long ago go, and the texts that nobody refers to any more."""
+"""`quire runs prune`: remove runs that ended long ago, and the texts that no other run refers to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quire runs why`: what a step read, was told, was answered and took."""
+"""`quire runs why`: explain a step by what it read, what it sent, what it was answered, and what it took."""
 
 from __future__ import annotations
 
