@@ -42,10 +42,10 @@ def command(
 ) -> None:
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
-    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
-    ask ('3>1' for step 1 of what step 3 calls); where several items of one step do, it is the path that `quire inbox`
-    shows. A run that another process drives
-    takes the answer there, and one of a cluster goes on there.
+    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed if several steps
+    ask ('3>1' for step 1 of the document that step 3 calls); if several items of one step ask, it is the path that
+    `quire inbox` shows. If another process drives the run, that process takes the answer; a run of a cluster goes on
+    there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")

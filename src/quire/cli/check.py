@@ -57,8 +57,8 @@ def command(
     files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a
     summary to standard error.
 
-    With --fix, findings that can be mended in one way only are mended first: each change is said on standard error,
-    and what is left is checked as usual. A document that was signed has to be signed again then.
+    With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
+    and the result is checked as usual. A signed document has to be signed again then.
 
     FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
     warning or a lint counts too), 2 when something could not be read or written.

@@ -51,9 +51,9 @@ class Finding(Struct, frozen=True):
 def command(context: click.Context, as_json: bool, check: bool) -> None:
     """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
-    FREE: starts no program and opens no connection, unless --check says so; loads the Python tools of a trusted
-    workspace. --check asks the model that a run would use for one token, says what it cost, and starts the servers that
-    you have agreed to. Exit 1 when something is wrong.
+    FREE: starts no program and opens no connection without --check; loads the Python tools of a trusted workspace.
+    --check asks the model that a run would use for one token, prints the cost, and starts the servers that you have
+    agreed to. Exit 1 when something is wrong.
     """
     findings = list(examine(find_workspace(Path.cwd())))
     if check:

@@ -187,8 +187,8 @@ def command(
 ) -> None:
     """Write a small example document of a KIND (playbook, pipeline or directive), to start from.
 
-    A playbook has an input, a question to a person, a branch and a result; a pipeline has replies of a schema, side by
-    side, and what is computed from them; a directive has a permission, inputs, limits and an output. WRITES
+    A playbook has an input, a question to a person, a branch and a result; a pipeline has concurrent replies that fit
+    a schema, and a result computed from them; a directive has a permission, inputs, limits and an output. WRITES
     NAME.playbook.md in this folder or below, pipelines/NAME.yaml, or .ai/directives/CATEGORY/NAME.md.
     """
     if title is not None:

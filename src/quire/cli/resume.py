@@ -56,13 +56,13 @@ def command(
 ) -> None:
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
-    Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are passed over. A --model, an --answer, a --break, --unattended, a --limit and a
-    --budget hold for the rest of the run; `--budget none` takes its budget away.
+    Completed steps are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
+    whole run: entries that were used are skipped. --model, --answer, --break, --unattended, --limit and --budget apply
+    to the rest of the run; `--budget none` removes its budget.
 
     A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
-    every recorded effect that the edited document still asks for is kept, the first that it does not is named, and
-    that one and all after it are done again.
+    every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
+    it is done again together with all effects after it.
     """
     overrides = split_pairs(sets, "--set")
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)

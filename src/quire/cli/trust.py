@@ -34,11 +34,12 @@ _REQUESTED = ".ai/config/keys/trusted"
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def add(context: click.Context, key: str | None, signed: Path | None, name: str, as_json: bool) -> None:
-    """Trust what a key has signed, from now on. WRITES.
+    """Trust the signatures of a key from now on. WRITES.
 
-    A key is a file with it (TOML as quire keys export prints it, or PEM; - for standard input), the PEM text itself, or
-    the id of a key that this project brings in .ai/config/keys/trusted/. --from FILE takes the one of the project's
-    keys that has signed FILE, if its signature holds. Ask the owner whether the id is right: nothing here can tell.
+    A key is given as a file (TOML as quire keys export prints it, or PEM; - for standard input), as the PEM text
+    itself, or as the id of a key that this project brings in .ai/config/keys/trusted/. --from FILE takes the one of
+    the project's keys that has signed FILE, if its signature is valid. Ask the owner whether the id is right: Quire
+    cannot tell.
     """
     from quire.trust.trusted_keys import add_trust
 
@@ -178,10 +179,10 @@ for one in (add, remove, list_):
 @click.option("--json", "as_json", is_flag=True, help="For machines; asks nothing.")
 @click.pass_context
 def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_json: bool) -> None:
-    """Look at what this workspace asks for, and agree to it or not.
+    """Show what this workspace requests, and agree to it or not.
 
-    Commands of .mcp.json, tools, Python modules, addresses that models are spoken to at: nothing of that is used before
-    you agree, and any change asks again. FREE: starts nothing, opens no connection.
+    Commands of .mcp.json, tools, Python modules, addresses of models: none of these is used before you agree, and
+    after any change you are asked again. FREE: starts nothing, opens no connection.
     """
     from quire.workspace import consent as asked
     from quire.workspace.configuration import load_settings
