@@ -1,4 +1,4 @@
-"""The document that a caller means: one that was read, a source, a text, a file, or a name in the workspace."""
+"""Find the document that a caller means: a `Document`, a `Source`, a text, a file, or a name in the workspace."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _YAML_KEY = re.compile(r"(?:pipeline|schema|description|steps)[ \t]*:")
 
 
 def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
-    """Every finding about a document, lints included, in the order of the text. Nothing is run.
+    """Return every finding about a document, lints included, in the order of the text. Nothing is run.
 
-    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` where there is
-    no document to read.
+    Takes what `run` takes, except names: a `str` without a line break is a file. Raises `Unreadable` if there is no
+    document to read.
     """
     if isinstance(document, str | Path) and not _is_text(document):
         return formats.check(load(document).source)
@@ -31,9 +31,10 @@ def check(document: str | Path | Source | Document) -> tuple[Diagnostic, ...]:
 
 
 def find(document: str | Path | Source | Document, workspace: Path | None) -> Document:
-    """Read what the caller gave. A `str` with a line break is a text; else it is a file, or else a name.
+    """Read the document that the caller gave. A `str` with a line break is a text; otherwise it is a file, or else a
+    name.
 
-    Raises `Unreadable`, or `CannotStart` where a name means nothing or several things.
+    Raises `Unreadable`, or `CannotStart` if a name is unknown or ambiguous.
     """
     match document:
         case Document():
@@ -56,13 +57,16 @@ def _is_text(document: object) -> bool:
 
 
 def _source(text: str) -> Source:
-    """The text under a name that says its format."""
+    """Return the text under a name that shows its format."""
     source = Source.of(text, "<text>.md")
     return Source.of(text, "<text>.yaml") if _is_pipeline(source.text) else source
 
 
 def _is_pipeline(text: str) -> bool:
-    """Whether the first line that is not empty and not a comment of YAML, or a title of Markdown, is a key."""
+    """Return True if the text is a pipeline: its first line is a key of one, and no line is a `## STEP` heading.
+
+    Empty lines, `---`, and lines with `#` (comments of YAML, titles of Markdown) are skipped.
+    """
     lines = (line.strip() for line in text.splitlines())
     first = next((line for line in lines if line and line != "---" and not line.startswith("#")), "")
     return _YAML_KEY.match(first) is not None and _STEP.search(text) is None

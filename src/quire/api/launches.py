@@ -1,4 +1,4 @@
-"""Pipelines that are launched from Python, with the envelope that all launch tools return."""
+"""Launch pipelines from Python, with the envelope that all launch tools return."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ if TYPE_CHECKING:
 
 
 class OkData(TypedDict):
-    """`warnings`, here and below, are what was found before the start that may not work; left out where there are
-    none."""
+    """Data of a launch that succeeded."""
 
     run_id: str
     output: Value
     named_stores: Mapping[str, Value]
     warnings: NotRequired[list[str]]
+    """Problems found before the start that may affect the run, here and in the other data; left out if there are
+    none."""
 
 
 class ErrorData(TypedDict):
-    """`run_id` is there unless the launch was refused before there was a run."""
+    """Data of a launch that failed."""
 
     error: str
     run_id: NotRequired[str]
+    """Left out if the launch was refused before there was a run."""
     warnings: NotRequired[list[str]]
 
 
@@ -68,7 +70,7 @@ class LaunchStarted(TypedDict):
 
 
 Launch: TypeAlias = LaunchOk | LaunchError | LaunchCancelled | LaunchStarted
-"""The envelope of a launch. A type checker knows what `data` has once `status` was compared."""
+"""The envelope of a launch. A type checker knows the keys of `data` once `status` was compared."""
 
 
 async def launch(
@@ -83,12 +85,13 @@ async def launch(
     recipient: str = "python",
     workspace: str | Path | None = None,
 ) -> Launch:
-    """Launches a pipeline by its registered name, or with `inline` from its text, and returns the envelope.
+    """Launch a pipeline by its registered name, or with `inline` from its text, and return the envelope.
 
-    `{"status": "ok", "data": {"run_id", "output", "named_stores"}}`, or `error`, `cancelled`, `started`. What is wrong
-    is told in the envelope and not raised. With `wait=False` it returns at once; the run goes on in this event loop for
-    as long as that runs, and its end comes as a letter to `recipient` (`quire inbox`), as does that of a run that waits
-    for a person. An inline definition has to pass the gate for definitions that are written at run time.
+    `{"status": "ok", "data": {"run_id", "output", "named_stores"}}`, or `error`, `cancelled`, `started`. Errors are
+    returned in the envelope and not raised. With `wait=False` it returns at once; the run continues in this event loop
+    for as long as the loop runs, and its end is reported in a letter to `recipient` (`quire inbox`), like that of a
+    run that waits for a person. An inline definition has to pass the checks for definitions that are written at run
+    time.
     """
     from quire.runs.launch import Envelope, KnownTools, Launcher, Launching
     from quire.trust.capabilities import Grants
@@ -125,7 +128,7 @@ async def launch(
 
 
 _settling: set[asyncio.Task[None]] = set()
-"""Held here, because an event loop alone does not keep its tasks."""
+"""Keeps a reference to the tasks, because an event loop alone does not."""
 
 
 async def _close_when_settled(launching: Launching, runtime: Runtime) -> None:

@@ -1,4 +1,4 @@
-"""The result of a run, as a program reads it."""
+"""The result of a run, for programs."""
 
 from __future__ import annotations
 
@@ -15,33 +15,34 @@ if TYPE_CHECKING:
 
 
 class Result(Struct, frozen=True):
-    """How a run ended or where it waits. `run` is its id: `quire resume` and `quire answer` take it.
-
-    `output` is the last executed step's as text, `artifact` that as it is written to a file. `steps` has the status of
-    each step by label; `questions` are the prompts that wait for a person, by label; `error` is empty unless the run
-    failed.
-    """
+    """How a run ended or where it waits."""
 
     run: str
+    """The id of the run, as `quire resume` and `quire answer` take it."""
     status: Status
     output: str
+    """The output of the last executed step, as text."""
     artifact: str
+    """The output as it is written to a file."""
     artifact_type: str
     named: Mapping[str, str]
     steps: Mapping[str, str]
+    """The status of each step, by label."""
     questions: Mapping[str, str]
+    """The prompts that wait for a person, by label."""
     error: str
+    """Empty unless the run failed."""
     input_tokens: int
     output_tokens: int
     cost: float | None
     value: Value = None
     """The output itself: for a pipeline any JSON value, for a directive its outputs, for a playbook the text."""
     stores: Mapping[str, Value] = field(default_factory=dict)
-    """The named stores of a pipeline, its inputs included, as far as it has come; empty for other formats."""
+    """The named stores of a pipeline so far, its inputs included; empty for other formats."""
     outputs: Mapping[str, Value] = field(default_factory=dict)
     """The declared outputs of a directive that has ended; empty for other formats."""
     warnings: tuple[str, ...] = ()
-    """What the look before the start found that may not work, and what was said on the way."""
+    """Problems found before the start that may affect the run, and warnings of the run itself."""
 
 
 async def result_of(runtime: Runtime, run: str, ended: Ended) -> Result:

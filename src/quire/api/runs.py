@@ -36,15 +36,15 @@ def run(
     budget: float | None = None,
     workspace: str | Path | None = None,
 ) -> Running:
-    """Starts a run: await it for its `Result`, or iterate over it for its events (and await it then, if you like).
+    """Prepare a run: await it for its `Result`, or iterate over it for its events (and then await it, if you like).
 
     `document` is a path, a document or a `Source` that was read, a text (any `str` with a line break), or the name of
     a pipeline, playbook or directive of the workspace; a file wins over a name.
 
-    Without `model` it is chosen as on the command line. `answers` are by step label; a question that nobody
-    answers leaves the run waiting (`status` is `awaiting_input`). The workspace is that of the current folder, as on
-    the command line, or of the one that is given. Raises `CannotStart` and its kin before
-    anything has run; a run that fails is a result, not an exception.
+    Without `model` it is chosen as on the command line. `answers` are by step label; a question without an answer
+    leaves the run waiting (`status` is `awaiting_input`). The workspace is that of the current folder, as on the
+    command line, or of the given folder. Raises `CannotStart` or a related `QuireError` before anything has run; a run
+    that fails is a result, not an exception.
     """
     start = Path(workspace) if workspace else None
     read = find(document, start)
@@ -64,7 +64,8 @@ def run(
 
 
 def model_name(model: str | Model | None) -> str | None:
-    """The name of a model that is yet to be found; None where it is there already, or where nobody says which."""
+    """Return the name of a model that is yet to be opened; None for a model object, or if no model is given. Raises
+    `CannotStart` for anything else."""
     if isinstance(model, str):
         return model
     if model is not None and not hasattr(model, "complete"):
@@ -73,14 +74,17 @@ def model_name(model: str | Model | None) -> str | None:
 
 
 def require_people(people: object) -> None:
-    """Raises `CannotStart` for an object that nobody could be asked by: found before anything was paid for."""
+    """Raise `CannotStart` for an object that cannot ask a person, before anything is paid for."""
     if people is not None and not callable(getattr(people, "ask", None)):
         raise CannotStart(f"people is an object with `async def ask(question, problem)`, not {people!r}")
 
 
 class Running:
-    """A run that is started by awaiting it or iterating over it, and only once: who awaits it later, or again, gets the
-    same `Result`. It is stopped when nobody iterates over it or waits for it any more."""
+    """A run that is started by awaiting it or iterating over it, and only once: awaiting it later, or again, gives the
+    same `Result`.
+
+    It is stopped when no caller iterates over it or waits for it any more.
+    """
 
     def __init__(
         self,
@@ -123,7 +127,7 @@ class Running:
     async def _ended(self) -> Result:
         task = self._task or self._begin(lambda event: None)
         async with self._holding(task):
-            # Unlike the task itself, this can be cancelled for one of several who wait.
+            # Unlike awaiting the task itself, this can be cancelled for one of several waiting callers.
             if not task.done():
                 await asyncio.wait([task])
         if task.cancelled():
@@ -142,7 +146,7 @@ class Running:
             if not self._attached:
                 if not task.done():
                     task.cancel()
-                # One that has failed in this very moment as well: nobody else will ask how it ended.
+                # Also for a task that has just failed: no other caller will retrieve its exception.
                 await asyncio.gather(task, return_exceptions=True)
 
     async def _run(self, listen: Listener) -> Result:

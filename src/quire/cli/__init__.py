@@ -1,7 +1,7 @@
-"""The front door: `quire VERB …`.
+"""Command line entry point: `quire VERB …`.
 
-Each verb is a module of this folder with a click command named `command`. A verb's module is imported only when that
-verb is invoked, so that a short answer costs no more than it must; `--version` does not even import click.
+Each verb is a module of this folder with a click command named `command`. The module of a verb is imported only when
+that verb is invoked, so that short commands start quickly; `--version` does not even import click.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BROKEN_PIPE = 141
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs one command and returns its exit status. Only a bug is a traceback."""
+    """Run one command and return its exit status. Only a bug ends in a traceback."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments and arguments[0] in ("--version", "-V"):
         print(f"quire {__version__}")
@@ -59,10 +59,10 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _leave_at_once(code: int) -> None:
-    """Ends the process without taking the interpreter down.
+    """Flush the output streams and end the process without shutting the interpreter down.
 
-    The threads of Temporal's core let go of Python objects a moment after the last call has returned. One that does so
-    while the interpreter is being taken down aborts the process, whatever its exit code was to be.
+    The threads of Temporal's core release Python objects a moment after the last call has returned. A thread that does
+    so during interpreter shutdown aborts the process and replaces its exit code.
     """
     import contextlib
     import os

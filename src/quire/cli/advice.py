@@ -1,4 +1,8 @@
-"""What helps where `resume` does not: a hook that says `fail` says so again, and so does what the document computes."""
+"""Advice for failed runs: the commands that can continue a run.
+
+A plain `resume` does not always help: a hook that decided `fail` would decide it again, and so would a computation of
+the document. These runs get other advice, such as `fork`.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +24,17 @@ _OUTERMOST = re.compile(r"thread/turn\[(\d+)\]")
 
 
 _EFFECT = re.compile(r"/(?:model|tool|ask|prompt|load|offer|break|uncertain|work|repair|abort)(?:\[\d+\])?$")
-"""The end of the path of an effect; what else ends a run is computed from the document."""
+"""Matches the end of an effect's path. A run that ended at any other path failed in something computed from the
+document."""
 _DOCUMENT = ("arguments", "undefined", "unknown_tool", "ambiguous_tool")
-"""Kinds of failures of an effect that the document is to blame for."""
+"""Failure kinds of effects that are caused by the document."""
 _MODEL = ("auth", "unknown_model", "quota", "refused", "too_long")
 _ANSWER = ("answer", "unattended")
 _ALLOW = re.compile(r"--allow ([^\s;,)]+)")
 
 
 def after_failure(row: RunRow, progress: Progress) -> list[str]:
-    """Lines for people: commands that can succeed after a failure, or that none can."""
+    """Return lines for the user: commands that can continue the failed run, or the reason why a resume cannot."""
     failure = row.failure
     if failure is None:
         return []
@@ -54,7 +59,7 @@ def after_failure(row: RunRow, progress: Progress) -> list[str]:
 
 
 def limit_of(kind: str) -> str:
-    """The limit of a thread that a kind of failure is about; empty for any other failure."""
+    """Return the thread limit that a failure kind refers to; empty for any other failure."""
     from quire.engine.interpreter.thread.limits import DEFAULTS
 
     name = "tokens" if kind == "spend_unknown" else kind.removesuffix("_exceeded")
@@ -62,20 +67,20 @@ def limit_of(kind: str) -> str:
 
 
 def _more(progress: Progress, name: str) -> str:
-    """Twice the limit that was reached: a proposal."""
+    """Return twice the limit that was reached, as a proposal; `MORE` if the limit is not known."""
     now = progress.limits.get(name)
     return f"{2 * now:g}" if isinstance(now, int | float) and now else "MORE"
 
 
 def fails_again(row: RunRow) -> bool:
-    """Whether the document is wrong, and not the world: the same text fails again, however often it is resumed."""
+    """Return True if the document caused the failure, so that every resume with the same text fails again."""
     if row.failure is None or not row.ended_by or row.format == "directive":
         return False
     return row.failure.kind in _DOCUMENT or not _EFFECT.search(row.ended_by[0])
 
 
 def instead_of_resume(row: RunRow) -> list[str]:
-    """Lines for people: commands that can succeed."""
+    """Return lines for the user: commands that can succeed where a plain resume cannot."""
     lines = [f"to go on: edit the document, then quire resume {row.id} --document; what is done already is kept"]
     if row.format == "playbook":
         step = one_line(first_label(row.position))
@@ -84,7 +89,7 @@ def instead_of_resume(row: RunRow) -> list[str]:
 
 
 def by_other_means(row: RunRow) -> list[str]:
-    """Lines for people where a resume as it is would fail in the same way; none where it may succeed."""
+    """Return lines for the user if a plain resume would fail in the same way; empty if it may succeed."""
     kind = row.failure.kind if row.failure else ""
     if kind in _MODEL:
         return [f"to go on: quire resume {row.id} --model OTHER; or quire resume {row.id}, once the model can be asked"]
@@ -99,7 +104,7 @@ def by_other_means(row: RunRow) -> list[str]:
 
 
 def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
-    """Lines for people after a refusal: a resume has what the run had at its start, a fork may have more."""
+    """Return lines for the user after a refusal. A resume keeps the grants of the run's start; a fork can get more."""
     grant = _ALLOW.search(row.failure.message if row.failure else "")
     path = row.ended_by[0] if row.ended_by else ""
     step = _top(row, progress, path)
@@ -109,7 +114,7 @@ def with_a_grant(row: RunRow, progress: Progress) -> list[str]:
 
 
 def _top(row: RunRow, progress: Progress, path: str) -> str:
-    """The label of the step to fork from; a pipeline is forked between its own steps."""
+    """Return the label of the step to fork from. A pipeline can be forked only between its top-level steps."""
     if row.format == "pipeline":
         step = progress.steps.get(path.partition("/")[0])
         return one_line(step.label) if step else ""
@@ -117,7 +122,8 @@ def _top(row: RunRow, progress: Progress, path: str) -> str:
 
 
 def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
-    """The hook by whose own word a run failed; None where anything else did, a person or the outputs of a directive."""
+    """Return the hook whose own decision made the run fail; None if the cause was anything else, such as a user or the
+    outputs of a directive."""
     if row.failure is None or row.failure.kind == "stopped":
         return None
     blamed = {path.removesuffix("/*") for path in row.ended_by}
@@ -127,7 +133,7 @@ def hook_that_stopped(row: RunRow, progress: Progress) -> HookView | None:
 
 
 def what_helps(row: RunRow, progress: Progress, hook: HookView) -> list[str]:
-    """Lines for people."""
+    """Return lines for the user: what to do after a hook ended the run."""
     named = one_line(hook.hook or hook.event)
     lines = [f"the hook {named} (on {hook.event}) ended it, and would again after a resume; what helps:"]
     step = _fork_from(row, progress, hook)
@@ -142,7 +148,8 @@ def what_helps(row: RunRow, progress: Progress, hook: HookView) -> list[str]:
 
 
 def _fork_from(row: RunRow, progress: Progress, hook: HookView) -> str:
-    """The step or turn that led to it; empty before the first turn of a directive, where nothing can be redone."""
+    """Return the step or turn that led to the hook; empty before the first turn of a directive, where nothing can be
+    redone."""
     if row.format == "directive":
         turn = _OUTERMOST.match(hook.path)
         return f"turn {turn[1]}" if turn else ""

@@ -1,4 +1,5 @@
-"""What `--allow` grants, looked at before a run: a name that means nothing grants nothing, and is mostly misspelt."""
+"""Check the names given to `--allow` before a run starts. An unknown name would grant nothing and is usually
+misspelt."""
 
 from __future__ import annotations
 
@@ -22,9 +23,10 @@ KNOWN = frozenset({*SPECS, *NAMES, *ALIASES, *LAUNCHING, *_OTHERS})
 
 
 def require_known(allow: Sequence[str], settings: Settings) -> None:
-    """Raises `BadInputs` with a line for each name that is neither a tool nor a capability.
+    """Raise `BadInputs` with a line for each name that is neither a tool nor a capability.
 
-    Servers and modules are not started to ask what they have: their names are enough."""
+    Servers and modules are not started to list their tools: it is enough that the server or module is known.
+    """
     problems = []
     for name in allow:
         tool = name.partition("=")[0]
@@ -36,7 +38,8 @@ def require_known(allow: Sequence[str], settings: Settings) -> None:
 
 
 def _is_capability(name: str) -> bool:
-    """A whole one: only the action and the type are checked, since a directive may ask for what is not there yet."""
+    """Return True for a full capability. Only its action and type are checked: a directive may name an item that does
+    not exist yet."""
     if name == "*":
         return True
     root, action, item_type = (*name.split(".", 3), "", "")[:3]
@@ -70,7 +73,7 @@ def _hint(tool: str, settings: Settings) -> str:
 
 
 def _corrected(name: str) -> str:
-    """A capability with a slip in its action or its type, without it."""
+    """Return the capability with a misspelt action or type corrected; empty if it cannot be corrected."""
     root, *rest = name.split(".", 3)
     if root != "rye" or len(rest) < 2:
         return ""

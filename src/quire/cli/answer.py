@@ -1,4 +1,4 @@
-"""`quire answer`: answer the question of a run that waits, and drive it on."""
+"""`quire answer`: answer the question of a waiting run, and drive the run on."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def command(
 ) -> None:
     """Answer the question of a run, then go on with it. PAID: may call a model; WRITES the run's journal.
 
-    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed where several steps
-    ask ('3>1' for step 1 of what step 3 calls); where several items of one step do, it is the path that `quire inbox`
-    shows. A run that another process drives
-    takes the answer there, and one of a cluster goes on there.
+    VALUE is yes or no, an option or its number, or a text; `-` reads it from stdin. STEP is needed if several steps
+    ask ('3>1' for step 1 of the document that step 3 calls); if several items of one step ask, it is the path that
+    `quire inbox` shows. If another process drives the run, that process takes the answer; a run of a cluster goes on
+    there.
     """
     if len(words) > 2:
         raise click.UsageError("too many values: quote an answer of several words")
@@ -106,7 +106,7 @@ def command(
 
 
 def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) -> list[str]:
-    """The same options as `quire resume` takes them."""
+    """Return the options in the form that `quire resume` takes them."""
     given = ["--script", script] if script else []
     if budget is not None:
         given += ["--budget", "none" if budget == NO_BUDGET else str(budget)]
@@ -114,7 +114,8 @@ def _options(script: str | None, budget: float | None, limits: tuple[str, ...]) 
 
 
 async def _check_drivable(runtime: Runtime, run: str, script: str | None) -> None:
-    """Raises `CannotStart` where the run could not go on here: then the answer is not stored either."""
+    """Raise `CannotStart` if the run cannot be driven here. It is called before the answer is stored, so that neither
+    happens."""
     known = await runtime.view(run)
     if (await with_script(runtime, known, script)) is runtime:
         runtime.check_model(known.pins.instead or known.pins.model)

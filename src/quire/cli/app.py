@@ -1,4 +1,4 @@
-"""What happens to a command line: the verb is found and called, and every failure becomes a line and a number."""
+"""Dispatch a command line: find and call the verb, and turn every failure into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from quire.wording import nearest
 
 USAGE = 2
 CLOSED: set[int] = set()
-"""The standard streams that the caller had closed, by their numbers."""
+"""File descriptors of the standard streams that the caller had closed."""
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
 class Verbs(click.Group):
-    """Knows the verbs by their table and imports only the one that is asked for."""
+    """A click group that lists the verbs from their table and imports only the invoked one."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, (module, _) in VERBS.items() if find_spec(module)]
@@ -80,7 +80,7 @@ def enter(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left.
+        # The reader of our output has closed the pipe.
         _drop_output()
         return BROKEN_PIPE
     except OSError as error:
@@ -89,7 +89,7 @@ def enter(arguments: list[str]) -> int:
 
             say(GONE)
             return USAGE
-        # Only a stream has no file name: anything else is a file that somebody forgot to guard, which is a bug.
+        # Only an error of a stream has no file name. Any other is a file access without error handling: a bug.
         if error.filename is not None or error.errno not in _NO_ROOM:
             raise
         _drop_output()
@@ -105,9 +105,10 @@ def enter(arguments: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Stands in for standard streams that the caller closed.
+    """Open replacements for standard streams that the caller closed.
 
-    Python has no object for those, and the next file that is opened, a database perhaps, would get their number.
+    Python has no stream object for a closed descriptor, and the next opened file (a database, for example) would get
+    its number.
     """
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
@@ -121,7 +122,7 @@ def _open_streams() -> None:
 
 
 def _nowhere() -> bool:
-    """Whether the current folder has been removed: then whatever looks at it, or at a relative path, fails."""
+    """Return True if the current folder has been removed. Every access to it, or to a relative path, then fails."""
     try:
         os.getcwd()  # noqa: PTH109
     except FileNotFoundError:
@@ -130,7 +131,7 @@ def _nowhere() -> bool:
 
 
 def _drop_output() -> None:
-    """Python would complain once more when it closes standard output."""
+    """Redirect stdout to the null device, because Python would report the failure again when it closes stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -140,7 +141,7 @@ def say(message: str) -> None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """One line that says what is wrong with the command line."""
+    """Return one line that says what is wrong with the command line."""
     if isinstance(error, click.NoSuchOption):
         known = [name for param in error.ctx.command.params for name in param.opts] if error.ctx else []
         close = nearest(error.option_name, known)

@@ -1,4 +1,4 @@
-"""`quire can`: whether a document may do something, and why."""
+"""`quire can`: tell whether a document may do something, and why."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TYPES = ("tool", "directive", "knowledge", "pipeline", "playbook", "prompt")
 
 
 class Asked(Struct, frozen=True):
-    """What is asked about. An id with `*` in it asks for all that it matches at once."""
+    """The permission that the user asks about. An id with `*` asks about everything that it matches, as a whole."""
 
     action: Primary
     item_type: str
@@ -47,22 +47,24 @@ class Asked(Struct, frozen=True):
         return grants.includes(self.needed) or Grants().allows(self.action, self.item_type, any_of_it)
 
     def touched_by(self, denied: Grants) -> bool:
-        """Whether any of it is denied."""
+        """Return True if any part of it is denied."""
         return bool(denied.narrow(Grants.of([self.needed])).patterns) if self.whole else denied.covers(self.needed)
 
     def granted_of(self, grants: Grants) -> str:
-        """The part of a pattern that is granted, in words."""
+        """Describe the part of a pattern that is granted."""
         found = sorted(grants.narrow(Grants.of([self.needed])).patterns) if self.whole else []
         return f"; granted of it: {', '.join(found)}" if found else ""
 
 
 class Ruling(Struct, frozen=True):
-    """`grant` is the one that covers it and `origin` where that is written; both are empty where nothing covers it."""
+    """The answer to a question about a permission."""
 
     allowed: bool
     why: str
     grant: str = ""
+    """The grant that covers it; empty if none does."""
     origin: str = ""
+    """Where that grant is written; empty if there is none."""
     notes: tuple[str, ...] = ()
 
 
@@ -85,9 +87,9 @@ def command(
 ) -> None:
     """Say whether a document may do something: quire can deploy_staging execute tool rye/bash.
 
-    TYPE is tool, directive, knowledge, pipeline, playbook or prompt. A directive may do what its <permissions> grant; a
-    playbook or a pipeline what you grant to all of them. Without an ID: a search among all items of that type. FREE:
-    starts nothing. Exit 0 when it may, 6 when it may not.
+    TYPE is tool, directive, knowledge, pipeline, playbook or prompt. A directive may do what its <permissions> grant;
+    a playbook or a pipeline may do what you grant to all of them. Without an ID the question is about a search among
+    all items of that type. FREE: starts nothing. Exit 0 when it may, 6 when it may not.
     """
     from quire.display.text import one_line
     from quire.library.lookup import document_of
@@ -165,7 +167,7 @@ def _directive(document: Document, settings: Settings, asked: Asked) -> Ruling:
 
 
 def _notes(seen: Survey, settings: Settings) -> list[str]:
-    """What keeps the directive from starting at all, whatever it may do then."""
+    """Return the problems that keep the directive from starting at all, whatever it is granted."""
     if settings.trust.mode != "require":
         return []
     return [file.message for file in seen.files if file.message]

@@ -1,4 +1,4 @@
-"""`quire cancel`: stops a run for good, or until somebody resumes it."""
+"""`quire cancel`: stop a run. A cancelled run can be resumed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.argument("run", metavar="RUN|last", shell_complete=complete_run, callback=filled)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(run: str, as_json: bool) -> None:
-    """Cancel a run. What it has done stays recorded, and `quire resume` can go on from there.
+    """Cancel a run. Everything it has done stays recorded, and `quire resume` can go on from there.
 
-    A run that another process drives is asked to stop: it does within a second or so, and lets a tool that changes
-    something finish first. WRITES the store only; FREE.
+    If another process drives the run, that process is asked to stop: it does so within a second or so, and lets a tool
+    that changes something finish first. WRITES the store only; FREE.
     """
     look(lambda runtime: _cancel(runtime, run, as_json))
 

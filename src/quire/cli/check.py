@@ -1,4 +1,4 @@
-"""`quire check`: what is wrong with documents, in several forms."""
+"""`quire check`: find and print the problems of documents, in several output formats."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def command(
     files with a pipeline) or a glob in quotes; without one it is the current folder. Findings go to standard output, a
     summary to standard error.
 
-    With --fix, findings that can be mended in one way only are mended first: each change is said on standard error,
-    and what is left is checked as usual. A document that was signed has to be signed again then.
+    With --fix, findings that can be mended in only one way are mended first: each change is printed on standard error,
+    and the result is checked as usual. A signed document has to be signed again then.
 
     FREE. With --fix it WRITES the documents. Exit 0 when there is no error, 1 when there is one (with --strict a
     warning or a lint counts too), 2 when something could not be read or written.
@@ -101,7 +101,8 @@ def command(
 
 
 class _Checks:
-    """How documents are checked: those that may name others with what their workspaces have. Only they load that."""
+    """The checks by format. Documents that may name other documents are checked against their workspace, which is
+    loaded only for them."""
 
     def __init__(self) -> None:
         self._calling: DocumentCheck | None = None
@@ -159,7 +160,7 @@ def _status(checked: Sequence[Findings], strict: bool) -> int:
 
 
 def _first_code(checked: Sequence[Findings]) -> str:
-    """The code of the gravest finding; empty where nothing was found."""
+    """Return the code of the most severe finding; empty if there is none."""
     found = [one for file in checked for one in file.diagnostics]
     order = list(Severity)
     return min(found, key=lambda one: order.index(one.severity)).code.id if found else ""

@@ -1,4 +1,4 @@
-"""Runs that belong to a cluster: handed over, spoken of, and watched from here."""
+"""Hand runs over to a cluster, signal the cluster about them, and watch them from here."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNSEEN_SECONDS = 5.0
 
 
 def cluster_of(row: RunRow) -> str:
-    """The task queue of the cluster that has a run, or nothing."""
+    """Return the task queue of the cluster that owns a run; empty if none does."""
     return Pins.of(row.pins).queue
 
 
@@ -44,7 +44,7 @@ async def run_there(
     manner: Manner,
     detach: bool,
 ) -> int:
-    """Makes the run and hands it over. Nothing is written where Temporal is not there to take it."""
+    """Create a run and hand it over to the cluster. Nothing is written if Temporal cannot be reached."""
     where = require_cluster(runtime.settings)
     client = await connect(where)
     runtime.queue = where.task_queue
@@ -60,7 +60,8 @@ async def run_there(
 
 
 async def resume_there(runtime: Runtime, row: RunRow, manner: Manner) -> int:
-    """Raises `RunState` for a run that the cluster does not know."""
+    """Ask the cluster to resume a run and watch it. Raises `RunState` for a run that was not started with
+    `--cluster`."""
     if not cluster_of(row):
         raise RunState(f"run {row.id} was not started with --cluster: `quire resume {row.id}` drives it here")
     await speak_of(runtime, row, resume=True)
@@ -69,7 +70,8 @@ async def resume_there(runtime: Runtime, row: RunRow, manner: Manner) -> int:
 
 
 async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None, *, resume: bool = False) -> bool:
-    """Tells the cluster of a run that is to move; whether that worked. What is stored is found in any case, later."""
+    """Signal the cluster to look at a run. Return False if Temporal cannot be reached; the workers' sweep finds the
+    run later anyway. With `resume` the failure is raised instead."""
     try:
         if cluster is None:
             where = require_cluster(runtime.settings)
@@ -85,7 +87,7 @@ async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None
 
 
 async def watch(runtime: Runtime, run: str, manner: Manner, *, beyond: int = -1) -> int:
-    """Shows a run until it rests, says how it stands and returns the exit code. Ctrl-C only stops the watching."""
+    """Show a run until it rests, report its state and return the exit code. Ctrl-C only stops the watching."""
     known = await runtime.view(run)
     progress = Progress.of(known.document.runnable())
     view = choose_view(progress, manner)

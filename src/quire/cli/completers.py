@@ -1,6 +1,6 @@
 """Completions for the command line: run ids, documents, inputs and their values, models.
 
-Whatever is wrong with the workspace is not said in the middle of a line: then nothing is offered.
+If the workspace has a problem, nothing is offered: an error message would appear in the middle of the typed line.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 Items = list[CompletionItem[str]]
 _SHOWN = 30
 PART = "part"
-"""The type of an item that more is typed behind, without a space."""
+"""Item type: the word continues after this item, so the shell adds no space."""
 NOTHING = "nothing"
-"""The type of the one item of a place where a file cannot stand and nothing else fits."""
+"""Item type: nothing fits here, and file names must not be offered either."""
 
 _FITTING: Mapping[str, frozenset[str]] = {
     "resume": frozenset({"pending", "paused", "failed", "cancelled", "interrupted", "awaiting_input"}),
     "cancel": frozenset({"pending", "running", "paused", "interrupted", "awaiting_input"}),
     "answer": frozenset({"awaiting_input", "running"}),
 }
-"""The states of the runs that a verb can do something with; other verbs take any run."""
+"""The run states that a verb applies to. Verbs that are not listed take any run."""
 
 
 def _quietly(find: Callable[[], Items]) -> Items:
@@ -44,7 +44,7 @@ def _quietly(find: Callable[[], Items]) -> Items:
 
 
 def complete_run(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """The newest runs whose id begins so and that the verb can do something with."""
+    """Offer the newest runs whose id has this prefix and whose state fits the verb."""
     items = [CompletionItem("last", help="the newest run")] if "last".startswith(incomplete) else []
     items += _quietly(lambda: _runs(incomplete, _FITTING.get(context.info_name or "")))
     return items or [CompletionItem("", type=NOTHING)]
@@ -65,7 +65,7 @@ def _runs(incomplete: str, states: frozenset[str] | None) -> Items:
 
 
 def complete_document(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """The documents that have a name, and files."""
+    """Offer the documents that have a name, and files."""
     names = _quietly(lambda: list(_documents(incomplete))) if "/" not in incomplete[:1] else []
     return [*names, CompletionItem(incomplete, type="file")]
 
@@ -81,13 +81,13 @@ def _documents(incomplete: str) -> Iterator[CompletionItem[str]]:
     kinds: tuple[ItemType, ...] = ("playbook", "directive")
     for kind in kinds:
         for entry in Spaces(settings).entries(kind):
-            # What comes with Quire is found by those who begin to type its name.
+            # Documents that come with Quire are offered only after the user has begun to type a name.
             if entry.id.startswith(incomplete) and (incomplete or not entry.id.startswith("rye/")):
                 yield CompletionItem(entry.id, help=kind)
 
 
 def complete_input(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """`NAME=`, then the values of an enum or a boolean; behind `NAME=@` files."""
+    """Offer `NAME=`, then the values of an enum or a boolean; after `NAME=@` offer files."""
     name, equals, value = incomplete.partition("=")
     if not equals:
         return _quietly(lambda: _names(context, incomplete))
@@ -112,7 +112,7 @@ def _values(context: click.Context, name: str, value: str) -> Items:
 
 
 def _inputs(context: click.Context) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """The inputs of the document that the line names: what each is, and what it can be."""
+    """Return the inputs of the document named on the command line: a description and the possible values of each."""
     from quire.library.lookup import document_of, tree_of
 
     # An option whose value is still missing ends the reading of the line before its arguments are assigned.
@@ -145,7 +145,7 @@ def _path_item(before: str, path: Path) -> CompletionItem[str]:
 
 
 def complete_model(context: click.Context, parameter: click.Parameter, incomplete: str) -> Items:
-    """What is configured, what is here and what a key in the environment opens."""
+    """Offer models that are configured, downloaded, or available through a key in the environment."""
     return _quietly(lambda: _models(incomplete))
 
 

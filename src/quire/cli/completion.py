@@ -1,4 +1,5 @@
-"""`quire completion`: what a shell needs to complete verbs, options, files, documents, inputs, models and run ids."""
+"""`quire completion`: print shell scripts that complete verbs, options, files, documents, inputs, models and run
+ids."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ COMPLETE_VARIABLE = "_QUIRE_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
 _LINE, _BREAKS = "_QUIRE_LINE", "_QUIRE_BREAKS"
 
-# Bash tears words at = and :, so the line is handed over whole. Readline completes files by itself only where nothing
-# else was found; where names were found, they and the files are offered together.
+# Bash splits words at = and :, so the whole line is passed. Readline completes files by itself only if nothing else
+# was found; if names were found, they and the files are offered together.
 _BASH = """\
 %(complete_func)s() {
     local IFS=$'\\n' line files= cur="${COMP_WORDS[COMP_CWORD]}"
@@ -49,7 +50,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 """
 
 
-# Behind an item of the type `part` the word goes on, so no space is put there.
+# The word continues after an item of the type `part`, so no space is added.
 _ZSH = """\
 #compdef %(prog_name)s
 
@@ -82,7 +83,7 @@ else
 fi
 """
 
-# Fish puts no space behind `=`, `/` and `:` by itself.
+# Fish itself adds no space after `=`, `/` and `:`.
 _FISH = """\
 function %(complete_func)s;
     set -l response (env %(complete_var)s=fish_complete COMP_WORDS=(commandline -cp) COMP_CWORD=(commandline -t) \\
@@ -118,12 +119,12 @@ def command(context: click.Context, shell: str) -> None:
     FREE.
     """
     completer = _CLASSES[shell](context.find_root().command, {}, "quire", COMPLETE_VARIABLE)
-    # The method of the base: bash's own starts a bash to ask for its version.
+    # Call the method of the base class: that of the bash class starts a bash to ask for its version.
     click.echo(ShellComplete.source(completer), nl=False)
 
 
 class _OrFiles(ShellComplete):
-    """Where a verb's argument, or the value of an option, has nothing of its own to offer, files are completed."""
+    """Complete files where an argument or the value of an option has no completions of its own."""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         found = super().get_completions(args, incomplete)
@@ -172,6 +173,6 @@ _CLASSES: dict[str, type[ShellComplete]] = {"bash": _Bash, "zsh": _Zsh, "fish": 
 
 
 def install() -> None:
-    """Lets click answer the shells with these."""
+    """Register these classes with click, so that it uses them to answer the shells."""
     for name, one in _CLASSES.items():
         add_completion_class(one, name)

@@ -1,4 +1,4 @@
-"""A run that is left to a process of its own."""
+"""Leave a run to a separate process."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ if TYPE_CHECKING:
 
 
 def start_alone(run: str, *options: str) -> None:
-    """Starts a process that goes on with the run, and says nothing: a server speaks its protocol on stdout."""
+    """Start a process that resumes the run. Prints nothing, because a server speaks its protocol on stdout."""
     start_module("quire", "resume", run, "--quiet", *options)
 
 
 async def say_warnings(runtime: Runtime, run: str) -> None:
-    """Says what the look before the start found: a run that is left to itself tells nobody."""
+    """Print the warnings of the checks before the start. A detached run has no terminal to show them on."""
     for warning in await runtime.warnings(run):
         click.echo(one_line(f"warning: {warning}"), err=True)
 
 
 def leave_to_itself(run: str, *options: str) -> int:
-    """The run goes on although this process ends; says how to look at it. The current folder says which workspace.
+    """Start a process that continues the run after this one ends, and print how to look at it.
 
-    `options` are those of `quire resume`."""
+    The current folder determines the workspace. `options` are those of `quire resume`.
+    """
     start_alone(run, *options)
     click.echo(run)
     click.echo(f"to see it: quire runs {run} --follow", err=True)

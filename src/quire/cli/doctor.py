@@ -1,4 +1,4 @@
-"""`quire doctor`: what is here and what is missing, without starting anything."""
+"""`quire doctor`: list what is available and what is missing, without starting anything."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _COLOURS = {"ok": "green", "missing": "yellow", "problem": "red"}
 
 
 class Finding(Struct, frozen=True):
-    """`missing` is something that a run may do without; `problem` is something to repair."""
+    """One line of the report."""
 
     what: str
     state: State
+    """`missing` is something that a run may do without; `problem` is something to repair."""
     detail: str
 
 
@@ -50,9 +51,9 @@ class Finding(Struct, frozen=True):
 def command(context: click.Context, as_json: bool, check: bool) -> None:
     """Show what Quire finds here: settings, trust, store, models, servers, the sandbox.
 
-    FREE: starts no program and opens no connection, unless --check says so; loads the Python tools of a trusted
-    workspace. --check asks the model that a run would use for one token, says what it cost, and starts the servers that
-    you have agreed to. Exit 1 when something is wrong.
+    FREE: starts no program and opens no connection without --check; loads the Python tools of a trusted workspace.
+    --check asks the model that a run would use for one token, prints the cost, and starts the servers that you have
+    agreed to. Exit 1 when something is wrong.
     """
     findings = list(examine(find_workspace(Path.cwd())))
     if check:
@@ -81,7 +82,7 @@ def _checked(workspace: Workspace) -> Iterator[Finding]:
 
 
 def examine(workspace: Workspace) -> Iterator[Finding]:
-    """All findings about a workspace, in the order in which one would look."""
+    """Yield all findings about a workspace, the most general first."""
     yield Finding("python", "ok", f"{platform.python_version()} ({sys.executable})")
     yield Finding("quire", "ok", __version__)
     made = f"made by {workspace.marker.name}" if workspace.marker else "nothing here marks a workspace"
@@ -107,7 +108,7 @@ def examine(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _sandbox() -> Finding:
-    """Found, not tried: whether the system lets it make namespaces shows when a command is run."""
+    """Look for bubblewrap without trying it: only running a command shows whether the system allows namespaces."""
     import shutil
 
     program = shutil.which("bwrap")
@@ -145,7 +146,8 @@ def _settings(settings: Settings) -> Iterator[Finding]:
 
 
 def _directives(settings: Settings) -> Iterator[Finding]:
-    """Where directives and knowledge are looked for, how many there are, and which of them nobody could run."""
+    """Report where directives and knowledge are searched, how many there are, and which of them are not signed by a
+    trusted key."""
     from quire.library.items import SPACES
     from quire.library.spaces import Spaces
     from quire.library.verify import VerifiedItems
@@ -194,7 +196,7 @@ def _keys(settings: Settings) -> Iterator[Finding]:
 
 
 def _python_tools(settings: Settings) -> Iterator[Finding]:
-    """The functions of the modules of a workspace that the user has agreed to, and why some cannot be used."""
+    """Report the functions in the modules of a trusted workspace, and why some of them cannot be used."""
     from quire.workspace.consent import is_trusted
 
     if not settings.tools.modules:
@@ -228,7 +230,7 @@ def _pipelines(settings: Settings) -> Iterator[Finding]:
 
 
 def _server(server: McpServer) -> Finding:
-    """Neither arguments nor the rest of a URL are printed: people put keys there."""
+    """Report one MCP server. Arguments and the rest of a URL are not printed, because they may contain keys."""
     import shutil
     from urllib.parse import urlsplit
 
@@ -300,7 +302,7 @@ def _store(settings: Settings) -> Finding:
 
 
 def _foreign_runs(settings: Settings) -> Iterator[Finding]:
-    """The runs of the store that this user cannot drive, since somebody else has started them."""
+    """Count the runs of the store that this user cannot drive, because they are not sealed with this user's key."""
     import sqlite3
 
     from quire.stores import DEFAULT_PATH
@@ -323,9 +325,10 @@ def _foreign_runs(settings: Settings) -> Iterator[Finding]:
 
 
 def _not_writable(path: Path) -> Path | None:
-    """What keeps a file from being written or made: itself, its folder, or the folder that its folder would be made in.
+    """Return the path that prevents writing or creating a file; None if it can be written.
 
-    SQLite makes files beside it, so that leave to write the file alone is not enough.
+    This can be the file, its folder, or the nearest existing folder above. SQLite creates files beside the database,
+    so permission to write the database file alone is not enough.
     """
     folder = next(one for one in path.parents if one.exists())
     wanted = [*([path] if path.exists() else []), folder]

@@ -1,4 +1,4 @@
-"""`quire doctor --check`: asks the model for one token and every server for its tools, and says what came of it."""
+"""`quire doctor --check`: ask the model for one token and every server for its tools, and report the results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 PATIENCE = 60.0
-"""How many seconds a model or a server may take."""
+"""Seconds that a model or a server may take."""
 
 Answer = tuple[str, Literal["ok", "missing", "problem"], str]
-"""What was asked, how it went, and a line about it."""
+"""The subject of the check, its result, and a line about it."""
 
 
 def check_live(settings: Settings) -> list[Answer]:
-    """What the model that runs would use, and the servers of the workspace, answer. PAID: one token."""
+    """Ask the model that a run would use and the servers of the workspace. PAID: one token."""
     return asyncio.run(_check(settings))
 
 
 async def _check(settings: Settings) -> list[Answer]:
-    """Nothing is sent anywhere, and nothing is started, before the user has agreed to what the workspace asks for."""
+    """Check the model and all servers. Nothing is sent or started before the user has agreed to the workspace's
+    requests."""
     from quire.errors import Untrusted
     from quire.runs.gate import redactor_of
     from quire.workspace.consent import require_trusted

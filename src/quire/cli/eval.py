@@ -1,4 +1,4 @@
-"""`quire eval`: the value of one expression, to try it out before it stands in a pipeline."""
+"""`quire eval`: print the value of one expression, to try it out before using it in a pipeline."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from quire.values import InvalidValue, Value, decode, encode
 def command(context: click.Context, expression: str, given: str | None, as_json: bool) -> None:
     """Print the value of EXPR, an expression of the R1 language of pipelines, as JSON.
 
-    The context holds ctx, pipe, item and acc as a step would see them. Other names are bindings too, and without a ctx
-    of its own they are also what ctx holds. @FILE reads a file, @- standard input. Write -- before an EXPR that begins
-    with a minus.
+    The context holds ctx, pipe, item and acc as a step would see them. Other names are bindings too; if the context
+    has no ctx, they are also the content of ctx. @FILE reads a file, @- standard input. Write -- before an EXPR that
+    begins with a minus.
 
     FREE. Exit 1 when the expression is malformed or has no value, 2 when the context is not a JSON object.
 

@@ -1,4 +1,4 @@
-"""Mends documents with the fixes that their findings bring, and says what was changed."""
+"""Apply the fixes that come with findings to their documents, and print the changes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from quire.source import MAX_DOCUMENT_BYTES, Source, file_identity, normalise, r
 
 Check = Callable[[Source], tuple[Diagnostic, ...]]
 _ROUNDS = 10
-"""A fix can show what it hid: a step that is read now has keys of its own."""
+"""Most rounds of fixing. A fix can reveal new findings: a step that can now be read has keys of its own."""
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 
 
 def fix_files(paths: Iterable[Path], check: Check) -> list[str]:
-    """Mend each file; say on stderr what was changed. Returns what could not be written, and why."""
+    """Fix each file and print the changes on stderr. Return the files that could not be written, each with the
+    reason."""
     problems = []
     for path in paths:
         try:
@@ -60,7 +61,7 @@ def _fix_file(path: Path, check: Check) -> None:
 
 
 def chosen_edits(source: Source, found: Iterable[Diagnostic]) -> Iterator[Edit]:
-    """The edits of all fixes in the order of the text. Of fixes that overlap only the first is taken."""
+    """Return the edits of all fixes in text order. Of overlapping fixes only the first is used."""
     taken: dict[tuple[int, int], Edit] = {}
     for diagnostic in found:
         fix = edits_of(source, diagnostic)
@@ -70,7 +71,7 @@ def chosen_edits(source: Source, found: Iterable[Diagnostic]) -> Iterator[Edit]:
 
 
 def edited(text: str, source: Source, edits: Iterable[Edit]) -> str:
-    """The text as it is stored with the edits in it; its byte order mark and its line ends stay."""
+    """Apply the edits to the text as it is stored, keeping its byte order mark and line ends."""
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     lines = _LINE.findall(text, len(mark))
     for edit in reversed(list(edits)):

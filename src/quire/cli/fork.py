@@ -1,4 +1,4 @@
-"""`quire fork`: a new run from the middle of another one."""
+"""`quire fork`: start a new run from the middle of another one."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Make a new run that has everything that another one recorded before a step, and drive it. PAID: calls a model;
+    """Make a new run with everything that another run recorded before a step, and drive it. PAID: calls a model;
     WRITES the new run's journal, and nothing of the other.
 
     RUN is an id, the beginning of one, or `last`; it may have completed, failed, expired or been imported. STEP is a
-    step of a playbook (sub-steps too), a step at the top of a pipeline, or a turn of a directive: --from "turn 3". What
-    is taken over costs nothing again. A value that is set for the first step is an input; for a later turn of a
-    directive it is told to the model. A script is the script of the whole run.
+    step of a playbook (sub-steps too), a step at the top of a pipeline, or a turn of a directive: --from "turn 3".
+    Effects that are taken over are not paid again. A value that is set for the first step is an input; for a later
+    turn of a directive the model is told about it. A script is the script of the whole run.
 
-    With --document the new run has the edited document: every recorded effect that it still asks for is kept, the first
-    that it does not is named, and that one and all after it are done again. --from keeps less.
+    With --document the new run has the edited document: every recorded effect that it still asks for is kept; the
+    first effect that differs is named, and it is done again together with all effects after it. --from keeps less.
     """
     if step is None and document is None:
         raise click.UsageError("say what is new: --from STEP, or --document for an edited document")

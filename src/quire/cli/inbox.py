@@ -1,4 +1,4 @@
-"""`quire inbox`: what runs wait for people to answer, and the letters about launched ones that have ended."""
+"""`quire inbox`: list the open questions of runs, and the letters about launched runs that have ended."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ LETTER_WIDTH = 200
 @click.command("inbox")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(as_json: bool) -> None:
-    """Show the open questions of all runs, then the last letters about runs that were launched; the oldest first.
+    """Show the open questions of all runs, then the last letters about launched runs; the oldest first.
 
-    A letter says [pipeline] and comes when a run has ended that nobody waited for. FREE: reads the store only.
+    A letter says [pipeline] and arrives when a launched run has ended that no caller waited for. FREE: reads the store
+    only.
     """
     look_at_runs(lambda runs: _show(runs, as_json))
 
@@ -59,7 +60,8 @@ async def _show(runs: StoredRuns, as_json: bool) -> None:
 
 
 async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
-    """Nearly all of them wait, and are read at once; a run that still moves while a branch of it asks is rare."""
+    """Return the titles of the runs. Nearly all of them are waiting and are read in one query; the few that still move
+    while one of their branches asks are read one by one."""
     from quire.engine.records import Status
 
     waiting = await stored.store.list(status=Status.AWAITING_INPUT, limit=max(1, len(runs)))
@@ -71,7 +73,7 @@ async def _titles(stored: StoredRuns, runs: Set[str]) -> dict[str, str]:
 
 
 def _clipped(line: str) -> str:
-    """A letter carries the whole output of its run; here it is enough to know it again."""
+    """Cut a line. A letter contains the whole output of its run; its beginning is enough to recognise it."""
     return line if len(line) <= LETTER_WIDTH else line[: LETTER_WIDTH - 1] + "…"
 
 

@@ -1,4 +1,4 @@
-"""The inputs of a run from the command line: `-i`, `--inputs`, and asking for what is missing on a terminal."""
+"""Inputs of a run from the command line: `-i`, `--inputs`, and questions at the terminal for missing ones."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = False) -> dict[str, Value]:
-    """All that was given; `-i` wins over the file, a later `-i` over an earlier one.
+    """Return all given inputs; `-i` overrides the file, and a later `-i` an earlier one.
 
-    With `as_json`, as pipelines have it, a text is what `value_of` makes of it. Raises `BadInputs`, with all that is
-    wrong.
+    With `as_json`, which pipelines use, a text becomes the value that `value_of` makes of it. Raises `BadInputs` with
+    all problems.
     """
     sources = [pair.partition("=")[2] for pair in pairs] + ([f"@{file}"] if file is not None else [])
     if sum(source == "@-" for source in sources) > 1:
@@ -54,7 +54,7 @@ def given_inputs(pairs: Sequence[str], file: str | None, *, as_json: bool = Fals
 
 
 def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
-    """One line about the inputs that a pipeline reads and nobody gave; empty where there is none."""
+    """Return one line about the inputs that a pipeline reads and that are not given; empty if there are none."""
     missing = [name for name in names if name not in given]
     if not missing:
         return ""
@@ -63,13 +63,13 @@ def warn_of_missing(names: Sequence[str], given: Mapping[str, Value]) -> str:
 
 
 def warn_of_unread(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """A line for each input that was given and that no step reads."""
+    """Return a line for each given input that no step reads."""
     hints = [(one_line(name), nearest(name, known)) for name in names]
     return [f"warning: no step reads {name}" + (f"; did you mean {hint}?" if hint else "") for name, hint in hints]
 
 
 def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
-    """`k=v` texts as a mapping. Only the first `=` counts."""
+    """Split `k=v` texts at their first `=` into a mapping."""
     found: dict[str, str] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
@@ -80,7 +80,8 @@ def split_pairs(pairs: Sequence[str], option: str) -> dict[str, str]:
 
 
 def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, Value]:
-    """The values of `--limit`; `none` lifts a limit. A wrong one is a usage error, before anything is started."""
+    """Return the values of `--limit`; `none` lifts a limit. Raises a usage error for a wrong value, before anything is
+    started."""
     if not pairs:
         return {}
     if format != "directive":
@@ -100,10 +101,10 @@ def given_limits(pairs: Sequence[str], format: str = "directive") -> dict[str, V
 
 
 def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
-    """The inputs completed by the person at the terminal. What was given is checked before anything is asked."""
+    """Ask the user at the terminal for missing inputs. Given inputs are checked before the first question."""
     missing = missing_inputs(plan, given)
     if plan.format == "directive":
-        # There an empty text is a value.
+        # For a directive an empty text is a value.
         missing = [wanted for wanted in missing if given.get(wanted.name) is None]
     if not missing:
         return given
@@ -118,7 +119,7 @@ def ask_for_missing(plan: Plan, given: dict[str, Value]) -> dict[str, Value]:
 
 
 def ask_input(wanted: Input) -> str:
-    """Asks until the answer fits. The end of input is as good as Ctrl-C: there is nothing to run with."""
+    """Ask until the answer fits. The end of input counts as Ctrl-C, because the run cannot start without the value."""
     click.echo(visible(describe(wanted)), err=True)
     options = wanted.options if wanted.type == "enum" else ()
     for number, option in enumerate(options, 1):
@@ -156,7 +157,8 @@ def _line(prompt: str, options: tuple[str, ...] = ()) -> str:
 
 
 def _text() -> str:
-    """Lines until one with a dot alone, or the end of input. Empty ones belong to it: a text has paragraphs."""
+    """Read lines until a line with only a dot, or the end of input. Empty lines are kept, because a text has
+    paragraphs."""
     from quire.cli import line_editor
 
     if line_editor.usable():
@@ -195,7 +197,7 @@ def _value(name: str, text: str) -> str:
 
 
 def stdin_bytes(where: str) -> bytes:
-    """All of stdin. Raises `CannotStart` where it is closed: that is not the same as being empty."""
+    """Read all of stdin. Raises `CannotStart` if it is closed, which is not the same as empty."""
     if STDIN in CLOSED:
         raise CannotStart(f"{where}: stdin is closed")
     try:

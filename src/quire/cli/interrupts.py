@@ -1,6 +1,6 @@
-"""Ctrl-C: once parks the run after its step, twice stops it at once, a third time ends the process.
+"""Ctrl-C: the first pauses the run after its step, the second stops it at once, the third ends the process.
 
-Before there is a run, once is enough to stop; servers that were started for it are stopped as well.
+Before the run has begun, the first Ctrl-C stops; servers that were started for the run are stopped too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ T = TypeVar("T")
 
 
 class Interrupts:
-    """Counts what the user or the system asked for; SIGTERM is the same as Ctrl-C. Nothing recorded is ever lost."""
+    """Counts interrupts from the user or the system; SIGTERM counts as Ctrl-C. Recorded effects are never lost."""
 
     def __init__(self, say: Callable[[str], None], leave: Callable[[], bool]) -> None:
-        """`leave` takes an open question off the screen and says whether there was one."""
+        """`leave` removes an open question from the screen and returns True if there was one."""
         self.count = 0
         self._say = say
         self._leave = leave
@@ -75,7 +75,7 @@ class Interrupts:
 
 
 async def starting(work: Coroutine[object, object, T]) -> T:
-    """What comes before a run, and may start servers for it. Stopped by Ctrl-C or SIGTERM, it raises `click.Abort`."""
+    """Do the work before a run, which may start servers. Raises `click.Abort` if Ctrl-C or SIGTERM stops it."""
     interrupts = Interrupts(lambda line: None, lambda: False)
     task = asyncio.ensure_future(work)
     try:

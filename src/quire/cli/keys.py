@@ -1,4 +1,4 @@
-"""`quire keys`: the keys that you sign with."""
+"""`quire keys`: manage the keys that the user signs with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEFAULT = "default"
 
 @click.group("keys")
 def command() -> None:
-    """Your own keys: what quire sign signs with. They stay in your own space. WRITES that space only; FREE."""
+    """Manage your own keys, which quire sign signs with. They stay in your own space. WRITES that space only; FREE."""
 
 
 @command.command("new")
@@ -29,8 +29,8 @@ def command() -> None:
 def new(name: str, keyring: bool, as_json: bool) -> None:
     """Make a key and print its id. NAME is "default" unless you say otherwise. WRITES.
 
-    The private key is in a file that only you can read, without a password. What you sign is trusted here from now on;
-    others trust it once they have what quire keys export prints.
+    The private key is in a file that only you can read, without a password. Documents that you sign are trusted here
+    from now on; other people trust them once they have the text that quire keys export prints.
     """
     from quire.trust.keys import SigningKey
     from quire.trust.own_keys import keep
@@ -88,7 +88,7 @@ def list_(as_json: bool) -> None:
 def export(name: str | None, pem: bool, private: bool) -> None:
     """Print a key: the public half, for others to trust. FREE.
 
-    Others take it with quire trust add FILE. A project asks for it with a file in .ai/config/keys/trusted/.
+    Other people add it with quire trust add FILE. A project requests it with a file in .ai/config/keys/trusted/.
     """
     from quire.trust.keys import KeyNote
     from quire.trust.own_keys import own_key, own_notes
@@ -117,7 +117,7 @@ def export(name: str | None, pem: bool, private: bool) -> None:
 @click.option("--keyring", is_flag=True, help="Keep it in the keyring of the system, not in a file.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
-    """Take in a private Ed25519 key in PEM form, under a name. FILE stays where it is. WRITES."""
+    """Import a private Ed25519 key in PEM form, under a name. FILE is not removed. WRITES."""
     from quire.trust.keys import SigningKey
     from quire.trust.own_keys import keep
     from quire.trust.private_files import read_small
@@ -136,14 +136,14 @@ def import_(file: Path, name: str, keyring: bool, as_json: bool) -> None:
 @click.option("--reason", default="", metavar="TEXT", help="Written down beside it.")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def revoke(key: str, reason: str, as_json: bool) -> None:
-    """Never again accept what a key has signed: yours, or anybody's by its id. WRITES.
+    """Never again accept a signature of a key: one of yours, or any key by its id. WRITES.
 
-    This beats all trust in it and cannot be taken back. What it has signed needs another signature.
+    This overrides all trust in the key and cannot be undone. Documents that it has signed need another signature.
     """
     from quire.trust import trusted_keys
 
     home = home_of_user()
-    # By its id a key can be revoked whatever state the other files are in.
+    # An id needs no other file: a key can be revoked by its id even if those are damaged.
     ids = [key] if trusted_keys.KEY_ID.fullmatch(key) else _ids_of(home, key)
     if len(ids) > 1:
         raise CannotStart(f"several keys are named {key}: {', '.join(ids)}; name one by its id")
@@ -164,8 +164,8 @@ def revoke(key: str, reason: str, as_json: bool) -> None:
 def seal(place: str | None, printed: bool, as_json: bool) -> None:
     """Show the key that seals your runs: its id, and where it is. Made on first use. WRITES your own space only.
 
-    A run goes on only under a seal of this key. Workers of a cluster, and everybody who answers their runs, need the
-    same one: print it here, and hand it to them as QUIRE_SEAL_KEY or in a file that QUIRE_SEAL_KEY_FILE names.
+    A run goes on only under a seal of this key. Workers of a cluster, and all users who answer their runs, need the
+    same one: print it here, and pass it to them as QUIRE_SEAL_KEY or in a file that QUIRE_SEAL_KEY_FILE names.
     """
     from quire.trust.seal import Seal, key_place, move_key, seal_key
 

@@ -1,7 +1,7 @@
-"""A line editor for answers and inputs that are typed at a terminal: editing keys, history, pasted texts, `$EDITOR`.
+"""Line editor for answers and inputs typed at a terminal: editing keys, history, pasted texts, `$EDITOR`.
 
-The event loop that awaits `edit` goes on meanwhile. prompt_toolkit is imported by the first prompt: it costs more than
-most verbs.
+The event loop keeps running while `edit` is awaited. prompt_toolkit is imported by the first prompt, because importing
+it takes longer than most verbs.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
 ANSWER_KEYS = "Alt-Enter: new line · Ctrl-X Ctrl-E: editor"
 OPTION_KEYS = "↑ ↓ choose"
 _TO_EDITOR = object()
-"""What a prompt ends with when its text is to be edited in `$EDITOR`."""
+"""Result of a prompt whose text is to be edited in `$EDITOR`."""
 
 
 class Field(Struct, frozen=True):
-    """What is typed, and how."""
+    """The text to ask for, and how it is typed."""
 
     prompt: str
     options: tuple[str, ...] = ()
-    """What the up and down keys put into the line."""
+    """Values that the up and down keys put into the line."""
     paragraphs: bool = False
-    """Whether Enter begins a new line; then a line with only a dot, or Ctrl-D, ends the text."""
+    """If True, Enter begins a new line; a line with only a dot, or Ctrl-D, ends the text."""
     keep_typed: bool = False
-    """Whether what was typed before the prompt appeared counts."""
+    """If True, keys typed before the prompt appeared count."""
 
 
 def usable() -> bool:
-    """Whether the terminal can move its cursor."""
+    """Return True if the terminal can move its cursor."""
     return os.environ.get("TERM", "") not in ("dumb", "unknown", "") or sys.platform == "win32"
 
 
 async def edit(field: Field, left: asyncio.Event | None = None) -> str | None:
-    """What is typed; None when there is none (Ctrl-D), or when `left` is set first. Ctrl-C raises SIGINT."""
+    """Return the typed text; None on Ctrl-D in an empty line, or if `left` is set first. Ctrl-C raises SIGINT."""
     text = ""
     while True:
         typed = await _prompt(field, text, left)
@@ -63,7 +63,7 @@ async def edit(field: Field, left: asyncio.Event | None = None) -> str | None:
 
 
 async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | tuple[str] | None:
-    """The text; in a tuple where it goes on in the editor."""
+    """Show the prompt once and return the text; a tuple with the text if the user wants to continue in the editor."""
     session = _session(field)
     session.default_buffer.reset()
     session.default_buffer.insert_text(text)
@@ -75,7 +75,7 @@ async def _prompt(field: Field, text: str, left: asyncio.Event | None) -> str | 
         if leaving is not None:
             leaving.cancel()
         if not asked.done():
-            # Not cancelled: a prompt that ends by itself leaves the terminal as it was.
+            # End the prompt instead of cancelling it, so that it restores the terminal.
             if session.app.is_running:
                 session.app.exit(exception=EOFError)
             else:
@@ -123,7 +123,7 @@ def _output() -> Output:
 
     output = create_output(sys.stderr)
     if hasattr(output, "enable_cpr"):
-        # A terminal that never says where its cursor is would get a warning; nothing here needs to know.
+        # A terminal that does not report its cursor position would get a warning, and the position is not needed.
         output.enable_cpr = False
     return output
 
@@ -132,7 +132,7 @@ _HISTORY: list[InMemoryHistory] = []
 
 
 def _history() -> InMemoryHistory:
-    """The answers of this process. None is kept on disk: people type passwords, too."""
+    """Return the history of answers in this process. It is not written to disk, because users also type passwords."""
     from prompt_toolkit.history import InMemoryHistory
 
     if not _HISTORY:
@@ -198,7 +198,7 @@ def _bind_options(bindings: KeyBindings, options: tuple[str, ...]) -> None:
 
 
 async def _in_editor(text: str, left: asyncio.Event | None) -> str | None:
-    """The text as the user's editor left it; None where there is no editor, or where it failed."""
+    """Return the text as the user's editor left it; None if there is no editor, or if it failed."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     with _file_of(text) as file:
         try:
@@ -215,7 +215,7 @@ async def _in_editor(text: str, left: asyncio.Event | None) -> str | None:
 
 @contextlib.contextmanager
 def _file_of(text: str) -> Iterator[Path]:
-    """A file that only the user can read."""
+    """Create a temporary file with the text that only the user can read."""
     handle, name = tempfile.mkstemp(suffix=".md", prefix="quire-")
     os.close(handle)
     file = Path(name)
@@ -231,7 +231,8 @@ def _read(file: Path) -> str:
 
 
 async def _edited(command: list[str], file: Path, left: asyncio.Event | None) -> bool:
-    """Runs the editor on the terminal. It is ended when the question is taken away meanwhile."""
+    """Run the editor on the terminal and return True if it succeeded. It is ended if the question is withdrawn
+    meanwhile."""
     process = await asyncio.create_subprocess_exec(*command, str(file), stdout=sys.stderr.fileno())
     waits = asyncio.ensure_future(process.wait())
     leaving = asyncio.ensure_future(left.wait()) if left is not None else None

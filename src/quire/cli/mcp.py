@@ -1,4 +1,4 @@
-"""`quire mcp`: the documents of this workspace as tools of an MCP server."""
+"""`quire mcp`: serve the documents of this workspace as tools of an MCP server."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def command(
 ) -> None:
     """Serve this workspace to MCP clients. PAID: runs call a model; WRITES the journals of the runs.
 
-    Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a
-    key that you trust, and each DOC become tools. Questions of a run are asked through the client; what nobody answers
-    waits for `quire answer`. With --http the URL and the token that a client needs are said on stderr; QUIRE_MCP_TOKEN
-    sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster], its workers drive
-    the runs.
+    Registered pipelines, the playbooks right in the workspace and in playbooks/, directives that are signed by a key
+    that you trust, and each DOC become tools. Questions of a run are asked through the client; a question without an
+    answer waits for `quire answer`. With --http the URL and the token that a client needs are printed on stderr;
+    QUIRE_MCP_TOKEN sets the token. stdout carries the protocol and nothing else. Where the workspace has a [cluster],
+    its workers drive the runs.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")
@@ -99,7 +99,7 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
             cluster = await Cluster.connect(require_cluster(runtime.settings))
             runtime = ClusterRuntime(runtime.settings, runtime.store, cluster)
-            # The workers look for runs that nobody drives.
+            # The workers themselves look for runs without a driver.
             host = Host(runtime, offer, hand_over=_goes_on, takes_over=False)
         else:
             host = Host(runtime, offer, reopen=_reopened, hand_over=_hand_over)
@@ -123,14 +123,14 @@ async def _serve(runtime: Runtime, offer: Offer, *, http: bool, address: str, po
 
 
 async def _reopened(runtime: Runtime, run: str) -> Runtime:
-    """A script goes on where it was."""
+    """Return the runtime that continues a run; its script continues at the entry where it was."""
     from quire.cli.scripts import with_script
 
     return await with_script(runtime, await runtime.view(run), None)
 
 
 def _hand_over(run: str) -> None:
-    """Nobody waits for this run, so it goes on although the server ends."""
+    """Leave a run that no client waits for to its own process, so that it continues after the server ends."""
     start_alone(run)
     say(f"run {run} goes on by itself: quire runs {run}")
 
@@ -140,7 +140,7 @@ def _goes_on(run: str) -> None:
 
 
 def _given_token() -> str:
-    """The user's own, taken out of the environment: no tool of a run needs to see it."""
+    """Return the user's own token and remove it from the environment, so that no tool of a run can see it."""
     token = os.environ.pop(TOKEN, "")
     if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or token != token.strip()):
         raise CannotStart(f"{TOKEN} must have at least {SHORTEST_TOKEN} characters, ASCII, no blanks around it")

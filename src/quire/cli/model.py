@@ -1,4 +1,4 @@
-"""`quire model`: model files that run on this machine."""
+"""`quire model`: manage model files that run on this machine."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _used_by(name: str, *, default: bool) -> str:
 
 
 def _progress(name: str) -> Report:
-    """A line that is rewritten on a terminal; elsewhere one line per quarter."""
+    """Return a progress reporter: one rewritten line on a terminal, otherwise one line per quarter."""
     shown = -1
     live = sys.stderr.isatty()
 

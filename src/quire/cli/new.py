@@ -1,8 +1,7 @@
-"""The directive that `quire new directive` writes: small, complete, ready to be checked and signed.
+"""`quire new`: write a small document that checks without findings, as a start for the user's own.
 
-`quire new`: a first document that checks clean, to be changed into one's own.
-
-The pipeline that `quire new pipeline` writes: typed replies side by side, put together without a model.
+The templates: a directive that is ready to be checked and signed, a playbook, and a pipeline with typed replies side
+by side that are combined without a model.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ COMPLEXITIES: Final = {
     "moderate": ("general", 15, 200_000, "0.50"),
     "complex": ("orchestrator", 30, 200_000, "1.00"),
 }
-"""The tier of the model, then turns, tokens and dollars."""
+"""By complexity: the tier of the model, then turns, tokens and dollars."""
 
 _DIRECTIVE_NAME = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*", re.ASCII)
@@ -97,7 +96,7 @@ def directive(name: str, category: str, title: str, complexity: str) -> str:
 
 
 def directive_place(name: str, category: str | None) -> tuple[Path, str]:
-    """The file of a directive below the current folder, and its category. Raises `CannotStart`."""
+    """Return the file of a directive below the current folder, and its category. Raises `CannotStart`."""
     parts = PurePath(name.replace("\\", "/").removesuffix(".md")).parts
     folders, stem = parts[:-1], parts[-1] if parts else ""
     if category is not None:
@@ -188,8 +187,8 @@ def command(
 ) -> None:
     """Write a small example document of a KIND (playbook, pipeline or directive), to start from.
 
-    A playbook has an input, a question to a person, a branch and a result; a pipeline has replies of a schema, side by
-    side, and what is computed from them; a directive has a permission, inputs, limits and an output. WRITES
+    A playbook has an input, a question to a person, a branch and a result; a pipeline has concurrent replies that fit
+    a schema, and a result computed from them; a directive has a permission, inputs, limits and an output. WRITES
     NAME.playbook.md in this folder or below, pipelines/NAME.yaml, or .ai/directives/CATEGORY/NAME.md.
     """
     if title is not None:
@@ -223,14 +222,15 @@ def playbook(title: str) -> str:
 
 
 def target(name: str) -> Path:
-    """Where a document of that name goes: below the current folder, with the suffix once. Raises `CannotStart`."""
+    """Return the path of a playbook with that name: below the current folder, with one suffix. Raises `CannotStart`."""
     stem = re.sub(r"(\.playbook)?(\.md)?\Z", "", name.replace("\\", "/"), flags=re.IGNORECASE)
     parts = parts_of(stem, name)
     return inside(Path(*parts[:-1], parts[-1] + SUFFIX), name)
 
 
 def parts_of(stem: str, name: str) -> tuple[str, ...]:
-    """The folders and the name of a new document. Raises `CannotStart` for what is no good as one, or leads out."""
+    """Return the folders and the name of a new document. Raises `CannotStart` for names that are not allowed or leave
+    the current folder."""
     parts = PurePath(stem).parts
     if PurePath(stem).is_absolute() or ".." in parts:
         raise CannotStart(f"{name}: a new document goes into this folder or below it")
@@ -243,7 +243,7 @@ def parts_of(stem: str, name: str) -> tuple[str, ...]:
 
 
 def inside(file: Path, name: str) -> Path:
-    """The file itself. Raises `CannotStart` where a link leads out of this folder."""
+    """Return the file. Raises `CannotStart` if a link leads out of this folder."""
     if not file.resolve().is_relative_to(Path.cwd().resolve()):
         raise CannotStart(f"{name}: leads out of this folder")
     return file
@@ -278,7 +278,7 @@ def _slug(title: str) -> str:
 
 
 PIPELINES: Final = Path("pipelines")
-"""Of the workspace: what is there is registered, so it runs and is called by its name."""
+"""Folder of the workspace whose pipelines are registered, so that they can be run and called by name."""
 PIPELINE_SUFFIX: Final = ".yaml"
 DESCRIPTION: Final = "Answers several questions on one subject, and says how many of the answers are not sure."
 INPUTS: Final = """ -i subject=tea -i 'questions=["what is it?", "who drinks it?"]' """.rstrip()
@@ -315,14 +315,14 @@ steps:
 
 
 def pipeline(name: str, description: str) -> str:
-    # JSON is YAML: whatever somebody calls it, it stays one text.
+    # JSON is YAML: encoded as JSON, any description stays one text.
     return _PIPELINE.replace("pipeline: NAME", f"pipeline: {name}").replace(
         "description: DESCRIPTION", f"description: {json.dumps(description, ensure_ascii=False)}"
     )
 
 
 def pipeline_place(name: str) -> Path:
-    """Where a pipeline of that name goes: into `pipelines/`, or where the name says. Raises `CannotStart`."""
+    """Return the path of a pipeline with that name: in `pipelines/`, or where the name says. Raises `CannotStart`."""
     *folders, last = parts_of(_ENDING.sub("", name.replace("\\", "/")), name)
     if not _PIPELINE_NAME.fullmatch(last):
         raise CannotStart(f"{name}: a pipeline is called with letters, digits, _ and -, and no digit first")

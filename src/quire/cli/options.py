@@ -1,8 +1,7 @@
-"""Numbers on the command line that are limits: `nan` compares as neither above nor below, so no limit can be one.
+"""Parameter types and checks that several verbs share: finite amounts, budgets, arguments that must not be empty.
 
-Arguments that must have some text: an empty one is most often a variable of a shell that was never set.
-
-Taken for what it is, `''` would be the current folder, a default or nothing at all.
+`nan` is neither above nor below a bound, so it cannot be a limit. An empty argument is most often an unset shell
+variable; taken literally, `''` would mean the current folder, a default or nothing at all.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ import click
 
 
 class Amount(click.FloatRange):
-    """A finite number of a range."""
+    """A finite number in a range."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """From the text of the command line, or from a default."""
+        """Convert the text of the command line, or a default."""
         try:
             float(value)
         except (TypeError, ValueError):
@@ -30,11 +29,11 @@ class Amount(click.FloatRange):
 
 
 NO_BUDGET = math.inf
-"""The value of `--budget none`: the run has no budget any more."""
+"""Value of `--budget none`: remove the budget of the run."""
 
 
 class Budget(Amount):
-    """Dollars, or `none`."""
+    """An amount in dollars, or `none`."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if str(value).strip().lower() == "none" or value is NO_BUDGET:
@@ -43,7 +42,7 @@ class Budget(Amount):
 
 
 def budget_of(given: float | None) -> float | None:
-    """The amount that was given; None for none."""
+    """Return the given amount; None for `--budget none`."""
     return None if given == NO_BUDGET else given
 
 
@@ -51,7 +50,7 @@ T = TypeVar("T")
 
 
 def filled(context: click.Context, parameter: click.Parameter, value: T) -> T:
-    """For `callback=`; looks at each text of several."""
+    """Reject empty texts. For `callback=`; checks each text of a tuple."""
     for one in value if isinstance(value, tuple) else (value,):
         if isinstance(one, str) and not one.strip():
             if isinstance(parameter, click.Option):

@@ -1,4 +1,5 @@
-"""Where the result goes: `--out FILE` and `--out FOLDER/`. What can be known to be wrong is found before the run."""
+"""Destination of the result: `--out FILE` and `--out FOLDER/`. Problems that can be known in advance are found before
+the run."""
 
 from __future__ import annotations
 
@@ -29,10 +30,12 @@ _ALSO = {"markdown": (".markdown", ".txt"), "html_css": (".htm",), "mermaid": ("
 
 
 class Target(Struct, frozen=True):
-    """`folder` stands for itself; otherwise `path` is the file, perhaps still without its extension."""
+    """A file or folder for the output."""
 
     path: Path
+    """The folder, or the file, perhaps still without its extension."""
     folder: bool
+    """True if `path` is a folder."""
     document: Path
 
     def file(self, artifact_type: str) -> Path:
@@ -47,16 +50,18 @@ class Target(Struct, frozen=True):
 
     @property
     def kept(self) -> str:
-        """As a run remembers it, whose folder is not that of whoever goes on with it; a pipe is gone by then."""
+        """The target as the run stores it: absolute, because the run may be continued from another folder; empty for a
+        pipe, which will be gone by then."""
         if _special(self.path):
             return ""
         return os.path.abspath(self.path) + (os.sep if self.folder else "")  # noqa: PTH100  # links stay as they are
 
 
 def target_again(out: str | None, row: RunRow) -> Target | None:
-    """Where the output of a run goes that goes on: as is said now, else as was said when it was started.
+    """Return the output target of a run that continues: the one given now, else the one given at its start.
 
-    Raises `CannotStart`."""
+    Raises `CannotStart`.
+    """
     if out:
         return target(out, row.document)
     kept = str(row.pins.get("out") or "")
@@ -71,7 +76,7 @@ def target_again(out: str | None, row: RunRow) -> Target | None:
 
 
 def target(out: str, document: str) -> Target | None:
-    """None for `-`, which is stdout. Raises `CannotStart` where nothing could be written."""
+    """Return the output target; None for `-`, which is stdout. Raises `CannotStart` if it cannot be written."""
     return None if out == "-" else _target(out, document)
 
 
@@ -98,7 +103,7 @@ def _target(out: str, document: str) -> Target:
 
 
 def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]:
-    """Writes the whole file or nothing; returns where, and what there is to warn about. Raises OSError."""
+    """Write the whole file or nothing; return its path and warnings. Raises OSError."""
     path, warnings = to.file(artifact_type), []
     expected = EXTENSIONS.get(artifact_type)
     fitting = (expected, *_ALSO.get(artifact_type, ()))
@@ -106,7 +111,7 @@ def write(to: Target, output: str, artifact_type: str) -> tuple[Path, list[str]]
         warnings.append(f"{path} holds {artifact_type}, which usually ends in {expected}")
     text = output if output.endswith("\n") or not output else output + "\n"
     if _special(path):
-        # A pipe or a device is written to, never replaced.
+        # Write to a pipe or a device; never replace it.
         with path.open("w", encoding="utf-8") as file:
             file.write(text)
     else:

@@ -1,6 +1,6 @@
-"""`quire parse`: a document's syntax tree; for playbooks in the shape of the format's published test vectors.
+"""`quire parse`: print a document's syntax tree; for playbooks in the shape of the format's published test vectors.
 
-Directives and knowledge files are printed as fields, names and values as the file has them.
+Directives and knowledge files are printed as fields, with names and values as in the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`--document` of `fork` and `resume`: go on with the edited text of a run's document."""
+"""`--document` of `fork` and `resume`: continue a run with the edited text of its document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
 SAME = ""
-"""`--document` without a file: the one that the run came from."""
+"""Value of `--document` without a file: use the file that the run was started from."""
 
 
 def document_option(verb: Verb) -> Verb:
@@ -43,7 +43,8 @@ async def repair_and_drive(
     instead: bool = False,
     detach: bool = False,
 ) -> int:
-    """Says what is kept, and what is the first that is done again, before anything is paid for."""
+    """Start the repaired run and drive it. Before anything is paid for, print how much is kept and which step is the
+    first to be done again."""
     from quire.runs.repair import repair
 
     if not manner.quiet:

@@ -1,4 +1,4 @@
-"""How a drive ended: what is said about it, what goes to stdout, and the exit code."""
+"""Report the end of a drive: messages for the user, the output on stdout, and the exit code."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ _SHOWN_REFUSAL = 600
 
 
 class End(Struct, frozen=True):
-    """A drive that is over, with all that is known of the run. `ended` is None where it was stopped at once.
-
-    `permissions` is the file and the line where those of a directive are."""
+    """The end of a drive, with everything known about the run."""
 
     row: RunRow
     progress: Progress
     questions: Sequence[Question]
     ended: Ended | None
+    """None if the drive was stopped at once."""
     interrupted: bool
     permissions: str = ""
+    """The file and line where the permissions of a directive are."""
 
     @property
     def failed_at(self) -> str:
-        """The path of what failed, where that is known."""
+        """The path of the effect or step that failed; empty if it is not known."""
         return self.row.ended_by[0] if self.row.failure and self.row.ended_by else ""
 
     @property
     def position(self) -> str:
-        """The label of the step where the run stands; of a pipeline that failed, the one at the top."""
+        """The label of the step where the run stands; for a failed pipeline, its top-level step."""
         failed = self._failed
         return failed.label if failed else last_label(self._stands)
 
     @property
     def way(self) -> str:
-        """The same for people. A failure may come before the first write of its step."""
+        """The same for people, as a way through callees. A failure may come before the first write of its step."""
         failed = self._failed
         return failed.way if failed and JOINT not in self._stands else self._stands
 
@@ -93,7 +93,7 @@ class End(Struct, frozen=True):
 
     @property
     def thread(self) -> Mapping[str, Value]:
-        """How the thread of a directive ended, whether well or not; empty while it has not."""
+        """How the thread of a directive ended, successfully or not; empty while it has not ended."""
         from quire.plan.thread import THREAD_PATH
 
         outermost = self.progress.threads.get(THREAD_PATH) if self.is_directive else None
@@ -102,7 +102,8 @@ class End(Struct, frozen=True):
 
     @property
     def output(self) -> str:
-        """As it is written: the artifact of a playbook; of a pipeline or a directive what is no text as JSON."""
+        """The output as it is written: the artifact of a playbook; for a pipeline or a directive, values other than
+        text as JSON."""
         value = self.result.get("artifact", self.result.get("output", ""))
         return output_text(value) if self.is_pipeline or self.is_directive else str(value)
 
@@ -131,7 +132,7 @@ def _failed(kind: str) -> int:
 
 
 def result_line(end: End) -> dict[str, Value]:
-    """The last line of `--json`."""
+    """Return the last line of `--json`."""
     failure = end.ended.failure if end.ended else None
     steps: dict[str, Value] = {}
     for step in end.progress.steps.values():
@@ -179,7 +180,7 @@ def _error(end: End, failure: Failure) -> dict[str, Value]:
 
 
 def tell(end: End) -> None:
-    """Says on stderr what a person needs to know next. A completed run speaks for itself."""
+    """Print on stderr what the user needs to know next. A completed run needs no message."""
     run, position = end.row.id, end.way
     where = place(position) if position else "its start"
     _tell_of_thread(end)
@@ -199,7 +200,7 @@ def tell(end: End) -> None:
         case Status.CANCELLED:
             _say(f"cancelled at {where}; to go on anyway: quire resume {run}")
         case Status.AWAITING_INPUT:
-            # Who was just asked has the question before their eyes.
+            # After an interrupt the question is still on the user's screen.
             ways = [question.way for question in end.questions]
             for question in () if end.interrupted else end.questions:
                 _say(question_text(question, by_path=ways.count(question.way) > 1))
@@ -222,7 +223,7 @@ def tell(end: End) -> None:
 
 
 def _tell_of_thread(end: End) -> None:
-    """What a directive was not allowed, and its closing message."""
+    """Print the permissions that a directive was denied, and its closing message."""
     denied = {
         (step.title if step.depth else "", denied_capability(call.result or "") or error_text(call.result or "")): None
         for step in end.progress.steps.values()
@@ -233,7 +234,7 @@ def _tell_of_thread(end: End) -> None:
     file = re.sub(r":\d+$", "", end.permissions)
     for child, what in denied if over else ():
         if " " in what:
-            # Not for want of a capability: then the refusal itself says what would help.
+            # No missing capability: the refusal itself says what would help.
             _say(f"denied: {short(what.removeprefix('permission denied: '), _SHOWN_REFUSAL)}")
         elif child and what:
             _say(f"denied: {what} is not granted to {one_line(child)}, or not to the thread that started it")
@@ -246,7 +247,7 @@ def _tell_of_thread(end: End) -> None:
 
 
 def write_output(end: End, to: Target, quiet: bool) -> bool:
-    """Whether the output is in its file now."""
+    """Write the output to its file. Return False if that failed."""
     artifact_type = end.artifact_type
     try:
         path, warnings = write(to, end.output, artifact_type)
@@ -261,14 +262,15 @@ def write_output(end: End, to: Target, quiet: bool) -> bool:
 
 
 def print_output(end: End) -> int:
-    """On a terminal control characters are shown, elsewhere the bytes are exact."""
+    """Print the output and return the exit code. On a terminal control characters are made visible; elsewhere the
+    bytes are exact."""
     text = _for_terminal(end) if sys.stdout.isatty() else end.output
     if not text:
         return 0
     if closed_stdout(end, "--output"):
         return 0
     if sys.stdout.isatty():
-        # A reply may hold what the terminal's encoding does not.
+        # A reply may contain characters that the terminal's encoding does not have.
         with contextlib.suppress(AttributeError):
             sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     else:
@@ -286,7 +288,8 @@ def print_output(end: End) -> int:
 
 
 def _for_terminal(end: End) -> str:
-    """The output for people: Markdown rendered, other texts with control characters shown and broken between words."""
+    """Format the output for a terminal: Markdown is rendered; in other texts control characters are made visible and
+    lines break between words."""
     if not end.output.strip() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
         return visible(end.output)
     from quire.display.text import rendered
@@ -295,7 +298,8 @@ def _for_terminal(end: End) -> str:
 
 
 def closed_stdout(end: End, side: str) -> bool:
-    """Whoever closes it wants no output here, so it is no failure; they may still want to know where it is."""
+    """Return True if the caller has closed stdout, and print where to find the output. This is not a failure: a caller
+    that closes stdout does not want the output there."""
     if STDOUT in CLOSED:
         _say(f"stdout is closed: quire runs {end.row.id} {side}")
     return STDOUT in CLOSED
@@ -306,7 +310,7 @@ def unwritten(error: OSError) -> str:
 
 
 def unread(end: End, error: OSError) -> int:
-    """The exit code of a run whose events somebody wanted and could not get; says where its result is."""
+    """Return the exit code of a run whose events could not be written to stdout, and print where its result is."""
     if end.status is Status.COMPLETED:
         _say(f"{unwritten(error)}: quire runs {end.row.id} --json")
     if end.status is Status.FAILED:
@@ -315,7 +319,7 @@ def unread(end: End, error: OSError) -> int:
 
 
 def nobody_reads() -> None:
-    """Points stdout to nowhere: what is left in its buffer must not fail again when the process ends."""
+    """Redirect stdout to the null device, so that the rest of its buffer does not fail again when the process ends."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

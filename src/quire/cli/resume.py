@@ -1,4 +1,4 @@
-"""`quire resume`: go on with a run that waits, failed, was cancelled or was interrupted."""
+"""`quire resume`: continue a run that waits, failed, was cancelled or was interrupted."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def command(
 ) -> None:
     """Go on with a run. PAID: calls a model; WRITES the run's journal.
 
-    Steps that are done are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
-    whole run: entries that were used are passed over. A --model, an --answer, a --break, --unattended, a --limit and a
-    --budget hold for the rest of the run; `--budget none` takes its budget away.
+    Completed steps are not done again. RUN is an id, the beginning of one, or `last`. A script is the script of the
+    whole run: entries that were used are skipped. --model, --answer, --break, --unattended, --limit and --budget apply
+    to the rest of the run; `--budget none` removes its budget.
 
     A run keeps the document that it was started with. With --document it goes on with the edited one, in a new run:
-    every recorded effect that the edited document still asks for is kept, the first that it does not is named, and
-    that one and all after it are done again.
+    every recorded effect that the edited document still asks for is kept; the first effect that differs is named, and
+    it is done again together with all effects after it.
     """
     overrides = split_pairs(sets, "--set")
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
@@ -121,11 +121,11 @@ def _check_usage(context: click.Context, cluster: bool, repairs: bool) -> None:
 
 
 _HERE = {"sets", "script", "limits", "budget", "model", "answers", "breaks", "unattended", "detach"}
-"""Parameters that mean something for a run that this process drives."""
+"""Parameters that apply only to a run driven by this process."""
 
 
 def _again(context: click.Context) -> list[str]:
-    """The options of this call for the process that the run is left to."""
+    """Return the options of this call for the separate process that continues the run."""
     options: list[str] = []
     for param in context.command.params:
         value = context.params.get(param.name or "")
@@ -182,5 +182,5 @@ async def _resume(
 
 
 def _values(texts: Mapping[str, str]) -> Mapping[str, Value]:
-    """As `-i` of a pipeline has it: what is JSON is that value."""
+    """Convert the texts as `-i` of a pipeline does: a text that is JSON becomes that value."""
     return {name: value_of(text) for name, text in texts.items()}

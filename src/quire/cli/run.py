@@ -53,10 +53,10 @@ def command(
     """Run a document. PAID: calls a model (free with --script or a local one); WRITES the run's journal.
 
     DOC is a file, or the name of a registered pipeline, a playbook or a directive. The final output goes to stdout,
-    everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is the text @x. For a
-    pipeline an input that is JSON is that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run, `quire
-    resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and duration_seconds. STEP is a
-    label, or the way into a callee: '3>1' is step 1 of what step 3 calls.
+    everything else to stderr. NAME=@FILE reads an input from a file, NAME=@- from stdin, NAME=@@x is the text @x. For
+    a pipeline, an input that is JSON becomes that value: -i n=5 is a number, -i n='"5"' a text. Ctrl-C pauses the run,
+    `quire resume` goes on. The limits of a directive are turns, tokens, spend, spawns, depth and duration_seconds.
+    STEP is a label, or the way into a callee: '3>1' is step 1 of the document that step 3 calls.
     """
     if model and script:
         raise click.UsageError("--model and --script exclude each other")

@@ -1,4 +1,4 @@
-"""Scripted replies of a run that is resumed: the entries that it has used are passed over."""
+"""Scripted replies of a resumed run: skip the entries that the run has already used."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from quire.runs.view import RunView
 
 PREFIX = "script:"
-# An event keeps the message of a failure and not its kind; its record may be superseded and gone.
+# Match the message: an event does not store the kind of a failure, and its record may have been superseded and removed.
 _NEVER_ASKED = re.compile(
     rf"the run has made the \d+ model calls that it may make.*|{NO_REPLY} .*|limit reached: .*"
     r"|the next call may cost .*|the price of this model is not known, so the spend limit .*",
     re.DOTALL,
 )
-"""What a recorded model call says that took no entry of the script."""
+"""Matches the failure messages of recorded model calls that used no entry of the script."""
 
 
 def pinned_spec(spec: str) -> str:
-    """A model's name as a run keeps it: a file is found again from another folder."""
+    """Return a model's name as a run stores it: files become absolute, so that they are found from another folder."""
     provider, colon, where = spec.partition(":")
     file = os.path.expanduser(where)  # noqa: PTH111  # an unknown user is no exception here
     if colon and provider in ("script", "local") and os.path.isfile(file):  # noqa: PTH113  # nor is a long name
@@ -35,7 +35,7 @@ def pinned_spec(spec: str) -> str:
 
 
 async def with_script(runtime: Runtime, known: RunView, script: str | None) -> Runtime:
-    """The runtime with the script of the run, where it has one; `script` is another file that stands for it."""
+    """Return the runtime with the scripted model of the run, if it has one; `script` names a file to use instead."""
     spec = f"{PREFIX}{script}" if script else known.pins.instead or known.pins.model
     if not spec.startswith(PREFIX):
         return runtime

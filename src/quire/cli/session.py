@@ -1,4 +1,4 @@
-"""Driving a run from the command line: the one way that `run`, `resume` and `answer` share."""
+"""Drive a run from the command line, in the way that `run`, `resume`, `fork` and `answer` share."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class Manner(Struct, frozen=True):
-    """How a run is watched, where its output goes, and under which limits it goes on."""
+    """How a run is shown, where its output goes, and the options for the rest of the run."""
 
     json: bool = False
     quiet: bool = False
@@ -75,7 +75,7 @@ def given_now(
     unattended: bool = False,
     breaks: tuple[str, ...] = (),
 ) -> Given:
-    """What the options of `resume` and `answer` say about the rest of a run."""
+    """Return the options of `resume` and `answer` that apply to the rest of a run."""
     return Given(
         limits=given_limits(limits),
         budget=budget_of(budget),
@@ -96,9 +96,9 @@ async def drive(
     script: str | None = None,
     why: str = "as the run was started",
 ) -> int:
-    """Drives a run until it rests, shows it meanwhile and says how it ended. Returns the exit code.
+    """Drive a run until it rests, show it meanwhile and report how it ended. Return the exit code.
 
-    `why` is why it runs on its model; `script` stands for the model that it was started with.
+    `why` is the reason for its model; `script` replaces the model that the run was started with.
     """
     known = await runtime.view(run)
     if manner.given.model:
@@ -155,7 +155,7 @@ async def drive(
                 progress.settle(ended.status if ended else Status.PAUSED)
             view.stop()
     row, questions = known.row, known.questions
-    # The run has ended as it has, whether the store can be read again or not.
+    # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
     end = End(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
@@ -172,7 +172,7 @@ def _permissions(known: RunView, settings: Settings) -> str:
 
 
 def _so_far(known: RunView, manner: Manner) -> Progress:
-    """What the view begins with: the steps of the document, and what is recorded of them."""
+    """Return the progress that the view begins with: the steps of the document and their recorded effects."""
     progress = Progress.of(known.document.runnable())
     progress.limits = _limits(known, manner.given.limits)
     for record in known.effects:
@@ -182,14 +182,14 @@ def _so_far(known: RunView, manner: Manner) -> Progress:
 
 
 def _broken_off(run: str, error: QuireError) -> int:
-    """Says what ended a drive that had begun. Whatever it is, it did not keep the run from starting."""
+    """Report the error that ended a drive after it had begun, and return the exit code. The run itself has started."""
     further = f"quire runs {run}" if isinstance(error, Fenced) else f"quire resume {run}"
     click.echo(f"quire: {visible(str(error))}\nnothing that was recorded is lost: {further}", err=True)
     return EXIT_FAILED if isinstance(error, StoreError) else error.exit_code
 
 
 def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Value]:
-    """Those that the outermost thread of the run is driven under."""
+    """Return the limits of the run's outermost thread; empty if it has none."""
     if known.thread is None:
         return {}
     from quire.engine.interpreter.thread.limits import resolve_limits
@@ -199,11 +199,11 @@ def _limits(known: RunView, overrides: Mapping[str, Value]) -> Mapping[str, Valu
 
 
 _MOVES = frozenset({"delta", "effect", "step_started", "step_completed", "question"})
-"""What shows that a run goes on."""
+"""Event types that show that the run makes progress again."""
 
 
 class _Listener:
-    """Hands the events of a run to what shows them, and says so while something is to be tried again."""
+    """Passes the events of a run to its view, and shows a note while something is to be tried again."""
 
     def __init__(self, progress: Progress, view: View) -> None:
         self._progress = progress
@@ -230,7 +230,7 @@ class _Listener:
 
 
 def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -> View:
-    """`out` stands for stdout, for those who write there."""
+    """Return the view for the options and the terminal. `out` replaces stdout for the views that write there."""
     if manner.json:
         return JsonLines(out or sys.stdout, sys.stderr)
     if manner.quiet:
@@ -241,7 +241,7 @@ def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -
 
     from quire.display.live import LiveView
 
-    # A shell that exports its size exports that of then: what is painted has to fit the window of now.
+    # COLUMNS and LINES exported by a shell may be outdated; the view has to fit the current window.
     environ = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
     return LiveView(progress, Console(stderr=True, highlight=False, _environ=environ))
 

@@ -1,4 +1,4 @@
-"""`quire show`: what a document does, without doing any of it."""
+"""`quire show`: show what a document does, without running it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(file: str, graph: str | None, prompt: str | None, inputs: tuple[str, ...], as_json: bool) -> None:
     """Show the outline of a document: its inputs, steps, tools and prompts, how much it can ask for at most, and what
-    it has to be allowed. Of a directive: what it is composed from, its capabilities and their risks, limits, hooks and
-    signatures; an unsigned one is shown, not refused.
+    it has to be allowed. For a directive: what it is composed from, its capabilities and their risks, limits, hooks
+    and signatures; an unsigned one is shown, not refused.
 
     FILE may also be the name of a registered pipeline, a playbook or a directive. With --prompt STEP: the exact
-    messages that the model of that step would get. What only a run can know has a stand-in in brackets, such as
-    [output of step 1]. FREE: starts no process and opens no connection.
+    messages that the model of that step would get. Values that only a run can know have a stand-in in brackets, such
+    as [output of step 1]. FREE: starts no process and opens no connection.
     """
     if graph and prompt is not None:
         raise click.UsageError("--graph and --prompt exclude each other")

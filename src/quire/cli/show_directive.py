@@ -1,4 +1,4 @@
-"""`quire show` of a directive: its outline, or the exact messages of its first call."""
+"""`quire show` for a directive: its outline, or the exact messages of its first call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_json: bool) -> None:
-    """`prompt_inputs` are the values of `-i` where the messages are wanted, None for the outline."""
+    """Print the outline, or the messages if `prompt_inputs`, the values of `-i`, is not None."""
     from quire.display.outline import foreseen_data
     from quire.display.outline_directive import directive_data, directive_outline
     from quire.library.foresight import foreseen

@@ -1,4 +1,4 @@
-"""Showing what a model is told at a step: for a document (`show --prompt`) and for a run (`runs --prompt`)."""
+"""Show the messages that a model gets at a step: for a document (`show --prompt`) and for a run (`runs --prompt`)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
 
 
 def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
-    """What was sent; where the run has not come to the step, what its journal and stand-ins would lead to."""
+    """Return the request that was sent; if the run has not reached the step, the one that follows from its journal and
+    stand-ins."""
     from dataclasses import replace
 
     from quire.engine.interpreter.preview import Preview, find_step, preview
@@ -83,7 +84,7 @@ def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
 
 
 def _prompt_of_turn(view: RunView, named: str) -> Preview:
-    """A turn by its number, its label or its path."""
+    """Return the request of a turn, named by its number, its label or its path."""
     from quire.engine.interpreter.preview import Preview
     from quire.engine.requests import ModelRequest
     from quire.engine.thread_progress import turn_of
@@ -101,7 +102,8 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
 
 
 def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
-    """An agent step may ask many times: for each item of a list, again after a failure. The first time is shown."""
+    """Return the request of an agent step. A step may ask many times (for each item of a list, again after a failure):
+    the first request is shown."""
     from dataclasses import replace
 
     from quire.engine.interpreter.environment import Setting
@@ -143,7 +145,8 @@ def print_prompt(preview: Preview, as_json: bool) -> None:
 
 
 def texts_of(settings: Settings, folder: Path | None) -> LoadText:
-    """Reads library and file prompts at once: neither ever waits, so no event loop (and no socket) is needed."""
+    """Return a function that loads library and file prompts. They never wait, so no event loop (and no socket) is
+    needed."""
     from quire.library.prompts import PromptLoader
 
     loader = PromptLoader(settings, folder)

@@ -1,4 +1,4 @@
-"""`quire sign`: puts your signature on documents."""
+"""`quire sign`: sign documents with the user's key."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def command(context: click.Context, paths: tuple[str, ...], key_name: str | None
     A PATH is a file, a folder or a glob in quotes. Each file is validated first, and one with errors is left as it is.
     The signature becomes its first line, in place of an older one, and covers all the rest of the file.
 
-    A folder or a glob may hold files that somebody else has put there. Those that are not signed as they are now are
-    listed with what they may do, and signed when you say yes; where nobody can be asked, only with --yes.
+    A folder or a glob may hold files that other people have put there. Files that are not signed as they are now are
+    listed with what they may do, and signed when you say yes; without a terminal to ask on, only with --yes.
 
     FREE, WRITES the files. Exit 0 when all are signed, 1 when one has issues, 2 when one cannot be read or you have no
-    key (see quire keys new), 6 when one is not yours to sign, or nobody has agreed to what is new.
+    key (see quire keys new), 6 when one is not yours to sign, or you have not agreed to what is new.
     """
     from quire.cli.sign_consent import require_consent, survey
     from quire.cli.trust_prompt import somebody_is_here

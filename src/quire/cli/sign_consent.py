@@ -1,7 +1,8 @@
-"""What `quire sign` of a folder would sign for the first time: shown with what it may do, and agreed to.
+"""Consent for `quire sign` of a folder: show the files that would be signed for the first time, with what they may do,
+and ask.
 
-A folder may hold files that somebody else has put there. A file that is named is meant; one that a search comes upon
-need not be, and a signature would be all that it lacks.
+Other people may have put files into a folder. A file that the user names is meant; a file that a search finds may not
+be, and a signature may be all that keeps it from running.
 """
 
 from __future__ import annotations
@@ -28,23 +29,25 @@ MOST_SHOWN = 200
 
 
 class Fresh(Struct, frozen=True):
-    """A file that is not signed as it is now; `lines` say what it may do."""
+    """A file whose current text is not signed by a trusted key."""
 
     item: Signable
     outcome: Outcome
     lines: tuple[str, ...]
+    """What the file may do."""
 
 
 class Survey(Struct, frozen=True):
-    """`fresh` are the files that are not signed, as they are, by a key that is trusted. `digests` are those of all
-    texts that were looked at: nothing else may be signed in their place later."""
+    """The files that a search has found."""
 
     fresh: Sequence[Fresh]
+    """The files whose current text is not signed by a trusted key."""
     digests: Mapping[Path, str]
+    """The digests of all texts that were looked at. Only these texts may be signed later."""
 
 
 def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
-    """Looks at the files that nobody has named."""
+    """Examine the files that the user has not named."""
     fresh, digests = [], {}
     for one in found:
         if one.by_name:
@@ -52,7 +55,7 @@ def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
         try:
             source = read_source(one.item.path)
         except CannotStart:
-            continue  # It is told of when it is to be signed.
+            continue  # Signing reports it.
         digests[one.item.path] = digest_of(source.text)
         outcome = one.item.verify(source.text, trusted).outcome
         if outcome is not Outcome.OK:
@@ -62,7 +65,7 @@ def survey(found: Sequence[Found], trusted: TrustedKeys) -> Survey:
 
 
 def require_consent(fresh: Sequence[Fresh], *, yes: bool, ask: bool) -> None:
-    """Raises `Refused` unless there is nothing new, or the user agrees: on a terminal, else with `--yes`."""
+    """Raise `Refused` unless there is nothing new, or the user agrees: on a terminal, otherwise with `--yes`."""
     if not fresh or yes:
         return
     counted = "1 document" if len(fresh) == 1 else f"{len(fresh)} documents"
@@ -96,7 +99,8 @@ def _names(fresh: Sequence[Fresh]) -> str:
 
 
 def _authority(item: Signable, source: Source) -> Iterator[str]:
-    """What a document may do, by its own words; nothing for one that cannot be read, which is not signed either."""
+    """Yield what a document declares that it may do; nothing for a document that cannot be read, which is not signed
+    either."""
     try:
         if item.kind == "directive":
             yield from _of_directive(source)

@@ -100,7 +100,7 @@ def run_document(order: Order) -> int:
 
 
 def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) -> tuple[Runtime, Choice | None]:
-    """The workspace, and the model that the run would use; None where no step can come to ask one."""
+    """Open the workspace and choose the model of the run; None for the model if no step can ask one."""
     runtime = Runtime.open()
     if cluster:
         from quire.cluster.client import require_cluster
@@ -113,7 +113,7 @@ def _open(read: Document, options: RunOptions, scripted: bool, cluster: bool) ->
 
 
 def _missing(read: Document, given: dict[str, Value]) -> list[str]:
-    """What is missing besides a model, so that all of it is said at once."""
+    """Return the inputs that are missing too, so that they are reported together with the missing model."""
     plan = read.runnable()
     if plan.format == "pipeline":
         from quire.formats.pipeline.inputs import inferred_inputs
@@ -158,7 +158,8 @@ def _warn_of_inputs(read: Document, given: dict[str, Value]) -> None:
 def _completed(
     runtime: Runtime, read: Document, choice: Choice, given: dict[str, Value], cluster: bool
 ) -> dict[str, Value]:
-    """Nobody is asked to type things in for a run that cannot start. The models of a cluster are its workers'."""
+    """Ask the user for missing inputs, after checking that the model can be opened: the user must not type inputs for
+    a run that cannot start. With `--cluster` the model is not checked here, because the workers open it."""
     from quire.engine.inputs import missing_inputs
     from quire.models.open import open_model
 
@@ -207,7 +208,8 @@ def _show_findings(read: Document, quiet: bool) -> None:
 
 
 def _findings(read: Document) -> tuple[Diagnostic, ...]:
-    """Those of `quire check`. Most of a pipeline, and some of a directive, are found with the workspace around it."""
+    """Return the findings of `quire check`. Most findings of a pipeline, and some of a directive, need the
+    workspace."""
     try:
         if read.format == "directive":
             from quire.library.check_items import ItemCheck

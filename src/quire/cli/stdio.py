@@ -1,9 +1,9 @@
-"""What the verbs that only look have in common: a workspace opened for a moment, and texts put out exactly.
+"""Standard output of the verbs: open a workspace for one look, print texts exactly, and keep stdout for results.
 
-stdout belongs to the result of a run and, with `--json`, to its events: what else is written there is talk.
-
-A Python tool prints, a module of tools does while it is loaded, a program that a tool starts inherits the stream. Tools
-run side by side and in threads, so nothing is set for one call: as long as a run is driven, all of it goes to stderr.
+While a run is driven, stdout is reserved for its result or, with `--json`, its events. Everything else written there
+is redirected to stderr at the file-descriptor level: prints of Python tools and of their modules during import, and
+the output of programs that inherit the stream. Tools run concurrently and in threads, so the redirection lasts for the
+whole drive instead of one call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def look(work: Callable[[Runtime], Coroutine[object, object, T]]) -> T:
-    """Does something with the runtime of the workspace around the current folder, then closes it."""
+    """Open the runtime of the workspace around the current folder, do some work with it, and close it."""
     import asyncio
 
     from quire.runs.runtime import Runtime
@@ -74,14 +74,15 @@ def _without_loop(work: Coroutine[object, object, T]) -> T:
 
 
 def put_lines(lines: Iterable[str]) -> None:
-    """Finished lines on stdout, made harmless by whoever made them; colour only where somebody sees it and wants it."""
+    """Print finished lines to stdout. The caller has already made them safe for a terminal. Colours appear only on a
+    terminal, unless `NO_COLOR` is set."""
     plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
     for line in lines:
         click.echo(line, color=False if plain else None)
 
 
 def put(text: str) -> None:
-    """Text of others on stdout: to the byte for a file or a pipe, harmless for a terminal. Ends with a newline."""
+    """Print foreign text to stdout: exact for a file or a pipe, safe for a terminal. Ends with a newline."""
     from quire.values import clean
 
     text = clean(text)
@@ -91,12 +92,12 @@ def put(text: str) -> None:
         text = visible(text)
     else:
         as_utf8(sys.stdout)
-    # click would take escape sequences out of what goes to a file.
+    # Without `color=True` click would remove escape sequences from the output to a file.
     click.echo(text, nl=not text.endswith("\n"), color=True)
 
 
 def as_utf8(stream: TextIO) -> None:
-    """Lets a file or a pipe get texts of others as they are, whatever encoding the locale has."""
+    """Switch a stream to UTF-8, so that a file or a pipe gets foreign texts unchanged in any locale."""
     with contextlib.suppress(AttributeError):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[attr-defined]
 
@@ -112,7 +113,8 @@ STDOUT, STDERR = 1, 2
 
 @contextlib.contextmanager
 def stdout_aside() -> Iterator[TextIO]:
-    """Gives the stream that is stdout for us meanwhile; it can be written to afterwards as well."""
+    """Redirect stdout to stderr and yield a stream for the real stdout. The stream can also be written to
+    afterwards."""
     mine = sys.stdout
     if not _is_the_real_one(mine):
         with contextlib.redirect_stdout(sys.stderr):
@@ -126,7 +128,7 @@ def stdout_aside() -> Iterator[TextIO]:
             yield os.fdopen(os.dup(kept), "w", encoding="utf-8", errors="backslashreplace", newline="\n")
     finally:
         with contextlib.suppress(OSError, ValueError):
-            # Of those who held on to the stream itself: it must not come after what is ours.
+            # Text written through a kept reference to the stream must not appear after our own output.
             mine.flush()
         os.dup2(kept, STDOUT)
         os.close(kept)

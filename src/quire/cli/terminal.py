@@ -1,8 +1,8 @@
-"""Asking the person at the terminal, while the run's event loop goes on.
+"""Ask the user at the terminal while the run's event loop continues.
 
-Answers are typed into a line editor; a terminal that cannot move its cursor hands over plain lines. Both are read by
-the loop itself and not by a thread: a thread that waits in `readline` cannot be called back, and would keep the process
-from ending. Meanwhile a question stands in the inbox, too; Ctrl-C leaves it there.
+Answers are typed into a line editor; a terminal that cannot move its cursor delivers plain lines. The loop itself
+reads both, not a thread: a thread that waits in `readline` cannot be interrupted and would keep the process from
+ending. Meanwhile the question is in the inbox too; Ctrl-C leaves it there.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from quire.engine.records import Question
 
 CONTEXT_LINES = 24
-"""How much of the step before is shown above a question: it is often what the question is about."""
+"""Lines of the previous step's result shown above a question, because the question is often about it."""
 _ITEM = re.compile(r"(?:for_each|fold)\[")
 
 
 class Terminal:
-    """The `People` of a run that somebody watches. After `leave` nobody is here any more."""
+    """The `People` of a run with a user at the terminal. After `leave` no user is available any more."""
 
     def __init__(self, view: View, progress: Progress) -> None:
         self._view = view
@@ -53,7 +53,7 @@ class Terminal:
             try:
                 if question.path not in self._shown:
                     self._show(question)
-                    # Nobody needs to be shown their own answer above the next question.
+                    # Do not show the user's own answer again above the next question.
                     self._shown |= {question.path, question.path.rpartition("/")[0]}
                 if problem:
                     click.echo(one_line(problem), err=True)
@@ -66,19 +66,19 @@ class Terminal:
         return not self._left.is_set()
 
     def overtaken(self, question: Question, value: str) -> None:
-        """Below the prompt that nobody has to answer any more, where it was there already."""
+        """Print that a question was answered elsewhere, if its prompt is already on the screen."""
         if question.path in self._shown:
             self._view.pause()
             click.echo(f"{place(question.way)} was answered elsewhere: {one_line(value)}", err=True)
             self._view.resume()
 
     def leave(self) -> bool:
-        """Takes the open question off the screen; says whether there was one."""
+        """Remove the open question from the screen. Return True if there was one."""
         self._left.set()
         return self._asking
 
     async def _fitting_answer(self, question: Question) -> str | None:
-        """Asks again by itself: given back, a wrong answer would let the question of a sibling come in between."""
+        """Ask until the answer fits. Returning a wrong answer would let a sibling's question come in between."""
         while (answer := await self._answer(question)) is not None:
             try:
                 return checked_answer(question.kind, question.options, answer)
@@ -87,7 +87,7 @@ class Terminal:
         return None
 
     async def _answer(self, question: Question) -> str | None:
-        # Before the prompt is there to be answered: nobody types ahead of a question that they have not seen.
+        # Keys typed before the prompt appeared do not count: the user has not seen the question yet.
         drop_typed()
         line = await self._typed(question)
         if line is None:
@@ -111,7 +111,8 @@ class Terminal:
 
 
 def question_text(question: Question, *, by_path: bool = False) -> str:
-    """The question as people read it, without what it is answered with. The path tells items of one step apart."""
+    """Return the question as people read it, without the possible answers except its options. The path distinguishes
+    items of one step."""
     title = question.path if by_path else one_line(question.title)
     head = place(question.way) + (f" ({title})" if title and title != question.prompt else "") + " asks:"
     lines = [wrapped(f"{head} " + "\n".join(prompt_lines(question.prompt)))]
@@ -145,7 +146,7 @@ def _beginning(text: str) -> str:
 
 
 async def typed_line(prompt: str, options: tuple[str, ...] = (), left: asyncio.Event | None = None) -> str | None:
-    """What is typed at a prompt, in the line editor where the terminal can have one; None when `left` is set first."""
+    """Read a line at a prompt, in the line editor if the terminal supports it; None if `left` is set first."""
     if line_editor.usable():
         return await line_editor.edit(line_editor.Field(prompt, options), left)
     click.echo(prompt, nl=False, err=True)
@@ -153,18 +154,18 @@ async def typed_line(prompt: str, options: tuple[str, ...] = (), left: asyncio.E
     try:
         line = await read_line(left or asyncio.Event())
     finally:
-        if line is None:  # left, or answered elsewhere: what comes next begins on a line of its own
+        if line is None:  # left, or answered elsewhere: end the line of the prompt
             click.echo(err=True)
     return line
 
 
 async def read_line(left: asyncio.Event) -> str | None:
-    """One line from the terminal without its end; None when there is none, or when `left` is set first."""
+    """Read one line from the terminal without its line end; None at the end of input, or if `left` is set first."""
     loop = asyncio.get_running_loop()
     got: asyncio.Future[bytes] = loop.create_future()
 
     def readable() -> None:
-        # The terminal hands over whole lines, 4,095 bytes at most: that is its own limit for a line.
+        # The terminal delivers whole lines of at most 4,095 bytes, which is its own limit.
         try:
             line = os.read(STDIN, 65536)
         except OSError:
@@ -189,6 +190,6 @@ async def read_line(left: asyncio.Event) -> str | None:
 
 
 async def _read_in_thread() -> str | None:
-    """Where a terminal cannot be waited for by the loop (Windows)."""
+    """Read a line in a thread, for systems whose loop cannot wait for a terminal (Windows)."""
     line = await asyncio.to_thread(sys.stdin.readline)
     return line.rstrip("\r\n") if line else None

@@ -1,7 +1,4 @@
-"""`quire trust add|remove|list`: whose signatures count besides your own.
-
-`quire trust`: what the user agrees to.
-"""
+"""`quire trust`: agree to the requests of a workspace, and manage the keys of others (`add`, `remove`, `list`)."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 
-# PEM begins with hyphens, and is no option all the same.
+# PEM text begins with hyphens but is not an option.
 _TAKES_PEM = {"ignore_unknown_options": True}
 _REQUESTED = ".ai/config/keys/trusted"
 
@@ -37,11 +34,12 @@ _REQUESTED = ".ai/config/keys/trusted"
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 @click.pass_context
 def add(context: click.Context, key: str | None, signed: Path | None, name: str, as_json: bool) -> None:
-    """Trust what a key has signed, from now on. WRITES.
+    """Trust the signatures of a key from now on. WRITES.
 
-    A key is a file with it (TOML as quire keys export prints it, or PEM; - for standard input), the PEM text itself, or
-    the id of a key that this project brings in .ai/config/keys/trusted/. --from FILE takes the one of the project's
-    keys that has signed FILE, if its signature holds. Ask the owner whether the id is right: nothing here can tell.
+    A key is given as a file (TOML as quire keys export prints it, or PEM; - for standard input), as the PEM text
+    itself, or as the id of a key that this project brings in .ai/config/keys/trusted/. --from FILE takes the one of
+    the project's keys that has signed FILE, if its signature is valid. Ask the owner whether the id is right: Quire
+    cannot tell.
     """
     from quire.trust.trusted_keys import add_trust
 
@@ -64,7 +62,7 @@ def add(context: click.Context, key: str | None, signed: Path | None, name: str,
 @click.argument("key", metavar="KEYID|NAME")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def remove(key: str, as_json: bool) -> None:
-    """Take back the trust in a key of somebody else's. Your own are revoked: see quire keys revoke. WRITES."""
+    """Take back the trust in another person's key. Your own are revoked: see quire keys revoke. WRITES."""
     from quire.trust.trusted_keys import TrustedKeys, meant, remove_trust
 
     home = home_of_user()
@@ -120,7 +118,7 @@ def _named(key: str) -> TrustedKey:
     elif key == "-":
         note = read_note(sys.stdin.read(MAX_KEY_BYTES), "what was given")
     elif KEY_ID.fullmatch(key):
-        # Never a file of that name, which anybody could have put here: a file is written ./NAME then.
+        # Never read a file of that name, which anybody could have put here: such a file is written ./NAME.
         found = next((one for one in _requested() if one.key_id == key), None)
         if found is None:
             raise CannotStart(
@@ -134,7 +132,8 @@ def _named(key: str) -> TrustedKey:
 
 
 def _signer(path: Path) -> TrustedKey:
-    """The key that signed a file, out of those that the project brings: a signature line only has the id of its key."""
+    """Return the key that signed a file, from the keys that the project brings: a signature line contains only the
+    key's id."""
     from quire.source import read_source
     from quire.trust.sign_file import signable
     from quire.trust.signatures import key_of
@@ -166,7 +165,7 @@ def _state(key: TrustedKey, revoked: frozenset[str]) -> str:
 
 @click.group("trust")
 def command() -> None:
-    """What you agree to: the requests of a workspace's files, and the keys of others. WRITES your own space only."""
+    """Agree to the requests of a workspace's files, and to the keys of others. WRITES your own space only."""
 
 
 for one in (add, remove, list_):
@@ -180,10 +179,10 @@ for one in (add, remove, list_):
 @click.option("--json", "as_json", is_flag=True, help="For machines; asks nothing.")
 @click.pass_context
 def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_json: bool) -> None:
-    """Look at what this workspace asks for, and agree to it or not.
+    """Show what this workspace requests, and agree to it or not.
 
-    Commands of .mcp.json, tools, Python modules, addresses that models are spoken to at: nothing of that is used before
-    you agree, and any change asks again. FREE: starts nothing, opens no connection.
+    Commands of .mcp.json, tools, Python modules, addresses of models: none of these is used before you agree, and
+    after any change you are asked again. FREE: starts nothing, opens no connection.
     """
     from quire.workspace import consent as asked
     from quire.workspace.configuration import load_settings
@@ -210,9 +209,9 @@ def workspace(context: click.Context, yes: bool, show: bool, revoke: bool, as_js
 
 
 def ask_to_trust(settings: Settings) -> bool:
-    """Asks a person who is at the terminal whether the requests may be granted; False where there is none.
+    """Ask the user at the terminal whether the requests may be granted; return False if there is no terminal.
 
-    The caller has shown them. An agreement is remembered.
+    The caller has shown the requests. An agreement is stored.
     """
     import asyncio
 

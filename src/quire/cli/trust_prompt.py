@@ -1,4 +1,5 @@
-"""A run that needs what a workspace or an unsigned directive asks for: the person at the terminal is asked, once."""
+"""Ask the user at the terminal for missing consent: to the requests of a workspace, or to the permissions of an
+unsigned directive."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ _LONGEST_REASON = 300
 
 
 def with_trust(work: Callable[[], T], *, ask: bool) -> T:
-    """Does the work, and once more when the user agrees to what it was refused for. It is refused before it begins."""
+    """Do the work; if it is refused for missing trust or a missing seal and the user agrees, do it again. The refusal
+    comes before the work begins."""
     try:
         return work()
     except Untrusted:
@@ -36,15 +38,18 @@ def with_trust(work: Callable[[], T], *, ask: bool) -> T:
 
 
 def with_grants(work: Callable[[tuple[str, ...]], T], allow: tuple[str, ...], *, ask: bool) -> T:
-    """Does the work with what `--allow` says, and with what the person at the terminal allows a directive besides that
-    nobody signed. It is refused before anything has begun, so it can be done again."""
+    """Do the work with the grants of `--allow`, and with those that the user allows an unsigned directive at the
+    terminal.
+
+    The refusal comes before the work begins, so it can be started again.
+    """
     from quire.trust.risk import Ungranted
 
     while True:
         try:
             return work(allow)
         except Ungranted as refused:
-            # What was allowed and is refused all the same, nobody can allow.
+            # A capability that is refused although it was allowed cannot be allowed at all.
             if not ask or set(refused.missing) <= set(allow) or not _allowed(refused):
                 raise
             allow = (*allow, *refused.missing)
@@ -66,7 +71,7 @@ def _allowed(refused: Ungranted) -> bool:
 
 
 async def yes_or_no(prompt: str) -> bool:
-    """Asked like the questions of a run: what was typed before is no answer, and Ctrl-C is heard at any moment."""
+    """Ask like a question of a run: keys typed before the prompt do not count, and Ctrl-C works at any moment."""
     from quire.cli.terminal import typed_line
     from quire.display.keyboard import drop_typed
     from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
@@ -97,7 +102,7 @@ def _agreed() -> bool:
 
 
 def somebody_is_here() -> bool:
-    """Whether questions can be asked: on a terminal that listens to this process."""
+    """Return True if the user can be asked: on a terminal with this process in the foreground."""
     from quire.display.keyboard import in_foreground
 
     return sys.stdin.isatty() and sys.stderr.isatty() and in_foreground()

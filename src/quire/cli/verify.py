@@ -1,4 +1,4 @@
-"""`quire verify`: whether documents are as they were signed, by somebody you trust."""
+"""`quire verify`: check that documents are unchanged since a trusted key signed them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from quire.errors import Refused, Unreadable
 @click.option("--json", "as_json", is_flag=True, help="For machines: the outcome of each file.")
 @click.pass_context
 def command(context: click.Context, paths: tuple[str, ...], as_json: bool) -> None:
-    """Say of each document whether it is signed, unchanged, in its place, and by a key that you trust.
+    """Check for each document that it is signed by a key that you trust, unchanged, and in its place.
 
-    A PATH is a file, a folder or a glob in quotes. Playbooks and pipelines need no signature: one without is passed
-    over when it is found in a folder, unless [trust] documents is set.
+    A PATH is a file, a folder or a glob in quotes. Playbooks and pipelines need no signature: in a folder, those
+    without one are skipped, unless [trust] documents is set.
 
     FREE: reads only. Exit 0 when all are fine, 6 when one is not, 2 when one cannot be read.
     """

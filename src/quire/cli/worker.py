@@ -1,4 +1,4 @@
-"""`quire worker`: one of the processes that drive the runs of a cluster."""
+"""`quire worker`: run a process that drives the runs of a cluster."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def command(
     runs are those of the worker. Ctrl-C or SIGTERM parks its runs at their next step, and the other workers go on with
     them; one that dies is noticed within the heartbeat of the cluster.
 
-    The keys and certificates of the settings are for the server of the settings: who names another one with --temporal
-    says here how to get in.
+    The keys and certificates of the settings are for the server of the settings: if you name another server with
+    --temporal, give its keys and certificates here too.
     """
     if find_spec("temporalio") is None:
         raise CannotStart("quire worker needs the package temporalio: pip install 'quire[cluster]'")
@@ -69,7 +69,7 @@ def command(
     from quire.workspace.settings import TemporalAccess
 
     settings = load_settings(find_workspace(Path.cwd()))
-    # Nobody is here to be asked later.
+    # Check now: a worker has no user to ask later.
     require_trusted(settings)
     given = TemporalAccess(
         tls or None, _path(tls_ca), _path(tls_cert), _path(tls_key), None, api_key_env, _path(api_key_file)
@@ -105,9 +105,11 @@ def command(
 
 
 def with_access(configured: ClusterSettings, temporal: str | None, given: TemporalAccess) -> ClusterSettings:
-    """What is given goes before what is configured, which only counts for the server that it was configured for.
+    """Combine the given options with the configured access; given ones win. The configured access counts only for the
+    configured server.
 
-    Raises `CannotStart`."""
+    Raises `CannotStart`.
+    """
     from quire.workspace.settings import TemporalAccess
     from quire.workspace.tables import problems_of
 
@@ -126,7 +128,7 @@ def _path(text: str | None) -> Path | None:
 
 
 async def _reopened(runtime: Runtime, run: str) -> Runtime:
-    """A script goes on where it was."""
+    """Return the runtime that continues a run; its script continues at the entry where it was."""
     from quire.cli.scripts import PREFIX, with_script
     from quire.runs.pins import Pins
 

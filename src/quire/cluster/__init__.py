@@ -1,6 +1,6 @@
-"""Many hosts: runs handed to Temporal, driven by workers from a store that they share.
+"""Runs on many hosts: runs are handed to Temporal, and workers drive them from a shared store.
 
-Temporal sees runs, not steps. One workflow stands for a run; it has the run looked at by a worker, which drives it
-until it ends or waits, and then itself waits for a signal or for the hour at which the run expires. Whatever is true
-about a run is in the store: it is written there first, and a signal only says *look*.
+Temporal sees runs, not steps. One workflow represents a run: it has a worker look at the run and drive it until it
+ends or waits, and then waits for a signal or for the time at which the run expires. The store holds the truth about a
+run: it is written first, and a signal only says *look*.
 """

@@ -1,7 +1,7 @@
-"""The way into a Temporal server: certificates and keys from their files, and why the server did not let us in.
+"""Access to a Temporal server: read certificates and keys, and explain why the server refused the connection.
 
-Everything is looked at before anything is sent. A file that cannot be read, or a certificate that is not believed, is
-one line that says so: gRPC would tell of it in structures of its own, some of which name no cause at all.
+Everything is checked before anything is sent. A file that cannot be read, or a certificate that is not trusted, gives
+a one-line message; gRPC would report nested structures, some of which name no cause at all.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ PROBE_SECONDS = 2.0
 
 
 class NoAccess(CannotStart):
-    """The server is there, or would be, and what we have does not open it: to try again changes nothing."""
+    """The server cannot be accessed with these credentials: trying again changes nothing."""
 
 
 class Credentials(Struct, frozen=True):
-    """What is sent, or shown, to the server. `tls` is False where nothing is encrypted."""
+    """The credentials for the server."""
 
     tls: TLSConfig | bool = False
+    """False if nothing is encrypted."""
     api_key: str | None = None
 
 
 def read_credentials(access: TemporalAccess, environ: Mapping[str, str] | None = None) -> Credentials:
-    """Raises `NoAccess`."""
+    """Read the credentials from their files and the environment. Raises `NoAccess`."""
     if not access.encrypted:
         return Credentials()
     from temporalio.service import TLSConfig
@@ -58,11 +59,12 @@ def read_credentials(access: TemporalAccess, environ: Mapping[str, str] | None =
 
 
 def _check(access: TemporalAccess) -> None:
-    """With Python's TLS, which says what is wrong with a file; Temporal's keeps it to itself until it connects."""
+    """Check the files with Python's TLS, which says what is wrong with a file; Temporal's reports nothing until it
+    connects."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     for name, file in (("tls_ca", access.ca), ("tls_cert", access.certificate)):
         if file is not None:
-            # Around the certificates there may be words in any language.
+            # The file may contain text in any language around the certificates.
             plain = _text(name, file).replace("\ufffd", "?")
             try:
                 ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=plain)
@@ -75,7 +77,7 @@ def _check(access: TemporalAccess) -> None:
     if "PRIVATE KEY" not in held:
         raise NoAccess(f"tls_key: {access.key} holds no private key (in the form PEM)")
     try:
-        # Else a key that is locked after all would be asked about on the terminal.
+        # Without `password` Python would ask for the password of an encrypted key on the terminal.
         context.load_cert_chain(access.certificate, access.key, password=lambda: b"")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
@@ -111,7 +113,7 @@ def _text(name: str, file: Path) -> str:
 
 
 def refusal(error: BaseException, where: str, access: TemporalAccess) -> CannotStart:
-    """What a failed connection is to be told as: `NoAccess` where it is not for a lack of network. May ask the server
+    """Return the error for a failed connection: `NoAccess` if the network is not the cause. May connect to the server
     again, which takes a moment."""
     text, server = str(error), f"Temporal at {where}"
     if "InvalidCertificate(" in text:
@@ -138,8 +140,11 @@ def _hung_up(where: str, access: TemporalAccess) -> CannotStart:
 
 
 def _alert(where: str, access: TemporalAccess) -> str:
-    """What the server says to our certificate. In TLS 1.3 it says so after the handshake, when gRPC may already have
-    stopped to listen; so this asks once more."""
+    """Return the TLS alert about our certificate; empty if there is none.
+
+    In TLS 1.3 the server sends it after the handshake, when gRPC may already have stopped reading; so this connects
+    once more.
+    """
     host, _, port = where.rpartition(":")
     host = host.strip("[]")
     try:
@@ -171,7 +176,7 @@ def _distrust(text: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """One line of what gRPC has to say, which often is a whole structure around one message."""
+    """Return gRPC's message in one line; it is often wrapped in a whole structure."""
     text = str(error).strip()
     messages = _MESSAGE.findall(text)
     first = messages[-1] if messages else text.split("\n")[0]

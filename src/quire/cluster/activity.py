@@ -1,7 +1,7 @@
-"""The activity that a worker carries out: an order, handed to the driver on its own loop, and a heartbeat meanwhile.
+"""The activity of a worker: pass an order to the driver on its own loop, and send heartbeats meanwhile.
 
-Temporal has a thread and a loop of its own, so a run that computes for seconds does not make its worker look dead.
-A loop that hangs is found out all the same: it has to answer now and then, or the heartbeats end.
+Temporal has its own thread and loop, so a run that computes for seconds does not make its worker look dead. A loop
+that hangs is detected too: it has to respond now and then, or the heartbeats end.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from quire.cluster.driver import Attempt, Driver, Later
 from quire.cluster.orders import DRIVE, HEARTBEAT_SECONDS, Order, Outcome
 
 BEATS = 4
-"""Heartbeats in the time after which their absence counts."""
+"""Number of heartbeats per heartbeat timeout."""
 
 HANGS_SECONDS = 60.0
 PARK_SECONDS = 15.0
 
 
 class Pulse:
-    """Whether a loop still turns, as seen from another thread."""
+    """Tells from another thread whether a loop still runs."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -47,7 +47,7 @@ class Pulse:
 
 
 class DriveActivity:
-    """`loop` is that of the driver and its store."""
+    """The activity that drives runs. `loop` is the loop of the driver and its store."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, driver: Driver) -> None:
         self._loop = loop
@@ -70,16 +70,16 @@ class DriveActivity:
                 await self._watch(work, attempt, limit / BEATS)
             except asyncio.CancelledError:
                 if not _unwanted():
-                    # Temporal was away, or has given the run to another worker. If somebody drives it, the epoch will
-                    # say so; if nobody does, to stop would only lose time.
+                    # Temporal was away, or has given the run to another worker. If another worker drives it, the epoch
+                    # shows that; if none does, stopping would only lose time.
                     continue
                 self._loop.call_soon_threadsafe(self._driver.cancel, order.run, attempt)
                 await asyncio.wait({work}, timeout=PARK_SECONDS)
                 raise
         try:
             if work.cancelled():
-                # This try had joined one that was just being stopped. Never to be told as it is: Temporal does not
-                # try again what says that it was cancelled.
+                # This attempt had joined one that was just being stopped. Do not report it as cancelled: Temporal
+                # does not retry an activity that was cancelled.
                 raise Later(f"run {order.run} was being parked", 1.0)
             return work.result()
         except Later as later:
@@ -91,7 +91,7 @@ class DriveActivity:
             ) from None
 
     async def _watch(self, work: asyncio.Future[Outcome], attempt: Attempt, seconds: float) -> None:
-        """Beats until the work is done."""
+        """Send heartbeats until the work is done."""
         while not work.done():
             await asyncio.wait({work}, timeout=seconds)
             if not work.done() and self._pulse.beats():
@@ -99,24 +99,23 @@ class DriveActivity:
 
 
 async def _told(handle: AsyncActivityHandle, epoch: int) -> None:
-    """A heartbeat that Temporal has confirmed. Those of the SDK are throttled, and nobody learns what became of them.
-
-    Raises `Later`."""
+    """Send a heartbeat and wait until Temporal confirms it. The SDK throttles its own heartbeats and does not report
+    whether they arrived. Raises `Later`."""
     try:
         await handle.heartbeat(epoch, rpc_timeout=RPC)
     except AsyncActivityCancelledError:
-        pass  # heard all the same; the next heartbeat of the SDK brings it to the drive
+        pass  # it has arrived; the next heartbeat of the SDK delivers the cancellation
     except (RPCError, RuntimeError) as error:
         raise Later(f"Temporal was not told who has the run: {reason(error)}", 1.0) from None
 
 
 def _unwanted() -> bool:
-    """Whether somebody has stopped the workflow, rather than lost sight of this worker."""
+    """Return True if the workflow was stopped, False if Temporal lost contact with this worker."""
     details = activity.cancellation_details()
     return details is None or not (details.not_found or details.timed_out)
 
 
 def _epoch(info: activity.Info) -> int | None:
-    """Under which the try before this one owned the run."""
+    """Return the epoch under which the previous attempt owned the run; None if it is not known."""
     told = info.heartbeat_details[0] if info.heartbeat_details else None
     return told if isinstance(told, int) else None

@@ -1,4 +1,4 @@
-"""Temporal, as whoever hands runs over sees it: a run is to be looked at."""
+"""Client of the cluster: ask Temporal to have a worker look at a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 5.0
 RPC = timedelta(seconds=5)
 TASK = timedelta(seconds=5)
-"""How long a worker may think about what a workflow does next: milliseconds, unless it is gone."""
+"""Time limit for a worker to decide the next action of a workflow. It takes milliseconds, unless the worker is gone."""
 
 
 class Cluster:
@@ -31,15 +31,16 @@ class Cluster:
 
     @classmethod
     async def connect(cls, where: ClusterSettings) -> Cluster:
-        """Raises `CannotStart`."""
+        """Connect to the cluster. Raises `CannotStart`."""
         return cls(await connect(where), where.task_queue, where.heartbeat)
 
     async def look(self, run: str, *, resume: bool = False) -> None:
-        """Has somebody look at a run, whether the cluster knows it already or not. Raises `CannotStart`."""
+        """Have a worker look at a run, whether or not the cluster already knows it. Raises `CannotStart`."""
         await self._start(run, resume=resume, signal=True)
 
     async def ensure(self, run: str) -> None:
-        """The same, unless somebody has it in mind already: then it leaves no trace."""
+        """Make sure that the run has a workflow, without a signal: an existing workflow gets no entry in its history.
+        Raises `CannotStart`."""
         await self._start(run, resume=False, signal=False)
 
     async def _start(self, run: str, *, resume: bool, signal: bool) -> None:
@@ -63,7 +64,8 @@ class Cluster:
 
 
 async def connect(where: ClusterSettings, seconds: float = CONNECT_SECONDS) -> Client:
-    """Raises `CannotStart` where Temporal is not reached in time; `NoAccess` where it never will be like this."""
+    """Connect to Temporal. Raises `CannotStart` if it is not reached in time; `NoAccess` if trying again would not
+    help."""
     if find_spec("temporalio") is None:
         raise CannotStart("a cluster needs the package temporalio: pip install 'quire[cluster]'")
     if not where.temporal:
@@ -88,7 +90,8 @@ NOT_SET = (
 
 
 def require_cluster(settings: Settings) -> ClusterSettings:
-    """The cluster of a workspace. Raises `CannotStart` where there is none, `Untrusted` where nobody agreed to it."""
+    """Return the cluster of a workspace. Raises `CannotStart` if there is none, `Untrusted` if the user has not agreed
+    to it."""
     if not settings.cluster.temporal:
         raise CannotStart(NOT_SET)
     if not settings.store_url:

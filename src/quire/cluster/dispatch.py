@@ -1,4 +1,4 @@
-"""A runtime that drives nothing itself: runs are handed to the cluster, and watched in the store until they rest."""
+"""A runtime that drives no run itself: it hands runs to the cluster, and watches them in the store until they rest."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ async def follow(
     beyond: int = -1,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> RunRow:
-    """Shows the events of a run until it rests. `beyond` is an epoch that it has to leave behind first."""
+    """Show the events of a run until it rests. `beyond` is an epoch that the run has to exceed first."""
     store = runtime.store
     while True:
-        # The row first: whatever it says has its events stored by then.
+        # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
         for event in await _with_records(store, row, await store.events(run, after)):
             show(event)
@@ -52,19 +52,20 @@ async def _rests(store: Store, row: RunRow) -> bool:
     if row.status in _GOES_ON:
         return False
     if row.status is Status.PAUSED:
-        # Else its worker goes down, and the next one has it in a moment.
+        # Otherwise its worker is shutting down, and the next one takes it in a moment.
         return at_breakpoint(row)
     if row.status not in WAITING:
         return True
     if await store.answers(row.id):
         return False
-    # An answer may have been taken since the row was read: then somebody has driven the run meanwhile.
+    # An answer may have been taken since the row was read: then a worker has driven the run meanwhile.
     now = await store.get(row.id)
     return now is not None and (now.status, now.epoch) == (row.status, row.epoch)
 
 
 async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
-    """What a thread says and calls is in the records of its effects."""
+    """Attach the records of their effects to the events of a directive, because they contain the thread's replies and
+    calls."""
     if row.format == "directive" and any(event.type == "effect" for event in events):
         records = {record.path: record for record in await store.effects(row.id)}
         for event in events:
@@ -73,14 +74,14 @@ async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> S
 
 
 async def ended(runtime: Runtime, run: str) -> Ended:
-    """How a run stands that rests, as if it had been driven here."""
+    """Return the state of a run that rests, as if it had been driven here."""
     view = await runtime.view(run)
     return Ended(view.row.status, view.row.position, view.replay.result, view.row.failure)
 
 
 class Watching(Drive):
-    """Stands where others get a drive. It can be stopped, which is all that is done to one from outside: then nobody
-    waits for the run any more, and it goes on."""
+    """Takes the place of a drive. It can only be stopped: then the caller no longer waits for the run, and the run
+    continues."""
 
     def __init__(self) -> None:  # nothing of a drive is here, so nothing of it is set up
         self.stopped = asyncio.Event()
@@ -108,7 +109,7 @@ class ClusterRuntime(Runtime):
         given: Given = NOTHING_GIVEN,
         after: int | None = None,
     ) -> Ended:
-        """Hands the run over. Whoever is `attached` waits until it rests, and is asked what it asks meanwhile."""
+        """Hand the run over. With `attached`, wait until the run rests, and ask `people` its questions meanwhile."""
         if overrides or given != NOTHING_GIVEN:
             raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
         row = await self.row(run)
@@ -140,12 +141,12 @@ class ClusterRuntime(Runtime):
         try:
             await self._cluster.look(run, resume=resume)
         except CannotStart:
-            # What is to be done is in the store, where workers look for it; that somebody wants to resume is not.
+            # Workers find due runs in the store; only the wish to resume is not stored there.
             if resume:
                 raise
 
     async def _asked(self, run: str, people: People) -> bool:
-        """Whether anything was answered."""
+        """Ask the open questions of a run. Return True if any was answered."""
         answered = False
         for question in await self.store.questions(run):
             problem = ""

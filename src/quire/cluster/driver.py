@@ -1,7 +1,7 @@
-"""What a worker does with a run that it is to look at: nothing, drive it, or give it up.
+"""Look at a run for a worker: do nothing, drive it, or give it up.
 
-Everything here happens on the loop of the store. Whether a run is due is read from its row: the order to look may come
-late, twice, or to a worker that has the run already.
+Everything here runs on the loop of the store. The row of a run says whether it is due: the order to look may come
+late, twice, or to a worker that already has the run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore
 
 TRIES = 3
-"""How often a run is tried that cannot even begin: the next worker may have the key that this one lacks."""
+"""Attempts for a run that cannot even begin: the next worker may have the key that this one lacks."""
 
 Reopen = Callable[[Runtime, str], Awaitable[Runtime]]
 
 
 class Later(Exception):
-    """Cannot be done now: look again after so many seconds."""
+    """The order cannot be carried out now: look again after so many seconds."""
 
     def __init__(self, reason: str, seconds: float) -> None:
         super().__init__(reason)
@@ -42,14 +42,16 @@ def _away(error: StoreError, attempt: Attempt) -> Later:
 
 
 async def _nobody(epoch: int) -> None:
-    """For tries that nobody else has to know of."""
+    """Tell no one: for attempts whose epoch does not have to be announced."""
 
 
 class Attempt:
-    """One try to carry out an order. `epoch` is the one under which it owns the run, or will.
+    """One activity attempt. `epoch` is the epoch under which this attempt owns (or is about to own) the run.
 
-    It begins as that of the try before, whose worker fell silent: who owns the run under that epoch is dead. `tell`
-    returns when whoever makes the next try would know the epoch, and raises `Later` where that cannot be had."""
+    It starts as the epoch of the previous attempt: Temporal lost that worker, so an owner with that epoch is
+    considered dead. `tell` returns once the next attempt would know the epoch, and raises `Later` if that cannot be
+    ensured.
+    """
 
     def __init__(self, number: int, epoch: int | None, tell: Callable[[int], Awaitable[None]] = _nobody) -> None:
         self.number = number
@@ -58,15 +60,17 @@ class Attempt:
         self._tell = tell
 
     async def will_own(self, epoch: int) -> None:
-        """To be called before the run is taken. Who is stopped between the two has taken nothing; one that took the
-        run and told nobody could not be told from somebody who drives it by right, and would hold it as long as it
-        stays stopped."""
+        """Announce the epoch before taking the run.
+
+        A worker that is suspended between the two has taken nothing. A worker that took the run without announcing it
+        would look like a rightful owner, and would hold the run as long as it stays suspended.
+        """
         self.epoch = epoch
         await self._tell(epoch)
 
 
 class Look(Struct):
-    """A look under way, and the try that it is for by now."""
+    """A look in progress, and the attempt that it currently serves."""
 
     task: asyncio.Task[Outcome]
     attempt: Attempt
@@ -74,7 +78,8 @@ class Look(Struct):
 
 
 class Driver:
-    """`reopen` gives the runtime that goes on with a run; `say` tells whoever reads the worker's log."""
+    """Looks at runs and drives them. `reopen` returns the runtime that continues a run; `say` writes to the worker's
+    log."""
 
     def __init__(self, runtime: Runtime, reopen: Reopen, say: Callable[[str], None]) -> None:
         self.stopping = False
@@ -88,7 +93,7 @@ class Driver:
         return len(self._looks)
 
     async def look(self, order: Order, attempt: Attempt) -> Outcome:
-        """Drives the run if it is due. Raises `Later`, and nothing else of its own."""
+        """Drive the run if it is due. Raises `Later`, and no other exception of its own."""
         run = order.run
         under_way = self._looks.get(run)
         if under_way is None:
@@ -96,27 +101,27 @@ class Driver:
             self._looks[run] = under_way
             under_way.task.add_done_callback(lambda _: self._looks.pop(run, None))
         else:
-            # Temporal lost sight of this worker while it was at it: the new try takes the place of the old one.
+            # Temporal lost contact with this worker during the look: the new attempt replaces the old one.
             attempt.epoch, under_way.attempt = under_way.attempt.epoch, attempt
             if attempt.epoch is not None:
                 await attempt.will_own(attempt.epoch)
         return await asyncio.shield(under_way.task)
 
     def cancel(self, run: str, attempt: Attempt) -> None:
-        """Parks the run at once, unless a newer try has taken the place of this one."""
+        """Park the run at once, unless a newer attempt has replaced this one."""
         under_way = self._looks.get(run)
         if under_way is not None and under_way.attempt is attempt:
             under_way.task.cancel()
 
     def stop(self) -> None:
-        """Every run is to be parked as soon as what is under way has been recorded."""
+        """Have every run parked as soon as its current effects are recorded."""
         self.stopping = True
         for look in self._looks.values():
             if look.drive is not None:
                 look.drive.stop()
 
     async def interrupt(self) -> None:
-        """Parks those that are left at once."""
+        """Park the remaining runs at once."""
         left = [look.task for look in self._looks.values()]
         for task in left:
             task.cancel()
@@ -138,11 +143,11 @@ class Driver:
                 return Outcome(str(row.status), HANDED_OVER)
             await attempt.will_own(row.epoch + 1)
             if isinstance(store, SharedStore) and (row.status is Status.RUNNING or row.epoch == attempt.before):
-                # Of one that has just taken it, the row says nothing yet but the epoch.
+                # If a worker has only just taken the run, its row shows nothing but the epoch yet.
                 self._say(f"run {run}: its worker has fallen silent; taking it over")
                 await store.evict(run, row.epoch)
             runtime = await self._reopen(self._runtime, run)
-            # A worker that stood still since it read the row may find a run that others have brought to a breakpoint.
+            # If this worker was suspended since it read the row, others may have driven the run to a breakpoint.
             await runtime.drive(run, began=lambda drive: self._began(run, drive), after=row.epoch)
         except asyncio.CancelledError:
             if not self.stopping:
@@ -154,7 +159,7 @@ class Driver:
             self._say(str(error))
             return Outcome(str(Status.RUNNING), BUSY)
         except BrokenSeal as error:
-            # No worker may drive it, and none may write to it: whoever put it there is not of this cluster.
+            # No worker may drive it or write to it: it was stored from outside this cluster.
             self._say(str(error))
             return Outcome(str(row.status), ENDED)
         except RunState:
@@ -198,15 +203,15 @@ class Driver:
             case Status.PENDING | Status.INTERRUPTED:
                 return True
             case Status.RUNNING:
-                # Or the try before was about to take it from one that is dead, and died of the same.
+                # Or the previous attempt was about to take it from a dead worker, and died too.
                 return before is not None and row.epoch in (before, before - 1)
             case Status.AWAITING_INPUT:
                 return resume or bool(await self._runtime.store.answers(row.id))
             case Status.PAUSED:
-                # A worker that went down has parked it, and died before it could say so.
+                # A worker that was shutting down has parked it, and died before it could report that.
                 return resume or (taken and not at_breakpoint(row))
             case Status.FAILED | Status.CANCELLED:
-                # The try before has resumed it, and this is how that ended.
+                # If taken, the previous attempt has resumed it, and this is the result.
                 return resume and not taken
         return False
 
@@ -216,18 +221,19 @@ class Driver:
         if row.status in (Status.RUNNING, Status.INTERRUPTED, Status.PENDING):
             return Outcome(str(row.status), BUSY)
         if row.status is Status.EXPIRED:
-            # Taking it makes the store write down what until now only its readers concluded.
+            # Acquiring it makes the store record the expiry, which until now only readers inferred.
             with contextlib.suppress(QuireError):
                 await self._runtime.store.acquire(row.id)
         return Outcome(str(row.status), ENDED)
 
     async def _give_up(self, seen: RunRow, kind: str, message: str) -> None:
-        """The run has failed, with all that it did recorded: `quire resume` goes on once the reason is gone."""
+        """Mark the run as failed, with everything it did recorded: `quire resume` continues it once the cause is
+        gone."""
         run, store, now = seen.id, self._runtime.store, self._runtime.clock.now()
         try:
             epoch = (await self._runtime.row(run)).epoch
             if epoch > seen.epoch + 1:
-                return  # one later is our own try; others have had it since
+                return  # one more is our own attempt; others have had it since
             self._say(f"run {run} is given up: {message}")
             lease = await store.acquire(run, after=epoch)
         except (RunBusy, RunState, Fenced):
@@ -257,6 +263,6 @@ class Driver:
 
 
 def at_breakpoint(row: RunRow) -> bool:
-    """Whether it is paused because its user wanted it so."""
+    """Return True if the run is paused at a breakpoint of its user."""
     breakpoints = [typed_way(one) for one in Pins.of(row.pins).breakpoints]
     return row.status is Status.PAUSED and is_named(row.position, breakpoints)

@@ -1,7 +1,7 @@
-"""What travels through Temporal: names, and two small values. The workflow imports nothing of Quire but this.
+"""Data that travels through Temporal: names, and two small values. The workflow imports nothing else of Quire.
 
-The names carry a version. Histories of a name are replayed by its code for as long as such a workflow lives, so code
-that would take other decisions from the same history gets another name.
+The names carry a version. Temporal replays the history of a workflow with the code of its name as long as the workflow
+lives, so code that would decide differently from the same history needs another name.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ HANDED_OVER = "handed_over"
 
 
 class Order(Struct, frozen=True):
-    """Look at a run. `heartbeat` is after how many seconds of silence its worker counts as dead.
-
-    `resume` goes on with what rests of its own: a failure, a cancelled run, a breakpoint."""
+    """Look at a run."""
 
     run: str
     heartbeat: float = HEARTBEAT_SECONDS
+    """Seconds of silence after which its worker counts as dead."""
     resume: bool = False
+    """Also continue a run that would not continue by itself: after a failure, after a cancel, at a breakpoint."""
 
 
 class Outcome(Struct, frozen=True):
-    """What a look found or brought about: the run's `status`, and how it `rests` (one of the words above).
-
-    `expires_at` is when a run that waits is not waited for any more."""
+    """The result of a look."""
 
     status: str
+    """The status of the run."""
     rests: str
+    """How the run rests: one of the words above."""
     expires_at: float | None = None
+    """When a waiting run expires."""

@@ -1,6 +1,6 @@
-"""Finds runs that are due to move although nobody said so: a signal was lost, or its sender died before it.
+"""Find runs that are due although no signal came: it was lost, or its sender died before sending it.
 
-A run is spoken of at the second look in a row at which it stands still, then less and less often: every signal is kept
+A run is signalled at the second sweep in a row that finds it unchanged, then less and less often: every signal is kept
 in the history of its workflow, and a run may have to wait because all workers are busy.
 """
 
@@ -27,7 +27,7 @@ class Signals(Protocol):
 
 
 class Sweep:
-    """`queue` is the task queue whose runs these are; those of others in the same store are not ours to move."""
+    """Sweeps the runs of one task queue. Runs of other queues in the same store are left alone."""
 
     def __init__(self, store: Store, queue: str, signals: Signals, say: Callable[[str], None]) -> None:
         self._store = store
@@ -37,12 +37,13 @@ class Sweep:
         self._seen: dict[tuple[str, Status, int], int] = {}
 
     async def once(self) -> int:
-        """How many runs were spoken of. Raises `StoreError`; that Temporal is away is said, and tried again."""
+        """Sweep once and return how many runs were signalled. Raises `StoreError`; if Temporal cannot be reached, this
+        is logged and tried again at the next sweep."""
         still = {(row.id, row.status, row.epoch): row for row in await self._suspects()}
         self._seen = {key: self._seen.get(key, 0) + 1 for key in still}
         moved = 0
         for key, times in self._seen.items():
-            # At the 2nd look, the 4th, the 8th …
+            # At the 2nd sweep, the 4th, the 8th …
             if times < 2 or times & (times - 1):
                 continue
             row = still[key]
@@ -66,8 +67,10 @@ class Sweep:
         return [row for row in rows if self._ours(row)]
 
     def _ours(self, row: RunRow) -> bool:
-        """One that was read from an export can be looked at, and never goes on. Pins of any shape are possible here:
-        one run that cannot be read must not keep the others waiting."""
+        """Return True if the run belongs to this queue. An imported run can be looked at but is never driven.
+
+        The pins may have any shape here: one run that cannot be read must not delay the others.
+        """
         return row.pins.get("queue", "") == self._queue and not row.pins.get("imported")
 
     async def _answered(self) -> list[RunRow]:

@@ -1,7 +1,7 @@
-"""A worker: takes runs from a task queue, drives so many of them at a time, and sweeps.
+"""A worker: take runs from a task queue, drive a limited number at a time, and sweep.
 
-Two loops in two threads. The one that `run` is called on has the store, the drives and the sweep; the other has
-Temporal, whose heartbeats go on whatever a run computes.
+It has two loops in two threads. The loop that `run` is called on has the store, the drives and the sweep; the other
+has Temporal, whose heartbeats continue whatever a run computes.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# It tells of each error that we report to it, with a trace; what matters of that, this worker says itself.
+# It logs each error that we report to it, with a traceback; this worker logs the important part itself.
 logging.getLogger("temporalio.activity").setLevel(logging.CRITICAL)
 
 CONCURRENCY = 20
@@ -52,7 +52,7 @@ REPORTING_SECONDS = 10
 
 
 class ClusterWorker:
-    """`sweep_seconds` is how often it looks for runs that stand still; `grace` how long a run may take to park."""
+    """A worker process. `sweep_seconds` is the interval of sweeps; `grace` is how long a run may take to park."""
 
     def __init__(
         self,
@@ -77,9 +77,10 @@ class ClusterWorker:
         self._away = False
 
     async def run(self) -> None:
-        """Until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers go on with them.
+        """Work until SIGTERM or Ctrl-C; then runs are parked at their next boundary, and other workers continue them.
 
-        Raises `CannotStart` where no retry would help."""
+        Raises `CannotStart` if no retry would help.
+        """
         loop = asyncio.get_running_loop()
         _hush()
         self._stopped = asyncio.Event()
@@ -137,7 +138,7 @@ class ClusterWorker:
                 await asyncio.gather(sweeping, stopped, return_exceptions=True)
 
     async def _worker(self, client: Client, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> Worker:
-        # Nothing of Quire is reloaded for a workflow: it imports names and two values, and they never change.
+        # Do not reload Quire for a workflow: it imports only names and two values, which never change.
         light = SandboxRestrictions.default.with_passthrough_modules("quire")
         return Worker(
             client,
@@ -146,22 +147,22 @@ class ClusterWorker:
             activities=[DriveActivity(loop, self._driver).drive],
             max_concurrent_activities=self._concurrency,
             max_concurrent_workflow_tasks=4,
-            # What Temporal gives to the open polls of a worker that is suspended is lost until its timeout: each poll
-            # may swallow one, the same run again and again. One brings dozens of runs a second; workflows need two.
+            # A task that Temporal gives to an open poll of a suspended worker is lost until its timeout: each poll can
+            # swallow one, the same run again and again. One poll fetches dozens of runs a second; workflows need two.
             max_concurrent_activity_task_polls=1,
             max_concurrent_workflow_task_polls=2,
             workflow_task_executor=threads,
             workflow_runner=SandboxedWorkflowRunner(restrictions=light),
             build_id=f"quire {__version__}",  # else all modules are hashed to make one up
             identity=f"quire {os.getpid()}@{socket.gethostname()}",
-            # A worker that is gone keeps what was meant for it that long from the others.
+            # Tasks meant for a worker that is gone reach other workers only after this time.
             sticky_queue_schedule_to_start_timeout=timedelta(seconds=2),
             max_heartbeat_throttle_interval=timedelta(seconds=1),
             graceful_shutdown_timeout=timedelta(seconds=self._grace + REPORTING_SECONDS),
         )
 
     async def _leave(self, worker: Worker) -> None:
-        # First no new ones: a run that is handed back must not come here again.
+        # First accept no new runs: a run that is handed back must not come here again.
         leaving = asyncio.ensure_future(self._there(worker.shutdown()))
         self._driver.stop()
         at_once = asyncio.create_task(self._leaving.wait())
@@ -173,14 +174,14 @@ class ClusterWorker:
     async def _sweeping(self, cluster: Cluster) -> None:
         sweep = Sweep(self._runtime.store, self._where.task_queue, _Across(cluster, self._there), self._say)
         while True:
-            # Workers that were started together do not all look at the same moment.
+            # The random factor keeps workers that were started together from sweeping at the same moment.
             await asyncio.sleep(self._sweep_seconds * random.uniform(0.75, 1.25))  # noqa: S311
             await self._check(cluster)
             with contextlib.suppress(StoreError):
                 await sweep.once()
 
     async def _check(self, cluster: Cluster) -> None:
-        """Says so when Temporal has gone, and when it is back."""
+        """Log when Temporal cannot be reached any more, and when it is back."""
         problem = ""
         try:
             await self._there(cluster.client.service_client.check_health(timeout=timedelta(seconds=5)))
@@ -192,7 +193,7 @@ class ClusterWorker:
             self._say(f"{where} is away ({problem}): runs go on" if problem else f"{where} is back")
 
     async def _connected(self) -> Client | None:
-        """Temporal, as soon as it is there; None where somebody stops the worker before."""
+        """Connect to Temporal, retrying until it is available; return None if the worker is stopped before."""
         return await self._tried(lambda: self._there(connect(self._where)), CannotStart)
 
     async def _store_is_there(self) -> bool:
@@ -213,7 +214,7 @@ class ClusterWorker:
         return None
 
     def _there(self, work: Awaitable[T]) -> Awaitable[T]:
-        """Done on Temporal's loop, waited for on this one."""
+        """Run the work on Temporal's loop, and wait for it on this one."""
 
         async def done() -> T:
             return await work
@@ -222,16 +223,18 @@ class ClusterWorker:
 
 
 def _hush() -> None:
-    """Temporal's core writes to stdout, in colours, and repeats itself; that it is away, this worker says itself.
+    """Limit the logs of Temporal's core, which writes to stdout, in colours, and repeats itself; this worker reports
+    itself when Temporal cannot be reached.
 
-    Its logs must not be forwarded to Python: they come from threads of its own, and one that speaks while the
-    interpreter goes down takes the process with it."""
+    These logs must not be forwarded to Python: they come from the core's own threads, and a thread that logs during
+    interpreter shutdown crashes the process.
+    """
     logs = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
     TemporalRuntime.set_default(TemporalRuntime(telemetry=TelemetryConfig(logging=logs)), error_if_already_set=False)
 
 
 class _Across:
-    """The cluster's client, for the other loop."""
+    """The client of the cluster, callable from the other loop."""
 
     def __init__(self, cluster: Cluster, there: Callable[[Awaitable[None]], Awaitable[None]]) -> None:
         self._cluster = cluster

@@ -1,4 +1,4 @@
-"""The workflow that stands for a run: looks, waits, looks again. It decides nothing about the run itself."""
+"""The workflow of a run: look, wait, look again. It decides nothing about the run itself."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ with workflow.unsafe.imports_passed_through():
     from quire.cluster.orders import BUSY, DRIVE, ENDED, HANDED_OVER, LOOK, WORKFLOW, Order, Outcome
 
 LONGEST_DRIVE = timedelta(days=365)
-"""Temporal wants to know. A worker that is gone is noticed by its silence, never by this."""
+"""A timeout that Temporal requires. A dead worker is noticed by its missing heartbeats, never by this."""
 
 BUSY_SECONDS = 15.0
 LONGEST_WAIT_SECONDS = 7 * 86_400.0
 
-# At once, however often it happened before: a dead worker is no reason to wait. Who wants a pause says so in its error.
+# Retry at once, however often it happened: a dead worker is not a reason to wait. An error can ask for a pause itself.
 AT_ONCE = RetryPolicy(initial_interval=timedelta(milliseconds=100), backoff_coefficient=1.0)
 
 
@@ -40,7 +40,7 @@ class RunWorkflow:
             self._resume = False
             outcome = await self._drive(Order(order.run, order.heartbeat, resume))
             if outcome.rests == HANDED_OVER:
-                # Its worker is going down and has parked the run: the next one goes on.
+                # Its worker is shutting down and has parked the run: the next worker continues it.
                 self._resume = self._resume or resume or outcome.status == "paused"
             elif seen == self._looks:
                 if outcome.rests == ENDED:
@@ -72,5 +72,5 @@ def _seconds(outcome: Outcome) -> float:
         return BUSY_SECONDS
     if outcome.expires_at is None:
         return LONGEST_WAIT_SECONDS
-    # A second more, so that the store's clock agrees that it is over.
+    # One second more, so that the run has expired by the store's clock too.
     return min(max(outcome.expires_at - workflow.time(), 0.0) + 1.0, LONGEST_WAIT_SECONDS)

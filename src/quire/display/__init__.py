@@ -1,1 +1,1 @@
-"""How things look to people and to other programs."""
+"""Output for people and for other programs."""

@@ -1,12 +1,10 @@
-"""A flowchart as Mermaid's text, which is arranged by whoever draws it.
+"""Draw a plan as a flowchart: as Mermaid text, whose layout is left to the renderer, or as an SVG picture.
 
-Labels come from documents, so every character that means something to Mermaid, to its Markdown or to HTML is written as
-an entity: no title can end its box, start a directive or bring a tag.
+Mermaid: labels come from documents, so every character with a meaning in Mermaid, its Markdown or HTML is written as
+an entity. No title can end its box, start a directive or insert a tag.
 
-A flowchart as a picture: one SVG file that needs nothing else, in light and in dark.
-
-It holds shapes and texts only: no script, no link, nothing that is fetched. What a document says is escaped, and what
-cannot be printed is shown as U+FFFD.
+SVG: one self-contained file for light and dark mode, with shapes and texts only: no script, no link, nothing that is
+fetched. Texts of a document are escaped, and unprintable characters are shown as U+FFFD.
 """
 
 from __future__ import annotations
@@ -34,9 +32,10 @@ _SHAPES = {
 
 
 def mermaid(plan: Plan) -> str:
-    """The text of a flowchart, without a fence and with a last newline.
+    """Return the text of a flowchart, without a fence and with a final newline.
 
-    Lines inside of a box are held until it is closed: Mermaid draws what they name inside of the box as well.
+    Lines inside a box are held back until the box is closed: Mermaid would draw every node that they name inside the
+    box.
     """
     lines = ["flowchart TD"]
     held: list[str] = []
@@ -65,7 +64,7 @@ def mermaid(plan: Plan) -> str:
 
 
 def escaped(text: str, limit: int = LABEL_LIMIT) -> str:
-    """Any text as the inside of a quoted label. Letters and digits of all scripts stay readable."""
+    """Escape any text for a quoted label. Letters and digits of all scripts stay readable."""
     return "".join(_entity(char) for char in shortened(text, limit))
 
 
@@ -76,7 +75,8 @@ def _entity(char: str) -> str:
 
 
 def _label(item: Node | Open) -> str:
-    """Begins with a word of ours: Mermaid takes a label that begins like a Markdown list for one."""
+    """Return the label, which begins with a word of ours: Mermaid would take a label that begins like a Markdown list
+    for a list."""
     return f"{escaped(item.head)} ({escaped(item.what)})" if item.what else escaped(item.head)
 
 
@@ -120,7 +120,7 @@ _STYLE = """
 
 
 def svg(plan: Plan) -> str:
-    """The whole file, with a last newline."""
+    """Return the whole SVG file, with a final newline."""
     return "\n".join(_file(layout(graph(plan)), plan.title)) + "\n"
 
 
@@ -147,14 +147,14 @@ def _file(chart: Chart, title: str) -> Iterator[str]:
             yield f'<text class="title" x="{_n(x)}" y="{_n(y)}">{printable(line)}</text>'
     for node in chart.nodes:
         yield from _node(node)
-    # Lines that meet carry one label, which is written once.
+    # Lines that meet share one label, which is written once.
     for label, (x, y) in dict.fromkeys((route.label, route.at) for route in chart.routes if route.label):
         yield f'<text class="label" x="{_n(x)}" y="{_n(y)}">{printable(label)}</text>'
     yield "</svg>"
 
 
 def printable(text: str) -> str:
-    """Any text as the content of an element."""
+    """Escape any text for the content of an element."""
     return escape("".join(one if one.isprintable() else "\ufffd" for one in text))
 
 
@@ -191,7 +191,7 @@ def _node(node: Placed) -> Iterator[str]:
 
 
 def _path(route: Route) -> str:
-    """Straight where both ends are above each other or beside each other, and a curve where they are not."""
+    """Return the path of a line: straight if both ends are above or beside each other, otherwise a curve."""
     (x, y), *rest = route.points
     parts = [f"M{_n(x)} {_n(y)}"]
     for to_x, to_y in rest:

@@ -1,7 +1,7 @@
-"""Where the parts of a flowchart stand: steps below each other, arms beside each other, boxes around both.
+"""Layout of a flowchart: steps below each other, arms beside each other, boxes around both.
 
-Documents are nested, so that no search for a good order is needed: the room of a part is known once that of its parts
-is, and then each gets its place from the top down. The same chart always has the same places.
+Documents are nested, so no search for a good order is needed: the size of a part follows from the sizes of its parts,
+and then each part gets its place from the top down. The same chart always has the same layout.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from msgspec import Struct, field
 from quire.plan.flowchart import Close, Item, Lane, Line, Node, Open, shortened
 
 GAP = 52
-"""Between what stands below each other: room for a line to bend in and for its label."""
+"""Vertical distance between parts: space for a line to bend and for its label."""
 BETWEEN = 28
 PAD = 20
 TITLE = 26
 BACK = 26
 SIDE = 44
-"""What a line that leads back takes below and, with its label, at the right."""
+"""Space that a line leading back, with its label, takes at the right; `BACK` is its space below."""
 LINE_HEIGHT = 18
 _CHARACTER = 7.4
 _WRAP = 34
@@ -30,7 +30,7 @@ _LANE = 36
 
 
 class Placed(Struct):
-    """A node or a box: its middle, its upper edge, its size and its lines of text."""
+    """A node or a box: its centre (`x`), its upper edge (`y`), its size and its lines of text."""
 
     x: float
     y: float
@@ -42,7 +42,7 @@ class Placed(Struct):
 
 
 class Route(Struct):
-    """The corners of a line, and where its label stands."""
+    """The corners of a line, and the position of its label."""
 
     points: list[tuple[float, float]]
     label: str
@@ -59,7 +59,7 @@ class Chart(Struct):
 
 
 def text_width(text: str) -> float:
-    """A guess on the wide side: who shows the chart has a font of their own."""
+    """Estimate the width of a text, rather too wide: the viewer's font is not known."""
     return sum(2 * _CHARACTER if unicodedata.east_asian_width(one) in "WF" else _CHARACTER for one in text)
 
 
@@ -128,7 +128,7 @@ def _tree(items: tuple[Item, ...]) -> tuple[_Block, list[Line]]:
 
 
 def _measure(block: _Block) -> None:
-    """The reader's limit on the depth of documents bounds the recursion."""
+    """Set the size of a block and its parts. The reader's limit on the depth of documents bounds the recursion."""
     for part in block.parts:
         _measure(part)
     item = block.item
@@ -153,7 +153,7 @@ def _measure(block: _Block) -> None:
 
 
 def _above(item: Open) -> float:
-    """The titles of a box, and the room below them in which lines bend."""
+    """Return the height of a box's title, and of the space below it in which lines bend."""
     return TITLE + LINE_HEIGHT * (len(_box_title(item)) - 1) + GAP * 0.7
 
 
@@ -201,7 +201,7 @@ def _label(text: str) -> str:
 
 
 def _forward(line: Line, start: _Block, end: _Block, lane: _Block | None, *, early: bool) -> Route:
-    """Lines that part bend right below where they begin, lines that meet right above where they end."""
+    """Route a forward line. Lines that part bend right below their start, lines that meet right above their end."""
     begin, stop = (start.x, start.y + start.height), (end.x, end.y)
     if lane is not None:
         points = [begin, (lane.x, lane.y), (lane.x, max(lane.y + lane.height, stop[1] - GAP)), stop]
@@ -214,7 +214,8 @@ def _forward(line: Line, start: _Block, end: _Block, lane: _Block | None, *, ear
 
 
 def _back(line: Line, start: _Block, end: _Block, box: _Block) -> Route:
-    """Below all that the box holds, up at its right, and in from above: nothing stands there."""
+    """Route a line that leads back: below all parts of the box, up at its right, and in from above, where nothing is
+    drawn."""
     low = box.y + box.height - PAD - BACK / 2
     high = box.y + (box.parts[0].y - box.y if box.parts else TITLE) - GAP * 0.35
     right = box.x + max((part.width for part in box.parts), default=0.0) / 2 + SIDE * 0.8

@@ -1,4 +1,5 @@
-"""The keyboard while something is painted: what is typed must neither tear the picture nor answer a later question."""
+"""Control the keyboard while a view is painted: typed keys must neither disturb the picture nor answer a later
+question."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ STDIN = 0
 
 
 def in_foreground() -> bool:
-    """Whether the terminal listens to this process: one in the background is stopped when it touches it."""
+    """Return True if this process is in the foreground of its terminal. A background process is stopped when it
+    touches the terminal."""
     try:
         return os.tcgetpgrp(STDIN) == os.getpgrp()
     except AttributeError:
@@ -26,7 +28,7 @@ def in_foreground() -> bool:
 
 
 def may_paint(stream: IO[str]) -> bool:
-    """Whether a picture may be painted: on what is not a terminal, and on one that no other process has for itself."""
+    """Return True if the view may be painted: the stream is not a terminal, or this process is in its foreground."""
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
     except (AttributeError, OSError, ValueError):
@@ -35,7 +37,7 @@ def may_paint(stream: IO[str]) -> bool:
 
 @contextlib.contextmanager
 def quiet_keys() -> Iterator[None]:
-    """Keys are not echoed meanwhile (Enter and ^C would move the picture). Signals work as ever."""
+    """Turn off the echo of keys (Enter and ^C would move the picture). Signals still work."""
     before = _attributes()
     if termios is None or before is None:
         yield
@@ -53,13 +55,13 @@ def quiet_keys() -> Iterator[None]:
 
 
 def drop_typed() -> None:
-    """Forgets what was typed so far."""
+    """Discard the keys typed so far."""
     if termios is not None and _attributes() is not None:
         termios.tcflush(STDIN, termios.TCIFLUSH)
 
 
 def _attributes() -> list[int | list[bytes | int]] | None:
-    """How the terminal is set, where there is one that may be touched."""
+    """Return the settings of the terminal; None if there is none, or if it must not be touched."""
     if termios is None or not in_foreground():
         return None
     try:

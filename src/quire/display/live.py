@@ -1,8 +1,8 @@
 """The live view of a run on a terminal.
 
-Events only change what is known; ten times a second a picture of it (`quire.display.live_frame`) is painted over the
-one before, so a fast model costs no more than a slow one. Painted by hand and not by rich's `Live`: that one moves up
-by the rows of its last picture at the width of then, and leaves torn lines behind when the window gets narrower.
+Events only update the progress; ten times a second a picture of it (`quire.display.live_frame`) is painted over the
+last one, so a fast model costs no more than a slow one. rich's `Live` is not used: it moves up by the number of rows
+that its last picture had at the old width, and leaves torn lines behind when the window gets narrower.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SECONDS_BETWEEN_PICTURES = 0.1
 
 
 class Painter:
-    """Puts a picture where the last one was. Knows how many rows that has become when the window changed."""
+    """Paints a picture over the last one. Computes how many rows the last one takes after the window has changed."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -44,13 +44,13 @@ class Painter:
     def paint(self, lines: Sequence[Text]) -> None:
         text = self._rendered(lines).replace("\n", "\x1b[K\n")
         width = self._console.width
-        # A row that was wrapped stays joined to the next one, whatever is painted over it, until it is erased.
+        # A wrapped row stays joined to the next one until it is erased, even if it is painted over.
         home = self._erased() if width != self._width else self._home()
         self._write(home + text + "\x1b[J")
         self._lines, self._width = [line.plain for line in lines], width
 
     def forget(self) -> None:
-        """Leaves the last picture where it is: others have written below it."""
+        """Leave the last picture where it is, because other programs have written below it."""
         self._lines = []
 
     def clear(self) -> None:
@@ -59,22 +59,23 @@ class Painter:
             self._lines = []
 
     def print(self, lines: Sequence[Text]) -> None:
-        """Lines that stay."""
+        """Print lines that stay."""
         self.clear()
         self._write(self._rendered(lines))
 
     def _home(self) -> str:
-        """To the first row of the last picture."""
+        """Return the sequence that moves the cursor to the first row of the last picture."""
         rows = self._rows()
         return f"\r\x1b[{rows}A" if rows else "\r"
 
     def _erased(self) -> str:
-        """The same, and nothing is left of the picture. Row by row: tmux keeps a screen that is erased at once."""
+        """Return the sequence that erases the last picture and moves to its first row. It erases row by row, because
+        tmux keeps a screen that is erased at once."""
         rows = self._rows()
         return self._home() + ("\x1b[2K\x1b[1B" * rows + f"\x1b[J\x1b[{rows}A" if rows else "")
 
     def _rows(self) -> int:
-        """Most terminals that get narrower wrap the lines of the picture."""
+        """Return the rows that the last picture takes now. Most terminals wrap its lines when they get narrower."""
         if self._console.width < self._width and _wraps_again(os.environ):
             return sum(wrapped_rows(line, self._console.width) for line in self._lines)
         return len(self._lines)
@@ -92,12 +93,12 @@ class Painter:
 
 
 def wrapped_rows(line: str, width: int) -> int:
-    """How many rows a terminal makes of a line. A wide letter that does not fit begins the next row."""
+    """Return how many rows a terminal needs for a line. A wide character that does not fit begins the next row."""
     return len(chop_cells(line, max(2, width))) or 1
 
 
 def _wraps_again(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal wraps its lines anew when it gets narrower. Those that do not cut them off."""
+    """Return True if the terminal wraps its lines again when it gets narrower; other terminals cut them off."""
     if "TMUX" in environ:
         return True
     return "XTERM_VERSION" not in environ and not environ.get("TERM", "").startswith(("linux", "screen"))
@@ -105,9 +106,9 @@ def _wraps_again(environ: Mapping[str, str]) -> bool:
 
 @contextlib.contextmanager
 def _told_of_going_on(call: Callable[[], None]) -> Iterator[None]:
-    """Call this when the process goes on after Ctrl-Z: the shell has written below the picture.
+    """Call a function when the process continues after Ctrl-Z, because the shell has then written below the picture.
 
-    Not by the event loop, which would let the next picture come first.
+    A signal handler is used instead of the event loop, which would paint the next picture first.
     """
     if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
         yield
@@ -120,7 +121,8 @@ def _told_of_going_on(call: Callable[[], None]) -> Iterator[None]:
 
 
 class LiveView:
-    """The caller applies an event to `progress` before it is shown. Needs a running event loop."""
+    """The view of a run that is painted on a terminal. The caller applies an event to `progress` before showing it.
+    Needs a running event loop."""
 
     def __init__(self, progress: Progress, console: Console) -> None:
         self._progress = progress
@@ -150,7 +152,7 @@ class LiveView:
         self._painter.print([Text(line, style="yellow")])
 
     def note(self, line: str) -> None:
-        """Stands in the status line from now on."""
+        """Show a line in the status line from now on."""
         self._note = line
 
     def pause(self) -> None:
@@ -160,7 +162,7 @@ class LiveView:
             self._keys.close()
 
     def resume(self) -> None:
-        """The next picture comes with the next tick, so asking twice in a row does not flicker."""
+        """Continue after a pause. The next tick paints the picture, so asking twice in a row does not flicker."""
         if self._paused_at is None:
             return
         waited = time.monotonic() - self._paused_at
@@ -183,7 +185,7 @@ class LiveView:
     async def _tick(self) -> None:
         while True:
             if not may_paint(self._console.file):
-                # After `bg` the shell writes here.
+                # After `bg` the shell writes to the terminal.
                 self._painter.forget()
             elif self._paused_at is None:
                 width, height = self._console.size

@@ -1,7 +1,7 @@
-"""One picture of a run under way, as lines that fit the terminal: its steps, what the model is writing, a status line.
+"""Render one picture of a running run, as lines that fit the terminal: its steps, the streamed reply, a status line.
 
-A function of what is known and of the size of the terminal, nothing else. Texts never become markup, and what a
-model or a document wrote has its control characters shown.
+The picture depends only on the progress and the size of the terminal. Texts never become markup, and control
+characters written by a model or a document are made visible.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 STREAM_ROWS = 8
 FAILURE_ROWS = 4
-"""How many of the items that failed are shown while a step goes on; at its end more of them are."""
+"""Number of failed items shown while a step runs; `SUMMARY_FAILURES` are shown at its end."""
 SUMMARY_FAILURES = 20
 _BAR = 20
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _NARROW = 40
 _CUT, _PLAIN_CUT = "…", "~"
+"""The end of a line that was cut, one column each; the second for terminals without Unicode."""
 _RESULT, _RESULT_ROOM = 400, 16
-"""Characters of a result that are looked at, and cells that it has to have for any of it to be shown."""
-"""How a line that was cut ends. One column each."""
+"""Characters of a result that are read, and the free cells that are needed to show any of it."""
 
 _GLYPHS = {
     "pending": ("○", "."),
@@ -57,26 +57,27 @@ _STYLES = {
 
 
 class Moment(Struct, frozen=True):
-    """When the picture is taken. `now` is the clock of the events, `seconds` is how long it has been going on.
-
-    `encoding` is that of a terminal which does not have all of Unicode."""
+    """The time and the terminal of a picture."""
 
     now: float
+    """The time on the clock of the events."""
     seconds: float
+    """How long the run has been going on."""
     note: str = ""
     unicode: bool = True
     encoding: str = "ascii"
+    """The encoding of a terminal that does not support all of Unicode."""
 
 
 def shown_steps(progress: Progress) -> list[StepView]:
-    """The steps of the document, and the sub-steps of arms that were taken."""
+    """Return the steps of the document, and the sub-steps of the arms that were taken."""
     inside = [step for step in progress.steps.values() if step.depth and step.status not in ("pending", "skipped")]
     taken = {step.path.rpartition("/")[0] for step in inside}
     return [step for step in progress.steps.values() if not step.depth or step.path.rpartition("/")[0] in taken]
 
 
 def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[Text]:
-    """At most `height - 1` lines of at most `width - 1` cells: the cursor needs a place below."""
+    """Return at most `height - 1` lines of at most `width - 1` cells, because the cursor needs a row below."""
     room = max(1, height - 1)
     steps = shown_steps(progress)
     stream = _stream(progress, width, min(STREAM_ROWS, max(0, max(room - 1 - len(steps), (room - 1) // 2))))
@@ -84,14 +85,14 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
     current, wanted = 0, _current(steps)
     for number, lines in _blocks(progress, steps, FAILURE_ROWS, width, moment):
         rows += lines
-        # The failures of the step under way stay in the window with it.
+        # Keep the failures of the running step in the window together with it.
         current = len(rows) - 1 if number == wanted else current
     shown = _under(_window(rows, current, max(0, room - 1 - len(stream))), rows[current] if rows else None, stream)
     return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
 
 def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
-    """What stays on the screen: every step, however many there are, and the totals."""
+    """Return the lines that stay on the screen at the end: every step, however many there are, and the totals."""
     lines: list[Text] = []
     for _, block in _blocks(progress, shown_steps(progress), SUMMARY_FAILURES, width, moment):
         lines += block
@@ -99,7 +100,7 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
         lines.append(Text(_used(progress), style="dim"))
         return [_fitting(line, width, moment) for line in lines]
     if not progress.steps:
-        return [_fitting(line, width, moment) for line in lines]  # A thread that came to no turn.
+        return [_fitting(line, width, moment) for line in lines]  # A thread without any turn.
     done = sum(step.status == "completed" and not step.depth for step in progress.steps.values())
     total = sum(not step.depth for step in progress.steps.values())
     took = totals(progress, moment.seconds)
@@ -110,7 +111,8 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
 def _blocks(
     progress: Progress, steps: list[StepView], failures: int, width: int, moment: Moment
 ) -> Iterator[tuple[int, list[Text]]]:
-    """The lines of each step with its number: what it is, what failed in it, what it called, the hooks around it."""
+    """Yield the number and the lines of each step: the step itself, its failed items, its calls, the hooks around
+    it."""
     before, after = placed_hooks(progress, [step.path for step in steps])
     for number, step in enumerate(steps):
         lines = [hook_line(progress, hook, moment) for hook in before.get(number, [])]
@@ -124,7 +126,7 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     running = step.status == "running"
     seconds = step.elapsed
     if running and step.started_at is not None:
-        # The times of items that go on side by side add up to more than anybody has waited.
+        # The times of concurrent items add up to more than the time that has passed.
         since = moment.now - step.started_at
         seconds = since if step.fan else max(seconds, since)
     took = "" if width < _NARROW else numbers(seconds, step.input_tokens + step.output_tokens, step.cost)
@@ -148,7 +150,7 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
 
 
 def _with_result(line: Text, step: StepView, width: int, moment: Moment) -> Text:
-    """The line with the beginning of what a finished step gave, where there is room for some words of it."""
+    """Append the beginning of a finished step's result to its line, if there is room for some words."""
     result = one_line((step.displayed or "")[:_RESULT]).strip()
     room = width - 1 - line.cell_len - 4
     if step.status != "completed" or step.thread or step.fan or not result or room < _RESULT_ROOM:
@@ -159,7 +161,7 @@ def _with_result(line: Text, step: StepView, width: int, moment: Moment) -> Text
 
 
 def fan_bar(fan: FanView, width: int, moment: Moment) -> str:
-    """How far a fan has come: a bar where there is room for one, and the counts."""
+    """Return the progress of a fan: a bar if there is room for one, and the counts."""
     ended = fan.done + fan.failed
     counts = f"{ended}/{fan.total}"
     if fan.failed:
@@ -174,7 +176,7 @@ def fan_bar(fan: FanView, width: int, moment: Moment) -> str:
 
 
 def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
-    """The items of a step that failed, the last ones where there are many."""
+    """Return a line for each failed item of a step; only the last ones if there are many."""
     if step.fan is None or not step.fan.failed:
         return []
     shown = step.fan.failures[-most:]
@@ -185,7 +187,7 @@ def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
 
 
 def call_lines(step: StepView, moment: Moment) -> list[Text]:
-    """The tools that the model of a turn has called, each with what came of it; what was not allowed in red."""
+    """Return a line for each tool call of a turn with its result; failed and denied calls in red."""
     lines = []
     for call in step.calls.values():
         status = "failed" if call.kind else "running" if call.result is None else "completed"
@@ -202,13 +204,15 @@ def call_lines(step: StepView, moment: Moment) -> list[Text]:
 
 
 def hook_line(progress: Progress, hook: HookView, moment: Moment) -> Text:
-    """One level deeper than the turns of its thread where it belongs to one of them."""
+    """Return the line of a hook, indented one level deeper than the turns of its thread if it belongs to one of
+    them."""
     depth = (progress.depth_of(f"{thread_of(hook.path)}/turn[1]") or 0) + is_of_turn(hook)
     return Text(f"{'  ' * depth}{'↳' if moment.unicode else '>'} {one_line(hook_words(hook))}", style="dim")
 
 
 def _used(progress: Progress, first: int | None = None) -> str:
-    """What a thread has used of its limits, or of the first of them, which are those that it comes to."""
+    """Return how much a thread has used of its limits; with `first`, of the first ones only, which are usually reached
+    first."""
     parts = [f"{name} {much}" + (f" of {most}" if most else "") for name, much, most in used_of(progress)]
     return " · ".join(parts[:first])
 
@@ -245,14 +249,14 @@ def _glyph(status: str, moment: Moment) -> str:
 
 
 def _current(steps: list[StepView]) -> int:
-    """The innermost step that is under way, else the last that has ended."""
+    """Return the index of the innermost running step, else of the last step that has begun."""
     running = [number for number, step in enumerate(steps) if step.status in ("running", "awaiting_input")]
     ended = [number for number, step in enumerate(steps) if step.status != "pending"]
     return (running or ended or [0])[-1]
 
 
 def _window(rows: list[Text], current: int, room: int) -> list[Text]:
-    """The rows around the current one, with a word about those that are left out."""
+    """Return the rows around the current one, with a note about the rows that are left out."""
     if len(rows) <= room:
         return rows
     if room < 3:
@@ -267,13 +271,14 @@ def _window(rows: list[Text], current: int, room: int) -> list[Text]:
 
 
 def _under(rows: list[Text], current: Text | None, stream: list[Text]) -> list[Text]:
-    """The rows with what is being written below the step that it belongs to."""
+    """Insert the streamed reply below the step that it belongs to."""
     at = next((number for number, row in enumerate(rows, 1) if row is current), len(rows))
     return [*rows[:at], *stream, *rows[at:]]
 
 
 def _stream(progress: Progress, width: int, room: int) -> list[Text]:
-    """The end of what the model is writing. Only the end is looked at: a reply can be long."""
+    """Return the last lines of the reply that the model is writing. Only the end of the text is processed, because a
+    reply can be long."""
     inner = max(8, width - 5)
     tail = progress.shown_stream()[-inner * (room + 1) * 2 :] if room else ""
     if not tail.strip():
@@ -283,7 +288,7 @@ def _stream(progress: Progress, width: int, room: int) -> list[Text]:
 
 
 def _wrapped(line: str, width: int) -> list[str]:
-    """Cut at spaces where there are any, by the width that a terminal gives to each character."""
+    """Break a line at spaces where there are any, by the width of each character on a terminal."""
     if cell_len(line) <= width:
         return [line]
     rows = [""]
@@ -298,7 +303,8 @@ def _wrapped(line: str, width: int) -> list[str]:
 
 
 def _fitting(line: Text, width: int, moment: Moment) -> Text:
-    """What the terminal cannot show is replaced before the line is cut: most replacements are longer."""
+    """Cut a line to the width. Characters that the terminal cannot show are replaced first, because most replacements
+    are longer."""
     if not moment.unicode:
         line = _in_encoding(line, moment.encoding)
     line.truncate(max(1, width - 1), overflow="ellipsis")
@@ -308,7 +314,7 @@ def _fitting(line: Text, width: int, moment: Moment) -> Text:
 
 
 def _in_encoding(line: Text, encoding: str) -> Text:
-    """The same line, its styles kept, in characters that the terminal has."""
+    """Rewrite a line in characters that the terminal has, keeping its styles."""
     cuts = sorted({0, len(line), *(edge for span in line.spans for edge in (span.start, span.end))})
     plain = Text(style=line.style)
     for start, end in itertools.pairwise(cuts):

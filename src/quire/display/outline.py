@@ -1,7 +1,5 @@
-"""A document as an outline: what it takes, what each step does, what it needs from outside.
-
-Bounds and envelope of a document, for people and for machines.
-"""
+"""Outline of a document: its inputs, what each step does, the tools and prompts it needs, and its bounds and
+envelope."""
 
 from __future__ import annotations
 
@@ -70,7 +68,7 @@ def outline_data(plan: Plan) -> dict[str, Value]:
 
 
 def uses_of(plan: Plan, kind: str) -> dict[str, list[str]]:
-    """The tools, or the prompts, that a plan names, each with the labels of its steps."""
+    """Return the tools, or the prompts, that a plan names, each with the labels of its steps."""
     uses: dict[str, list[str]] = {}
     for _, step in plan.steps():
         match step.work:
@@ -86,7 +84,7 @@ def prompt_name(source: PromptSource) -> str:
 
 
 def written(text: Template) -> str:
-    """The text of a template as it stands in the document."""
+    """Return the text of a template as it is written in the document."""
     return "".join(part if isinstance(part, str) else part.raw for part in text.parts)
 
 
@@ -189,7 +187,7 @@ _NOTHING = Range()
 
 
 def foreseen_lines(bounds: Bounds, envelope: Envelope) -> Iterator[str]:
-    """Threads are said only of a document that can start some."""
+    """Yield bounds and envelope for people. Threads are mentioned only for a document that can start some."""
     said = [one for one in COUNTED if one != "threads" or bounds.threads != _NOTHING]
     lines = table([(one.replace("_", " "), str(getattr(bounds, one))) for one in said])
     if bounds.unknown:
@@ -202,7 +200,7 @@ def foreseen_lines(bounds: Bounds, envelope: Envelope) -> Iterator[str]:
 
 
 def foreseen_data(bounds: Bounds, envelope: Envelope) -> dict[str, Value]:
-    """Null is infinity: JSON has no other word for it."""
+    """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
     counts: dict[str, Value] = {one: _range(getattr(bounds, one)) for one in COUNTED}
     return {
         "bounds": {**counts, "unknown": list(bounds.unknown)},

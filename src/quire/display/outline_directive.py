@@ -1,4 +1,4 @@
-"""A directive as an outline: what it takes and gives, what it is composed from, what it may do and how much of it."""
+"""Outline of a directive: its inputs and outputs, what it is composed from, its capabilities and limits."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def directive_data(seen: Survey) -> dict[str, Value]:
 
 
 def condition_words(condition: Mapping[str, Value]) -> str:
-    """A hook's condition as a sentence has it; empty for one that always holds."""
+    """Describe a hook's condition in words; empty for a condition that always holds."""
     parts = []
     for name, word in (("all", " and "), ("any", " or ")):
         inner = condition.get(name)
@@ -246,7 +246,7 @@ def _hook_data(one: Placed) -> Value:
 
 
 def _shown(path: str) -> str:
-    """From the current folder where it is below that."""
+    """Return the path relative to the current folder, if it is below that."""
     here = Path.cwd()
     whole = Path(os.path.abspath(path)) if path else Path()  # noqa: PTH100  # links stay as they are
     return str(whole.relative_to(here)) if path and whole.is_relative_to(here) else path

@@ -1,4 +1,4 @@
-"""A pipeline as an outline: what it reads, what each step does with what, and what it needs from outside."""
+"""Outline of a pipeline: its inputs, what each step does, and the tools and pipelines it needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ _TEXT = 80
 
 
 def pipeline_outline(plan: Plan, needed: Sequence[str], optional: Sequence[str]) -> Iterator[str]:
-    """`needed` and `optional` are the inputs, which a pipeline does not declare."""
+    """Yield the outline. `needed` and `optional` are the inferred inputs, because a pipeline does not declare
+    inputs."""
     yield click.style(one_line(plan.title), bold=True)
     if plan.description:
         yield from visible(plan.description).split("\n")
@@ -65,7 +66,7 @@ def pipeline_data(plan: Plan, needed: Sequence[str], optional: Sequence[str]) ->
 
 
 def tools_of(plan: Plan) -> dict[str, list[str]]:
-    """The tools that steps call and that agents are left, each with the labels of those steps."""
+    """Return the tools that steps call and that agents may use, each with the labels of those steps."""
     found: dict[str, list[str]] = {}
     for _, step in plan.steps():
         names: Sequence[str] = (step.work.tool,) if isinstance(step.work, Invoke) else ()

@@ -1,4 +1,4 @@
-"""What a model is told at a step, for people and for machines."""
+"""The messages sent to a model at a step, for people and for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def prompt_text(request: ModelRequest) -> str:
-    """Message by message, each under a line that names its role."""
+    """Return the messages, each under a line that names its role."""
     messages = [("system", request.system)] if request.system else []
     messages += [(message.role, _content(message)) for message in request.messages]
     return "\n\n".join(f"--- {role} ---\n{content}" for role, content in messages) + "\n"
@@ -31,7 +31,7 @@ def prompt_data(request: ModelRequest) -> dict[str, Value]:
 
 
 def _content(message: Message) -> str:
-    """With the tools that the model called."""
+    """Return the content with the tool calls of the model."""
     calls = [f"[calls {use.name} {encode(dict(use.arguments))}]" for use in message.uses]
     return "\n".join(filter(None, [message.content, *calls]))
 

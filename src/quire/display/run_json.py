@@ -1,4 +1,4 @@
-"""Runs, questions and journals as JSON: what `--json` prints, and the one place that says which keys there are."""
+"""JSON of runs, questions and journals, as `--json` prints it. All keys are defined here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def row_data(row: RunRow) -> dict[str, Value]:
-    """A run as a list shows it. Times are seconds since 1970; an unknown cost is null."""
+    """Return a run as a list shows it. Times are seconds since 1970; an unknown cost is null."""
     return {
         "id": row.id,
         "status": str(row.status),
@@ -40,7 +40,7 @@ def row_data(row: RunRow) -> dict[str, Value]:
 
 
 def view_data(view: RunView) -> dict[str, Value]:
-    """All that is known of one run."""
+    """Return everything that is known about one run."""
     progress = view.replay.progress
     is_pipeline = view.row.format == "pipeline"
     return {
@@ -64,7 +64,7 @@ def view_data(view: RunView) -> dict[str, Value]:
 
 
 def _thread(view: RunView) -> dict[str, Value]:
-    """What a run of a directive has besides."""
+    """Return the additional keys of a directive's run."""
     thread, ended = view.thread, view.ended
     return {
         "outputs": ended.get("outputs", {}),
@@ -82,7 +82,7 @@ def _thread(view: RunView) -> dict[str, Value]:
 
 
 def question_data(question: Question, title: str | None = None) -> dict[str, Value]:
-    """`title` is that of the run's document, where the question stands among those of other runs."""
+    """Return a question. `title` is the title of the run's document, for lists with questions of several runs."""
     head: dict[str, Value] = {"run": question.run}
     if title is not None:
         head["title"] = title

@@ -1,4 +1,4 @@
-"""The list of runs for people, as wide as their terminal."""
+"""The list of runs for people, fitted to the width of their terminal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 TITLE, INPUTS = 48, 60
 _LAYOUTS = tuple(product((True, False), (TITLE, 32, 20, 12), (INPUTS, 40, 24, 12, 0)))
-"""From the widest: whether tokens and cost are shown, and how much of title and inputs."""
+"""Layouts from the widest to the narrowest: whether tokens and cost are shown, and the characters for title and
+inputs."""
 
 
 def run_table(rows: Sequence[RunRow], now: float, asking: Collection[str], columns: int | None = None) -> list[str]:
-    """`asking` are the runs whose question is open. The widest layout that fits into `columns`, else the narrowest."""
+    """Return the list in the widest layout that fits into `columns`, else in the narrowest. `asking` are the runs with
+    an open question."""
     lines: list[str] = []
     for numbers, title, inputs in _LAYOUTS:
         lines = _table(rows, now, asking, numbers=numbers, title=title, inputs=inputs)

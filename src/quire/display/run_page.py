@@ -1,4 +1,4 @@
-"""Runs for people: one run on a page, its journal, its questions, its events as lines."""
+"""Runs for people: the page of one run, its journal, its questions, and its events as lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EVENTS = {"step_completed": "done", "step_started": "started", "step_skipped": 
 
 
 def run_page(view: RunView, now: float) -> Iterator[str]:
-    """Paragraphs of lines, from what one wants to know first to what came out."""
+    """Yield the paragraphs of the page, the most important facts first and the output last."""
     yield from run_header(view.row, now, view.pins.model, bool(view.questions))
     if view.pins.inputs:
         yield from paragraph("inputs", _values(as_texts(view.pins.inputs)))
@@ -111,7 +111,7 @@ def journal_table(effects: Sequence[EffectRecord]) -> list[str]:
 
 
 def _note(record: EffectRecord) -> str:
-    """Why it failed, who answered, or what was set where the run stood."""
+    """Return why the effect failed, who answered, or which values were set at a breakpoint."""
     if record.failure:
         return record.failure.message
     if record.by:
@@ -121,7 +121,7 @@ def _note(record: EffectRecord) -> str:
 
 
 def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
-    """The last ones; whose nobody knows who gave them say no name."""
+    """Return the last answers, with the name of the user who gave each, if it is known."""
     shown = answers[-EFFECT_LINES:]
     rows = [(place(way), short(str(one.value), 60), f"by {one.by}" if one.by else "") for way, one in shown]
     rest = len(answers) - len(shown)
@@ -129,7 +129,7 @@ def _answers(answers: Sequence[tuple[str, EffectRecord]]) -> list[str]:
 
 
 def question_lines(question: Question, now: float) -> list[str]:
-    """A question, what may be answered, and until when."""
+    """Return a question, its possible answers, and its expiry."""
     at = f" at {one_line(question.path)}" if _is_nested(question) else ""
     first, *more = prompt_lines(question.prompt)
     lines = [f"{place(question.way)}{at} ({question.kind}): {first}", *(f"  {line}".rstrip() for line in more)]
@@ -144,7 +144,7 @@ def question_lines(question: Question, now: float) -> list[str]:
 
 
 def event_line(event: Event) -> str:
-    """One stored event for those who read along; empty for what only machines want."""
+    """Return one stored event as a line for people."""
     data = event.data
     step = place(event.way) if event.way else ""
     title = one_line(str(data.get("title", "")))
@@ -184,15 +184,15 @@ def event_line(event: Event) -> str:
 
 
 def shown_status(row: RunRow, asks: bool = True) -> str:
-    """One that was imported is just that, as which it was exported stands in its page. One that waits although nobody
-    is asked any more has its answer, and waits to be driven on."""
+    """Return the status to show. An imported run is "imported"; its page says with which status it was exported. A run
+    that waits without an open question is "answered": it waits to be driven on."""
     if row.pins.get("imported"):
         return "imported"
     return "answered" if row.status is Status.AWAITING_INPUT and not asks else str(row.status)
 
 
 def _origin(row: RunRow) -> list[tuple[str, str]]:
-    """Where a run comes from that was not begun here at its beginning."""
+    """Return where a forked or imported run comes from."""
     facts = []
     if isinstance(origin := row.pins.get("origin"), Mapping) and origin:
         facts.append(("forked", f"from {origin.get('run')} at {place(str(origin.get('step')))}"))
@@ -202,7 +202,8 @@ def _origin(row: RunRow) -> list[tuple[str, str]]:
 
 
 def position_of(row: RunRow) -> str:
-    """The way to the step of a run. What fails in a pipeline need not be what was last begun there."""
+    """Return the way to the step of a run. In a failed pipeline this is the step that failed, which need not be the
+    one that was started last."""
     if row.format == "pipeline" and row.failure and row.ended_by:
         top = row.ended_by[0].partition("/")[0]
         return row.position if JOINT in row.position and row.position.startswith(top) else top
@@ -210,7 +211,7 @@ def position_of(row: RunRow) -> str:
 
 
 def _is_nested(question: Question) -> bool:
-    """Whether steps of one label can ask several times at once: each item of a list does."""
+    """Return True if steps with the same label can ask several questions at once, as the items of a list do."""
     if question.path.startswith("thread/"):
         return question.path.count("/thread/") > 0
     return "[" in question.path and not question.path.startswith(f"{question.label}/") and "/case[" not in question.path
@@ -227,7 +228,7 @@ def _failures(step: StepView) -> list[str]:
 
 
 def _effects(view: RunView) -> list[str]:
-    """Those that did not go well are always among them."""
+    """Return the table of effects, cut if it is long. Effects that did not succeed are always included."""
     effects = view.effects
     if len(effects) <= EFFECT_LINES:
         return journal_table(effects)
@@ -243,7 +244,7 @@ def said(status: str) -> str:
 
 
 def _steps(steps: Sequence[StepView]) -> list[str]:
-    """A row for each; under a turn the tools that it called."""
+    """Return a row for each step; below a turn, the tools that it called."""
     rows = table([_step(step) for step in steps], right=frozenset({3}), style=status_in(1))
     lines = []
     for step, row in zip(steps, rows, strict=True):

@@ -1,4 +1,4 @@
-"""Aligned columns in plain text, and the small words in them."""
+"""Aligned columns in plain text, and short texts for their cells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quire.display.text import one_line
 from quire.display.visible import width
 
 Style = Callable[[str, int], str]
-"""Gets a finished cell and the number of its column; gives back the same text, perhaps with colour around it."""
+"""Gets a finished cell and the number of its column; returns the same text, optionally with colour codes around it."""
 
 GAP = "  "
 _STATUS_COLOURS = {
@@ -34,8 +34,10 @@ def table(
     right: frozenset[int] = frozenset(),
     style: Style = lambda cell, column: cell,
 ) -> list[str]:
-    """One line a row, cells made harmless. `right` are the columns of numbers; padding is counted before `style` adds
-    what takes no room."""
+    """Return one line per row, with cells made safe for a terminal.
+
+    `right` are the columns to align right. Padding is computed before `style` adds codes that take no space.
+    """
     cells = [[_indent(cell) + one_line(cell) for cell in row] for row in ([header] if header else []) + list(rows)]
     if not cells:
         return []
@@ -59,7 +61,7 @@ def status_colour(status: str) -> str | None:
 
 
 def age(seconds: float) -> str:
-    """`12s`, `5m`, `3h`, `8d`: how long ago, or how long still."""
+    """Format a time span in one unit: `12s`, `5m`, `3h`, `8d`."""
     seconds = max(0.0, seconds)
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
@@ -68,12 +70,12 @@ def age(seconds: float) -> str:
 
 
 def tokens(input_tokens: int, output_tokens: int) -> str:
-    """`in+out`, or nothing where there were none."""
+    """Return `in+out`; empty if there were none."""
     return f"{input_tokens:,}+{output_tokens:,}" if input_tokens or output_tokens else ""
 
 
 def short(text: str, limit: int) -> str:
-    """On one line, and cut where it is longer than `limit` characters."""
+    """Put a text on one line and cut it after `limit` characters."""
     line = one_line(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 

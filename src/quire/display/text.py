@@ -1,11 +1,7 @@
-"""Text for a terminal: untrusted characters made visible, numbers as people read them.
+"""Text for a terminal: make untrusted characters visible, format numbers, wrap lines, render Markdown.
 
-What a model, a document or a tool wrote is never sent to a terminal as it is: an escape sequence could move the
-cursor, change the window's title or hide what stands beside it.
-
-The output of a run on a terminal: Markdown is rendered, other texts are broken between words.
-
-Files and pipes get the output itself.
+Text of a model, a document or a tool is never sent to a terminal unchanged: an escape sequence could move the cursor,
+change the window's title or hide other text. Files and pipes get the output itself.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ _EDGE = re.compile(r"(?:(.+) )?(start|end)")
 
 
 def place(label: str) -> str:
-    """Where something happens, in a sentence: `step 3`, `step 3 › 1`, `turn 3`, `the start`, `the start of step 3`."""
+    """Name a place for a sentence: `step 3`, `step 3 › 1`, `turn 3`, `the start`, `the start of step 3`."""
     above, joint, last = label.rpartition(JOINT)
     if edge := _EDGE.fullmatch(last):
         around = one_line(edge[1]) if edge[1] else place(above) if above else ""
@@ -47,43 +43,46 @@ def place(label: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with every control character shown instead of obeyed; lines and tabs stay."""
+    """Make every control character of a text visible; line breaks and tabs are kept."""
     lines = text.replace("\r\n", "\n").split("\n")
     return "\n".join("\t".join(shown(part) for part in line.split("\t")) for line in lines)
 
 
 def one_line(text: str) -> str:
-    """The same on a single line, for titles and messages."""
+    """Make a text visible on a single line, for titles and messages."""
     return shown(" ".join(text.split()))
 
 
 def pasted(text: str) -> str:
-    """A name as a shell takes it. Letters of any script need no quotes there, unlike `shlex.quote` has it."""
+    """Quote a name for a shell if needed. Letters of any script are not quoted, unlike in `shlex.quote`."""
     return text if _PLAIN_WORD.fullmatch(text) else shlex.quote(text)
 
 
 def prompt_lines(prompt: str) -> list[str]:
-    """The lines of a question, made harmless. `\\n`, as the one line of an `@elicit` has it, is a line break; behind a
-    colon it is rather part of a path."""
+    """Return the lines of a question, made safe for a terminal.
+
+    A `\\n` written in the single line of an `@elicit` becomes a line break; after a colon it is kept as part of a path.
+    """
     return visible(_BREAK.sub("\n", prompt.strip())).split("\n")
 
 
 def output_text(value: Value) -> str:
-    """A value as people and files get it: text as it is, anything else as indented JSON."""
+    """Return a value for people and files: text unchanged, anything else as indented JSON."""
     return value if isinstance(value, str) else clean(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """The visible text with its long lines broken between words, to the width of the terminal on stderr.
+    """Make a text visible and break its long lines between words, to the width of the terminal on stderr.
 
-    By the columns that characters take there, and not by their number: some take two, and one that the terminal does
-    not have is written as an escape."""
+    The width is measured in terminal columns, not in characters: some characters take two columns, and a character
+    that the terminal does not have is written as an escape.
+    """
     columns = max(20, shutil.get_terminal_size().columns) - width(indent)
     return wrapped_to(text, columns, indent, getattr(sys.stderr, "encoding", None) or "utf-8")
 
 
 def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8") -> str:
-    """The visible text with lines of at most so many columns."""
+    """Make a text visible with lines of at most so many columns."""
     lines: list[str] = []
     for line in in_encoding(visible(text), encoding).expandtabs(8).split("\n"):
         lines += (indent + row for row in _rows(line, columns))
@@ -91,7 +90,7 @@ def wrapped_to(text: str, columns: int, indent: str = "", encoding: str = "utf-8
 
 
 def _rows(line: str, columns: int) -> list[str]:
-    """Broken after spaces where there are any."""
+    """Break a line after spaces where there are any."""
     if width(line) <= columns:
         return [line]
     rows, taken = [""], 0
@@ -105,7 +104,7 @@ def _rows(line: str, columns: int) -> list[str]:
             taken += width(word)
             continue
         for character in word:
-            # One that takes no room stays with the one that it belongs to; spaces at the end of a row are not seen.
+            # A character without width stays with the one before; spaces at the end of a row are invisible.
             if taken + width(character) > columns and not character.isspace():
                 rows.append("")
                 taken = 0
@@ -115,7 +114,7 @@ def _rows(line: str, columns: int) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """`0.4s`, `12.3s`, `3m 20s`, `2h 05m`."""
+    """Format seconds: `0.4s`, `12.3s`, `3m 20s`, `2h 05m`."""
     if seconds < 59.95:
         return f"{max(0.0, seconds):.1f}s"
     whole = round(seconds)
@@ -125,7 +124,7 @@ def duration(seconds: float) -> str:
 
 
 def fan_words(fan: FanView) -> str:
-    """What came of steps side by side: `20 items`, `19 of 20, 1 failed`."""
+    """Summarise a fan: `20 items`, `19 of 20, 1 failed`."""
     if not fan.failed and fan.done == fan.total:
         return f"{fan.total} item{'' if fan.total == 1 else 's'}"
     return f"{fan.done} of {fan.total}" + (f", {fan.failed} failed" if fan.failed else "")
@@ -136,26 +135,27 @@ def tokens(count: int) -> str:
 
 
 def money(cost: float | None) -> str:
-    """Empty for what was free."""
+    """Format a cost; empty if it was free, "cost unknown" for None."""
     if cost is None:
         return "cost unknown"
     return f"${cost:.4f}" if cost else ""
 
 
 def numbers(seconds: float, count: int, cost: float | None) -> str:
-    """What something took: time, tokens and money, as far as there is any."""
+    """Return time, tokens and cost, leaving out those that are zero."""
     parts = [duration(seconds) if seconds >= 0.05 else "", tokens(count) if count else "", money(cost)]
     return " · ".join(part for part in parts if part)
 
 
 _MARKDOWN = re.compile(r"^(?:#{1,6} \S|[-*] \S|\d{1,3}\. \S|```|> \S|\|.*\|[ \t]*$)|\*\*\S[^*\n]*\*\*", re.MULTILINE)
-"""What makes a text without a type Markdown: a heading, a list, a fence, a quotation, a table or bold words."""
+"""Matches texts without a type that are shown as Markdown: with a heading, list, fence, quotation, table or bold
+words."""
 LONGEST = 200_000
-"""Rendering takes time; a longer text is shown as it is."""
+"""Longest text that is rendered; a longer one is shown unrendered, because rendering takes time."""
 
 
 def rendered(text: str, artifact_type: str, columns: int | None = None) -> str:
-    """The text for a terminal, its control characters made visible. Ends with a newline."""
+    """Render the text for a terminal, with its control characters made visible."""
     columns = columns or max(20, shutil.get_terminal_size().columns)
     if artifact_type not in ("", "markdown", "text") or len(text) > LONGEST:
         return visible(text)

@@ -1,4 +1,4 @@
-"""Transcripts as Markdown, for people, and as JSON, for machines."""
+"""Transcripts as Markdown, for people, and as JSON, for programs."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _heading(level: int, text: str) -> str:
 
 
 def _fenced(text: str, language: str = "text") -> list[str]:
-    """Between fences that nothing in the text can close."""
+    """Put a text between fences that nothing in it can close."""
     fence = "`" * 3
     while fence in text:
         fence += "`"

@@ -1,4 +1,4 @@
-"""The turns of a thread in words: the tools that were called, what came of them, and what is left of the limits."""
+"""Turns of a thread in words: the called tools, their results, and the use of the limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NEEDED = re.compile(r"needs the capability ([A-Za-z0-9_.%*-]+)")
 
 
 def called(call: CallView) -> str:
-    """The tool and its arguments in short: `rye/file-system/write path="a.txt" content="…"`."""
+    """Return the tool and its arguments in short: `rye/file-system/write path="a.txt" content="…"`."""
     name, given = from_flat_name(call.name) if call.name else call.tool, call.arguments
     item_id, parameters = given.get("item_id"), given.get("parameters")
     if from_flat_name(call.name) == "rye/execute" and isinstance(item_id, str) and isinstance(parameters, Mapping):
@@ -43,7 +43,7 @@ def called(call: CallView) -> str:
 
 
 def answered(call: CallView, limit: int = RESULT) -> str:
-    """What came of a call in short; empty while nobody knows."""
+    """Return the result of a call in short; empty while there is none."""
     if call.result is None:
         return ""
     if not call.kind:
@@ -52,19 +52,19 @@ def answered(call: CallView, limit: int = RESULT) -> str:
 
 
 def denied_capability(told: str) -> str:
-    """The capability that a refusal names, from what the model was told of it; empty where it names none."""
+    """Return the capability that a refusal names, from the text that the model got; empty if it names none."""
     found = _NEEDED.search(told)
     return found[1].rstrip(".") if found else ""
 
 
 def element_for(capability: str) -> str:
-    """What grants a capability, as it is written into the `<permissions>` of a directive."""
+    """Return the element that grants a capability in the `<permissions>` of a directive."""
     _, primary, item_type, *rest = (*capability.split(".", 3), "", "")
     return f"<{primary}><{item_type}>{rest[0] or '*'}</{item_type}></{primary}>"
 
 
 def error_text(told: str) -> str:
-    """What went wrong, from the JSON that a model is told of it; any other text as it is."""
+    """Return the error message from the JSON that a model got; any other text unchanged."""
     try:
         found = decode(told)
     except InvalidValue:
@@ -74,14 +74,14 @@ def error_text(told: str) -> str:
 
 
 def call_lines(step: StepView, indent: str = "  ") -> Iterator[str]:
-    """Each call on a line with its result, for pages."""
+    """Yield a line for each call with its result, for pages."""
     for call in step.calls.values():
         result = answered(call)
         yield f"{indent}{one_line(called(call))}" + (f" → {result}" if result else "")
 
 
 def effect_words(event: Event) -> str:
-    """What the model of a turn said and called, or what a call gave, where the event has the record of it."""
+    """Return the reply and the calls of a turn's model, or the result of a call, if the event has its record."""
     turn, record = turn_of(event.path), event.record
     if record is None or not turn or record.state != event.data.get("state"):
         return ""
@@ -100,21 +100,23 @@ def hook_words(hook: HookView) -> str:
 
 
 def is_of_turn(hook: HookView) -> bool:
-    """Whether it acted in a turn of its thread, not before the first or after the last."""
+    """Return True if the hook acted in a turn of its thread, not before the first or after the last."""
     return thread_of(hook.path) == turn_of(hook.path).rpartition("/")[0]
 
 
 def placed_hooks(
     progress: Progress, steps: Sequence[str]
 ) -> tuple[dict[int, list[HookView]], dict[int, list[HookView]]]:
-    """The hooks that acted, by the number of the step that they stand before or after in a list of them.
+    """Return the hooks that acted, by the index of the step that they are shown before, and of the step that they are
+    shown after.
 
-    What acts before the first turn of a thread stands before that; what acts in a turn, or after the last, stands after
-    all that happened in it. A thread that came to no turn has its hooks before the first of all steps, or at their end.
+    A hook that acted before the first turn of a thread is shown before that turn; a hook of a turn, or after the last
+    turn, is shown after everything that happened in it. The hooks of a thread without any turn are shown after the
+    last step; if there are no steps, they are returned as before step 0.
     """
     before: dict[int, list[HookView]] = {}
     after: dict[int, list[HookView]] = {}
-    # What is inside ends first.
+    # Inner threads end first.
     for path, thread in sorted(
         progress.threads.items(), key=lambda one: threads_above(f"{one[0]}/turn[1]"), reverse=True
     ):
@@ -133,12 +135,13 @@ def placed_hooks(
 
 
 def turn_title(step: StepView) -> str:
-    """What the model says in the turn, which tells more than the name of its directive."""
+    """Return the text of the model's reply, which tells more than the name of its directive."""
     return short(step.output, 200) if step.output else ""
 
 
 def used_of(progress: Progress) -> list[tuple[str, str, str]]:
-    """What the outermost thread has used of each limit: the name, how much, of how much (empty: no limit)."""
+    """Return the use of each limit by the outermost thread: its name, the amount used, and the limit (empty if there
+    is none)."""
     own = [step for step in progress.steps.values() if step.thread and step.depth == 0]
     if not own:
         return []
@@ -159,7 +162,7 @@ def used_of(progress: Progress) -> list[tuple[str, str, str]]:
 
 
 def _most(limits: Mapping[str, Value], name: str, used: int = 0) -> str:
-    """A resume may have had a higher limit than the run was started with."""
+    """Format a limit. A turn count above the limit means that a resume has raised it."""
     most = limits.get(name)
     if not isinstance(most, int | float):
         return ""
@@ -177,7 +180,7 @@ def _arguments(given: Mapping[str, Value]) -> list[str]:
 
 
 def _error(call: CallView) -> str:
-    """The message alone: the model gets it as JSON, people need not. Of a denial what is missing; where it would have
-    to stand is told once, at the end."""
+    """Return the message alone, without the JSON around it that the model gets. For a denial only the missing
+    capability is shown; the end of the run's report says where to grant it."""
     text = error_text(call.result or "")
     return _ADVICE.split(text.removeprefix("permission denied: "), maxsplit=1)[0] if call.kind == "denied" else text

@@ -1,10 +1,8 @@
-"""What shows a run while it goes on. All of them read the same feed; `quire.cli.session` chooses one.
+"""Views that show a run while it is driven. All of them get the same events; `quire.cli.session` chooses one.
 
-Progress as lines, for logs, pipes and terminals that cannot do more.
-
-A step's line is begun when the step starts and ended when it ends, so that somebody who waits sees what for.
-
-A run for machines: each event is a line of JSON on stdout, the last line is the result.
+`Talk` prints only messages. `PlainView` prints lines, for logs, pipes and terminals that cannot do more: the line of a
+step is begun when the step starts and completed when it ends, so that a waiting user sees the current step.
+`JsonLines` is for programs: each event is a line of JSON on stdout, the last line is the result.
 """
 
 from __future__ import annotations
@@ -26,18 +24,19 @@ if TYPE_CHECKING:
 
 
 class View(Protocol):
-    """`show` is called for every event and must be cheap; whoever asks a person something pauses the view meanwhile."""
+    """A view of a run. `show` is called for every event and must be cheap; code that asks the user pauses the view
+    meanwhile."""
 
     def start(self) -> None: ...
 
     def show(self, event: Event) -> None: ...
 
     def say(self, line: str) -> None:
-        """A line for people, between whatever else is shown."""
+        """Print a line for people between the rest of the output."""
         ...
 
     def note(self, line: str) -> None:
-        """A line that holds from now on; an empty one takes it back."""
+        """Show a line from now on; an empty one removes it."""
         ...
 
     def pause(self) -> None: ...
@@ -45,18 +44,19 @@ class View(Protocol):
     def resume(self) -> None: ...
 
     def stop(self) -> None:
-        """Does nothing where nothing was started."""
+        """Stop the view. Does nothing if it was not started."""
         ...
 
 
 def end_fan(step: StepView, event: Event) -> None:
-    """A step whose items went on side by side took no longer than it was under way, whatever they add up to."""
+    """Limit the time of a step with concurrent items to the time that it was running, because the times of its items
+    add up to more."""
     if step.fan and step.started_at is not None and event.at and not event.replayed:
         step.elapsed = min(step.elapsed, max(0.0, event.at - step.started_at))
 
 
 class Talk:
-    """Lines on stderr and nothing else: a quiet run, and the base of the views that need no more than that."""
+    """Prints lines on stderr and nothing else: the view of a quiet run, and the base of other views."""
 
     def __init__(self, err: TextIO) -> None:
         self._err = err
@@ -68,7 +68,7 @@ class Talk:
         pass
 
     def say(self, line: str) -> None:
-        # Whoever read this may have gone away; that stops no run.
+        # The reader of stderr may be gone; that does not stop the run.
         with contextlib.suppress(OSError, ValueError):
             self._err.write(line + "\n")
             self._err.flush()
@@ -91,7 +91,7 @@ _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "fa
 
 
 class PlainView(Talk):
-    """The caller applies an event to `progress` before it is shown."""
+    """Progress as lines. The caller applies an event to `progress` before showing it."""
 
     def __init__(self, progress: Progress, err: TextIO) -> None:
         super().__init__(err)
@@ -124,7 +124,7 @@ class PlainView(Talk):
                 self._end(step, _ENDS[event.type])
 
     def _show_turn(self, event: Event) -> None:
-        """A thread as it goes on: what its model says and calls, and what it is told."""
+        """Show the progress of a thread: the replies and calls of its model, and the results that it gets."""
         step = self._progress.step_of(event.path)
         if step is None or not step.thread:
             return
@@ -136,7 +136,7 @@ class PlainView(Talk):
             self.say(f"{indent}{mark} {one_line(call.tool or call.name)} {answered(call)}")
         elif event.record is not None and event.record.kind == "model" and event.record.state == "ok":
             if not event.path.startswith(f"{step.path}/model"):
-                return  # The model of a document that the turn has called.
+                return  # The model belongs to a document that the turn has called.
             if self._open != step.path:
                 self.pause()
                 self._write(self._head(step))
@@ -146,7 +146,7 @@ class PlainView(Talk):
                 self.say(f"{indent}> {one_line(called(call))}")
 
     def _show_agent(self, event: Event) -> None:
-        """What the agent of a pipeline calls, and what it is told."""
+        """Show a call of a pipeline's agent, or the result that it gets."""
         data = event.data
         tool, given = str(data.get("tool", "")), data.get("arguments")
         call = CallView("", given if isinstance(given, Mapping) else {}, tool)
@@ -157,7 +157,7 @@ class PlainView(Talk):
         self.say(f"  {'!' if call.kind else '<'} {one_line(tool)} {answered(call)}")
 
     def _show_hook(self, event: Event) -> None:
-        """Below its turn; before the first turn and after the last one beside them."""
+        """Show a hook below its turn; before the first turn and after the last one, at the level of the turns."""
         path = thread_of(event.path)
         step = self._progress.step_of(event.path)
         within = step is not None and step.thread == path
@@ -190,7 +190,7 @@ class PlainView(Talk):
         self._write(f" {word}{took}{fan}\n")
 
     def _took(self, step: StepView) -> float:
-        """What its effects took, those of its sub-steps too. Waiting for people is in neither."""
+        """Return the time of the step's effects and those of its sub-steps, without the time of waiting for people."""
         inside = (view.elapsed for path, view in self._progress.steps.items() if path.startswith(step.path + "/"))
         return step.elapsed + sum(inside)
 
@@ -212,10 +212,11 @@ def warning_line(event: Event) -> str:
 
 
 class JsonLines(Talk):
-    """JSON is UTF-8, whatever the encoding of the terminal is.
+    """Events as lines of JSON on stdout, in UTF-8 regardless of the terminal's encoding.
 
-    `gone` is called once, with the reason, when nobody reads any more; from then on that is `broken`. An event must
-    never break the run that it tells of."""
+    If stdout cannot be written any more, `gone` is called once with the error, which is also kept in `broken`. A
+    failed write never breaks the run.
+    """
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         super().__init__(err)
@@ -241,7 +242,8 @@ class JsonLines(Talk):
             self.gone(error)
 
     def _drop(self) -> None:
-        """What is left in the buffer must not fail again when the stream is closed."""
+        """Redirect the stream to the null device, so that the rest of its buffer does not fail again when it is
+        closed."""
         with contextlib.suppress(OSError, ValueError):
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._out.fileno())

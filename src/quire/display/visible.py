@@ -1,4 +1,5 @@
-"""Text from documents, fit for a terminal: nothing in it moves the cursor, changes colours or turns the line around."""
+"""Make text from documents safe for a terminal: nothing in it moves the cursor, changes colours or reverses the
+line."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import codecs
 import re
 import unicodedata
 
-# C0 and C1 controls, lone surrogates, line separators, the marks that reverse the order of what is read, and letters
+# C0 and C1 controls, lone surrogates, line separators, marks that change the direction of the text, and characters
 # that only hide something: tag characters, word joiners and invisible operators, annotations.
 _HIDDEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
@@ -17,17 +18,17 @@ _HIDDEN = re.compile(
 _HIDDEN_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 
 PLAINER = "quire.plainer"
-"""The name of the way in which streams handle characters that they do not have: `errors=PLAINER`."""
+"""Name of the error handler for characters that an encoding does not have: `errors=PLAINER`."""
 _SIGNS = {"·": "-", "…": "...", "→": "->", "↳": ">", "│": "|", "–": "-", "—": "-", "×": "x"}
 
 
 def visible(text: str) -> str:
-    """The text with every hidden character shown as a picture or an escape."""
+    """Show every hidden character of a text as a picture or an escape."""
     return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_shown, text)
 
 
 def in_encoding(text: str, encoding: str) -> str:
-    """The text in the characters that an encoding has: a plainer sign for one of ours, an escape for any other."""
+    """Return the text in characters of an encoding: a simpler sign for each sign of ours, an escape for any other."""
     return text.encode(encoding, PLAINER).decode(encoding)
 
 
@@ -43,12 +44,12 @@ codecs.register_error(PLAINER, _plainer)
 
 
 def escaped(encoded: str) -> str:
-    """The same JSON with every hidden character written as an escape: to whoever decodes it, nothing has changed."""
+    """Write every hidden character of a JSON text as an escape. Decoding it gives the same value."""
     return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", encoded)
 
 
 def width(text: str) -> int:
-    """How many columns a visible text takes."""
+    """Return how many columns a visible text takes."""
     if text.isascii():
         return len(text)
     return sum(_columns(character) for character in text)

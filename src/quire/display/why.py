@@ -1,4 +1,4 @@
-"""Why a step came out as it did, and how two runs differ: for people and for machines."""
+"""Pages and JSON that explain a step's result (`runs why`), and the differences of two runs (`runs diff`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COLOURS = {"changed": "yellow", "only in A": "red", "only in B": "green"}
 
 
 def why_page(found: Why) -> Iterator[str]:
-    """Paragraphs: the step, what it read, then each effect with what was asked and what came back."""
+    """Yield paragraphs: the step, the values it read, then each effect with its request and its answer."""
     title = f": {one_line(found.title)}" if found.title else ""
     yield click.style(f"{place(found.way)}{title}" if found.way else one_line(found.path), bold=True)
     yield f"{'run':9} {found.run}"

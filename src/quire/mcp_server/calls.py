@@ -1,7 +1,7 @@
-"""Calls as runs: one that a client waits for, one that is left to itself, one that goes on with answers.
+"""Calls of clients as runs: one that the client waits for, one that is left running, one that continues with answers.
 
-A run belongs to the server and not to the request: when the client cancels or leaves, the run is told to stop, comes
-to rest at its next boundary with all that it did recorded, and can be resumed.
+A run belongs to the server and not to the request. If the client cancels or leaves, the run is told to stop: it rests
+at its next boundary, with everything that it did recorded, and can be resumed.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], A
 Reopen: TypeAlias = Callable[[Runtime, str], Awaitable[Runtime]]
 
 MOST_RUNS = 32
-"""Runs of all clients that may be under way at once."""
+"""Limit for the concurrent runs of all clients."""
 
 MOST_TAKEN_OVER = 8
-"""Of these, runs that a server before this one had begun."""
+"""Limit for concurrent runs among these that are taken over from a previous server."""
 
 GRANTS = Grants.of(["rye.execute.pipeline.*"])
-"""Launching is what the user granted by starting the server; what a run may do is not decided here."""
+"""The user grants launching by starting the server; these grants do not decide what a run may do."""
 
 
 class Attached:
-    """A drive, and whoever waits for it: `left` says that nobody does any more."""
+    """A drive, and the client that waits for it. `left` is set when no client waits any more."""
 
     def __init__(self) -> None:
         self.left = asyncio.Event()
-        # Held by whoever drives: one that has ended does not stay because it could have been stopped.
+        # A weak reference: the driving code holds the drive, and one that has ended must not be kept alive here.
         self._drive: weakref.ref[Drive] | None = None
 
     @property
@@ -73,7 +73,8 @@ class Attached:
 
 
 class Calls:
-    """`reopen` gives the runtime that goes on with a run; `hand_over` leaves a run to a process of its own."""
+    """Runs the calls of clients. `reopen` returns the runtime that continues a run; `hand_over` leaves a run to a
+    separate process."""
 
     def __init__(
         self,
@@ -97,11 +98,11 @@ class Calls:
         self._detached: dict[str, Attached] = {}
 
     def launchers(self) -> list[str]:
-        """The launch tools that a client may use."""
+        """Return the launch tools that a client may use."""
         return sorted(tool for tool in LAUNCHING if self._inline or INLINE not in tool)
 
     async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
-        """One of the four launch tools."""
+        """Call one of the four launch tools."""
         if problem := self._too_many() or _no_values(arguments):
             return result_of(Envelope("error", {"error": problem}))
         if INLINE in tool:
@@ -124,7 +125,7 @@ class Calls:
         return await self._answered(caller, await self._attend(caller, work))
 
     async def run(self, caller: Caller, offered: Offered, arguments: Mapping[str, Value]) -> Result:
-        """The tool of one document."""
+        """Call the tool of one document."""
         missing = [name for name in offered.required if arguments.get(name) is None]
         said = f"missing input: {', '.join(missing)}" if missing else ""
         if problem := said or self._too_many() or _no_values(arguments):
@@ -138,7 +139,7 @@ class Calls:
         return await self._answered(caller, await self._attend(caller, work))
 
     async def go_on(self, caller: Caller, state: str, responses: types.InputResponses | None) -> Result:
-        """A call that was made again, with what its run had asked for."""
+        """Continue a call that was made again, with answers to the questions of its run."""
         asked = Asked.of(state)
         if problem := self._too_many():
             return result_of(Envelope("error", {"run_id": asked.run, "error": problem}))
@@ -161,7 +162,8 @@ class Calls:
         return await self._drive(caller, asked.run, answers.declined)
 
     async def resume(self, caller: Caller, run: str) -> Result:
-        """Goes on with a run that stopped, failed or was answered elsewhere; one that has ended is told as it is."""
+        """Continue a run that stopped, failed or was answered elsewhere; for a run that has ended, return its
+        result."""
         try:
             row = await self._late.row(run)
             asks = row.status is Status.AWAITING_INPUT and not await self._runtime.store.answers(run)
@@ -172,7 +174,7 @@ class Calls:
         return await self._drive(caller, run)
 
     async def answer(self, caller: Caller, run: str, step: str | None, value: str) -> Result:
-        """Stores an answer and goes on with the run, unless somebody drives it: then that one takes the answer."""
+        """Store an answer and continue the run. If the run is already being driven, its driver takes the answer."""
         try:
             await self._late.row(run)
             await self._runtime.answer(run, step, value, by=caller.recipient)
@@ -195,7 +197,7 @@ class Calls:
         return await self._answered(caller, await self._attend(caller, work, run), declined)
 
     async def take_over(self) -> None:
-        """Goes on with the runs that a server before this one had begun when it was killed."""
+        """Continue the runs that a previous server had begun when it was killed."""
         under_way: set[asyncio.Task[None]] = set()
         for row in await self._late.left_behind():
             if len(under_way) >= MOST_TAKEN_OVER:
@@ -216,12 +218,13 @@ class Calls:
         return f"{under_way} runs are under way, and no more than {MOST_RUNS} may be: try again when one has ended"
 
     def leave(self) -> None:
-        """Tells every run to stop at its next boundary."""
+        """Tell every run to stop at its next boundary."""
         for attached in (*self._waited_for.values(), *self._detached.values()):
             attached.leave()
 
     async def close(self) -> None:
-        """Brings every run to rest at its next boundary; one that nobody waits for goes on in a process of its own."""
+        """Bring every run to rest at its next boundary; a run that no client waits for continues in a separate
+        process."""
         self.leave()
         await asyncio.gather(*self._waited_for, return_exceptions=True)
         while True:
@@ -233,7 +236,7 @@ class Calls:
         await self._leave_to_themselves()
 
     async def stop(self) -> None:
-        """The same, at once."""
+        """Do the same at once."""
         waited_for = list(self._waited_for)
         for task in waited_for:
             task.cancel()
@@ -252,7 +255,7 @@ class Calls:
         return Launcher(caller.recipient, self._runtime.identity, GRANTS)
 
     async def _attend(self, caller: Caller, work: Work, run: str = "") -> Envelope:
-        """Drives a run in a task of its own while the client waits; a client that stops waiting stops the run."""
+        """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
         attached = Attached()
         asks = caller.elicits and not caller.modern
         people = Elicited(caller.session, caller.request, attached.left, caller.recipient) if asks else None
@@ -279,7 +282,8 @@ class Calls:
             self._report(f"a run that its client left has failed: {error}")
 
     async def _answered(self, caller: Caller, envelope: Envelope, declined: tuple[str, ...] = ()) -> Result:
-        """A run that rests because it asks: what it asks, as the client's generation of the protocol has it."""
+        """Return the result of a call; for a run that rests because it asks, its questions in the form of the client's
+        protocol generation."""
         if envelope.status != "started":
             return result_of(envelope)
         run = str(envelope.data["run_id"])
@@ -291,7 +295,8 @@ class Calls:
 
 
 def _no_values(arguments: Mapping[str, Value]) -> str:
-    """What keeps arguments from being values of a run: JSON that is too deep, or no number."""
+    """Return why the arguments cannot be values of a run (JSON that is too deep, or a number that JSON does not have);
+    empty if they can."""
     try:
         encode(dict(arguments))
     except InvalidValue as error:

@@ -1,8 +1,8 @@
 """The documents that are offered as tools: registered pipelines, playbooks that have a name, signed directives, and
-those that the user named.
+documents that the user named.
 
-The list is read anew whenever somebody asks for it, and is whole or not changed at all: a file that cannot be read
-is reported and left out, and the others are there.
+The list is read again for every request. A file that cannot be read is reported and left out; the others are still
+offered.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 LONGEST_NAME = 64
-"""Clients hand tool names on to models, and those take no more than this of letters, digits, `_` and `-`."""
+"""Longest tool name. Clients pass tool names to models, which accept only this many letters, digits, `_` and `-`."""
 
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Offered(Struct, frozen=True):
-    """One document under the name of its tool. `required` are the inputs that it cannot do without."""
+    """One document under the name of its tool."""
 
     tool: str
     title: str
@@ -47,17 +47,20 @@ class Offered(Struct, frozen=True):
     document: Document
     schema: Mapping[str, Value]
     required: tuple[str, ...]
+    """The inputs that the document cannot run without."""
 
 
 class Listing(Struct, frozen=True):
-    """`problems` are those of the documents that are not in it, a line each."""
+    """The offered tools."""
 
     tools: Mapping[str, Offered]
     problems: tuple[str, ...]
+    """A line for each document that is left out."""
 
 
 class Catalogue:
-    """`named` are documents that the user named when the server was started; `report` gets each problem once."""
+    """Reads the offered documents. `named` are documents that the user named at the start of the server; `report` gets
+    each problem once."""
 
     def __init__(self, settings: Settings, named: Sequence[Path] = (), report: Callable[[str], None] = print) -> None:
         self._settings = settings
@@ -75,7 +78,7 @@ class Catalogue:
         return listing
 
     def stamp(self) -> tuple[tuple[str, int, int], ...]:
-        """Changes when a file comes, goes or is written. Costs a look at each of them, no more."""
+        """Return a value that changes when a file is added, removed or written. Costs one `stat` per file."""
         found = []
         for path in sorted({*self._files(), *self._named}):
             try:
@@ -121,8 +124,12 @@ class Catalogue:
                 problems.append(str(error))
 
     def _directives(self, problems: list[str]) -> Iterator[Offered]:
-        """Those of the project and of the user that are signed by a trusted key, with all that they are composed from.
-        Nobody who calls a tool is there to be warned, so it takes a signature whatever the workspace says."""
+        """Yield the directives of the project and of the user that are signed by a trusted key, with everything they
+        are composed from.
+
+        A signature is required whatever the workspace says, because no user is present at a tool call who could be
+        warned.
+        """
         from quire.library.directives import Gathering
         from quire.library.spaces import Spaces
         from quire.library.verify import VerifiedItems
@@ -154,7 +161,8 @@ class Catalogue:
 
 
 def tool_name(kind: str, name: str) -> str:
-    """A dot, which only stands between a file's key and a pipeline's name, becomes two underscores."""
+    """Return the name of a tool. A dot, which occurs only between a file's key and a pipeline's name, becomes two
+    underscores."""
     text = f"{kind}__{_ODD.sub('_', name.replace('.', '__'))}"
     if len(text) <= LONGEST_NAME:
         return text
@@ -162,7 +170,8 @@ def tool_name(kind: str, name: str) -> str:
 
 
 def _pipeline(one: Registered) -> Offered:
-    """A pipeline declares no inputs: they are what it reads before anything is written, any JSON; others are let in."""
+    """Return the tool of a pipeline. A pipeline declares no inputs: they are inferred from what it reads before it
+    writes, take any JSON, and additional ones are accepted."""
     required, optional = inferred_inputs(one.tree), optional_inputs(one.tree)
     properties: dict[str, Value] = {name: {"description": f"Read as ctx.{name}; any JSON."} for name in required}
     properties |= {name: {"description": f"Read as ctx.{name} if it is given; any JSON."} for name in optional}
@@ -178,7 +187,8 @@ def _stem(path: Path) -> str:
 
 
 def _playbook(name: str, source: Source) -> Offered:
-    """Under its whole name: the last part alone would mean another one when a file comes."""
+    """Return the tool of a playbook, under its whole name: the last part alone could mean another playbook after a
+    file is added."""
     document = read(source)
     plan = document.runnable()
     description = plan.description or f"Runs the playbook {plan.title}."
@@ -193,7 +203,7 @@ def _directive(name: str, document: Document) -> Offered:
     schema: dict[str, Value] = {
         "type": "object",
         "properties": {one.name: _parameter(one) for one in thread.inputs},
-        # One that declares no inputs takes whatever it is given.
+        # A directive that declares no inputs takes any.
         "additionalProperties": not thread.inputs,
     }
     if required:
@@ -243,7 +253,7 @@ def _property(wanted: Input) -> dict[str, Value]:
 
 
 def _default(kind: str, text: str) -> Value:
-    """The default as a value of its type; a document that declares another kind of thing keeps its text."""
+    """Convert the default to its type; a default that does not fit its type stays a text."""
     if kind == "boolean" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if kind == "number":

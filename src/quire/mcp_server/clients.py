@@ -1,4 +1,5 @@
-"""Who calls: what the server has to know of a client to talk to it, whichever generation of the protocol it speaks."""
+"""Clients of the server: the facts about a client that are needed to talk to it, in either generation of the
+protocol."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ if TYPE_CHECKING:
 Context: TypeAlias = ServerRequestContext[Any, Any]
 
 RECIPIENT = "mcp:"
-"""What the ids of clients begin with, as recipients of letters."""
+"""Prefix of the ids of clients as recipients of letters."""
 
 _LONGEST_NAME = 80
 
 
 class Caller(Struct, frozen=True):
-    """The client of one request. `logs` says that it wants to hear of the steps: it asked for progress or messages."""
+    """The client of one request."""
 
     session: ServerSession
     request: types.RequestId | None
@@ -32,6 +33,7 @@ class Caller(Struct, frozen=True):
     modern: bool
     elicits: bool
     logs: bool
+    """True if the client wants messages about the steps: it asked for progress or log messages."""
 
     @classmethod
     def of(cls, context: Context) -> Caller:
@@ -51,7 +53,7 @@ class Caller(Struct, frozen=True):
 
 
 def connection_of(context: Context) -> str:
-    """The connection that a request came by. The one of stdio has no name."""
+    """Return the connection that a request came from; empty for stdio."""
     request = context.request
     headers = getattr(request, "headers", None)
     return str(headers.get("mcp-session-id", "")) if headers is not None else ""
@@ -64,5 +66,6 @@ def _name(session: ServerSession) -> str:
 
 
 def _can_show_forms(capability: types.ElicitationCapability | None) -> bool:
-    """Clients from before there were modes say nothing of them, and show forms."""
+    """Return True if the client can show forms. Clients from before there were modes do not name any, and show
+    forms."""
     return capability is not None and (capability.form is not None or capability.url is None)

@@ -1,8 +1,9 @@
-"""What a run asks, as forms for the person in front of an MCP client.
+"""Questions of a run as forms for the user of an MCP client.
 
-Up to 2025-11-25 a server asks the client while the call is open (`elicitation/create`). Since 2026-07-28 it cannot:
-it answers the call with what it needs, and the client calls again with the answers and with a state that the server
-gave it. A run that waits is a row in the store, so that the state need only say which run, and what was shown.
+Up to protocol version 2025-11-25 a server asks the client while the call is open (`elicitation/create`). Since
+2026-07-28 it cannot: it answers the call with the questions, and the client calls again with the answers and with the
+state that the server gave it. A waiting run is a row in the store, so the state contains only the run and the
+questions that were shown.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ ANSWER = "answer"
 
 
 def form(question: Question) -> dict[str, Value]:
-    """One field. Yes or no is a choice of two and no checkbox: leaving a box alone would be a silent no."""
+    """Return a form with one field. Yes or no is a choice of two and not a checkbox: an untouched box would be a
+    silent no."""
     field: dict[str, Value] = {"type": "string", "title": question.title or "Answer"}
     if question.kind == "confirm":
         field["enum"] = ["yes", "no"]
@@ -46,7 +48,7 @@ def message(question: Question, problem: str = "") -> str:
 
 
 def answer_of(question: Question, result: types.ElicitResult) -> str | None:
-    """What was answered, or None where the person declined or sent the form away."""
+    """Return the answer; None if the user declined or dismissed the form."""
     if result.action != "accept":
         return None
     given = (result.content or {}).get(ANSWER)
@@ -58,7 +60,7 @@ def answer_of(question: Question, result: types.ElicitResult) -> str | None:
 
 
 class Elicited:
-    """The `People` of a call in the older generation. Once the client has left, questions wait in the inbox."""
+    """The `People` of a call in the older generation. After the client has left, questions wait in the inbox."""
 
     def __init__(
         self, session: ServerSession, request: types.RequestId | None, left: asyncio.Event, by: str = ""
@@ -88,18 +90,20 @@ class Elicited:
                 return None
             raise
         except (MCPError, ValidationError):
-            # A client that cannot ask, or answers with something else, has not answered.
+            # A client that cannot ask, or sends something else, counts as not having answered.
             return None
 
 
 class Asked(Struct, frozen=True):
-    """The state of a call that waits for answers: the run, the hash of each question shown, what was declined, and how
-    many answers to each question did not fit."""
+    """The state of a call that waits for answers."""
 
     run: str
     shown: Mapping[str, str]
+    """The hash of each question that was shown, by path."""
     declined: tuple[str, ...] = ()
+    """The paths of the questions that were declined."""
     unfit: Mapping[str, int] = field(default_factory=dict)
+    """How many answers to each question did not fit."""
 
     def as_state(self) -> str:
         stored = {"run": self.run, "shown": dict(self.shown), "declined": list(self.declined)}
@@ -107,7 +111,7 @@ class Asked(Struct, frozen=True):
 
     @classmethod
     def of(cls, state: str) -> Asked:
-        """From a text that this server wrote: the seal around it has been checked."""
+        """Read a text that this server wrote; the seal around it has already been checked."""
         stored = json.loads(state)
         return cls(stored["run"], stored["shown"], tuple(stored["declined"]), stored.get("unfit", {}))
 
@@ -119,7 +123,7 @@ def input_required(
     problems: Mapping[str, str] | None = None,
     unfit: Mapping[str, int] | None = None,
 ) -> types.InputRequiredResult:
-    """The answer to a call of the newer generation whose run waits for people."""
+    """Return the answer to a call of the newer generation whose run waits for people."""
     wrong = problems or {}
     requests: types.InputRequests = {
         question.path: types.ElicitRequest(
@@ -134,18 +138,23 @@ def input_required(
 
 
 class Answers(Struct, frozen=True):
-    """What came back: answers that count, by path; questions that were declined; what was wrong with the others, and
-    how many answers to each question did not fit so far."""
+    """The answers that a client sent."""
 
     given: Mapping[str, str]
+    """Answers that count, by path."""
     declined: tuple[str, ...]
+    """The paths of the questions that were declined."""
     problems: Mapping[str, str]
+    """What was wrong with the other answers, by path."""
     unfit: Mapping[str, int] = field(default_factory=dict)
+    """How many answers to each question did not fit so far."""
 
 
 def read_answers(asked: Asked, open_questions: Sequence[Question], responses: types.InputResponses | None) -> Answers:
-    """Only questions that are still open just as they were shown are answered. One that has got too many answers that
-    do not fit counts as declined: it waits in the inbox."""
+    """Check the answers of a client. Only questions that are still open, exactly as they were shown, are answered.
+
+    A question with too many unfit answers counts as declined: it waits in the inbox.
+    """
     given: dict[str, str] = {}
     unfit = dict(asked.unfit)
     declined, problems = list(asked.declined), {}

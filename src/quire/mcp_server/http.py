@@ -1,7 +1,7 @@
-"""The server over streamable HTTP: on a loopback address, for those who have the token.
+"""The server over streamable HTTP: on a loopback address, for clients with the token.
 
-Any page in a browser can send requests to a loopback address. So whoever calls must have the token, the `Host`
-must be the address that we serve (against names that are made to point here), and an `Origin` must be our own.
+Any page in a browser can send requests to a loopback address. Therefore a client must have the token, the `Host` must
+be the address that we serve (against names that are made to resolve to it), and an `Origin` must be our own.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
 PATH = "/mcp"
 SECONDS_TO_END = 10
 IDLE_SECONDS = 15 * 60.0
-"""After which a session that no request came by is dropped; its client opens another one."""
+"""Seconds without a request after which a session is dropped; its client opens another one."""
 
 MAX_BODY = 4_000_000
 MAX_CONNECTIONS = 200
 
 
 class TokenRequired:
-    """Lets requests through that carry `Authorization: Bearer TOKEN`. A client may leave in the middle of its own."""
+    """Passes on only requests with `Authorization: Bearer TOKEN`. A client that disconnects during its request is not
+    an error."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -58,7 +59,7 @@ class TokenRequired:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket on a loopback address; port 0 takes a free one. Raises `CannotStart`."""
+    """Open a socket on a loopback address; port 0 takes a free one. Raises `CannotStart`."""
     address = "127.0.0.1" if host == "localhost" else host
     try:
         parsed = ipaddress.ip_address(address)
@@ -78,7 +79,7 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def place_of(listener: socket.socket) -> str:
-    """The address as it stands in a URL."""
+    """Return the address as it is written in a URL."""
     address, port = listener.getsockname()[:2]
     return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
@@ -98,7 +99,8 @@ def application(host: Host, place: str, token: str) -> ASGIApp:
 
 
 class HttpServer(uvicorn.Server):
-    """Ends by itself when it is interrupted, runs first; the library's own would have the signal end the process."""
+    """A uvicorn server that, when interrupted, first stops the runs and then ends normally; uvicorn's own handler
+    would let the signal end the process."""
 
     def __init__(self, config: uvicorn.Config, stop_runs: Callable[[], None]) -> None:
         super().__init__(config)
@@ -112,12 +114,12 @@ class HttpServer(uvicorn.Server):
 
 
 async def serve_http(host: Host, listener: socket.socket, token: str, ready: Callable[[str], None]) -> None:
-    """Until it is interrupted: then runs come to rest after their step, or at once with a second interrupt.
+    """Serve until interrupted; then runs rest after their current step, or at once on a second interrupt.
 
     `ready` gets the URL.
     """
     place = place_of(listener)
-    # Without a handler of its own the package prints a traceback for every client that leaves.
+    # Without a log handler the package prints a traceback for every client that leaves.
     logging.getLogger("mcp").addHandler(logging.NullHandler())
     config = uvicorn.Config(
         application(host, place, token),

@@ -1,4 +1,5 @@
-"""The tools that are always there: launching by name or by definition, and what can be done about a run later."""
+"""The tools that are always offered: launch a pipeline by name or by definition, and look at, answer or resume a run
+later."""
 
 from __future__ import annotations
 
@@ -95,7 +96,7 @@ _TAKEN = {tool.name: list(tool.input_schema["properties"]) for tool in OTHERS}
 
 
 def wrong_arguments(tool: str, arguments: Mapping[str, Value]) -> str:
-    """What is wrong with the arguments of one of these tools; empty where nothing is."""
+    """Return what is wrong with the arguments of one of these tools; empty if nothing is."""
     if unknown := unknown_argument(tool, arguments, _TAKEN[tool]):
         return unknown
     for name in ("run_id", "answer", "step"):

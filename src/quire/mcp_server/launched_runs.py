@@ -1,6 +1,6 @@
-"""What comes after the call: results of runs that nobody waited for, and the letters about them.
+"""Results of runs after their call has ended, and the letters about them.
 
-A client sees the runs that clients of this server have launched, and none of those that the user runs otherwise.
+A client sees the runs that clients of this server have launched, and no other runs of the user.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Late:
         self._runtime = runtime
 
     async def row(self, run: str) -> RunRow:
-        """Raises `NoSuchRun`, for one that was not launched from here as well."""
+        """Return a run. Raises `NoSuchRun`, also for a run that was not launched by a client."""
         row = await self._runtime.store.get(run)
         if row is None or not _launched_here(row):
             raise NoSuchRun(f"there is no run {run} that was launched from here")
         return row
 
     async def envelope(self, run: str) -> Envelope:
-        """A run as it is now, with what was found before its start."""
+        """Return the current state of a run, with the warnings of the checks before its start."""
         envelope = await self._envelope(run)
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
@@ -58,7 +58,7 @@ class Late:
             case Status.EXPIRED:
                 return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
             case Status.INTERRUPTED:
-                # Nobody stopped it: the server that drove it is gone, and the next one goes on with it.
+                # The server that drove it was killed; the next server continues it.
                 return Envelope("started", {"run_id": run})
             case Status.PAUSED | Status.CANCELLED:
                 how = f"it is {row.status.words}; to go on: pipeline_resume, or quire resume {run}"
@@ -66,7 +66,7 @@ class Late:
         return waiting(run, await self._runtime.store.questions(run))
 
     async def letters(self, recipient: str, arguments: Mapping[str, Value]) -> tuple[list[dict[str, Value]], int]:
-        """A page of the letters to one client, the oldest first, and how many there are before it."""
+        """Return a page of the letters to one client, the oldest first, and the number of letters before it."""
         letters = await self._runtime.store.letters(recipient)
         limit, before = arguments.get("limit", MOST_LETTERS), arguments.get("before", len(letters))
         end = min(int(str(before)), len(letters))
@@ -74,11 +74,11 @@ class Late:
         return [{"run_id": one.run, "at": one.at, "text": one.text} for one in letters[start:end]], start
 
     async def runs(self) -> list[RunRow]:
-        """The newest first."""
+        """Return the launched runs, the newest first."""
         return [row for row in await self._runtime.store.list(limit=MOST_RUNS) if _launched_here(row)]
 
     async def left_behind(self) -> list[RunRow]:
-        """The runs that a server had begun when it was killed, the oldest first."""
+        """Return the runs that a server had begun when it was killed, the oldest first."""
         rows = [
             row
             for status in (Status.PENDING, Status.INTERRUPTED)
@@ -87,7 +87,7 @@ class Late:
         return sorted((row for row in rows if _launched_here(row)), key=lambda row: row.created_at)
 
     async def page(self, uri: str) -> str:
-        """A run as a resource, JSON. Raises `NoSuchRun`."""
+        """Return a run as a resource, in JSON. Raises `NoSuchRun`."""
         run = uri.removeprefix(SCHEME) if uri.startswith(SCHEME) else ""
         row = await self.row(run)
         page: dict[str, Value] = {

@@ -1,4 +1,4 @@
-"""The steps of a run as notifications: progress for whoever gave a token, and a log message for each event."""
+"""The steps of a run as notifications: progress for clients that gave a token, and a log message for each event."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _STEPS = {"step_started": "pipeline_step_started", "step_completed": "pipeline_s
 
 @contextlib.asynccontextmanager
 async def reporting(session: ServerSession, request: types.RequestId | None, *, log: bool) -> AsyncIterator[Listener]:
-    """A listener for a drive; all that it heard has been sent when the context ends.
+    """Yield a listener for a drive; all its notifications have been sent when the context ends.
 
-    Only the steps of the document itself are told, and only those that happen now.
+    Only steps of the document itself are reported, and no replayed ones.
     """
     heard: asyncio.Queue[Event | None] = asyncio.Queue()
 
@@ -36,7 +36,7 @@ async def reporting(session: ServerSession, request: types.RequestId | None, *, 
 
     async def send() -> None:
         while (event := await heard.get()) is not None:
-            # Whoever has gone misses its notifications; the run does not care.
+            # A client that is gone misses its notifications; that does not affect the run.
             with contextlib.suppress(Exception):
                 await _send(session, request, event, log)
 

@@ -1,4 +1,4 @@
-"""Envelopes as results of tools: the envelope itself for machines, its output or what went wrong as text."""
+"""Envelopes as results of tools: the envelope itself for programs, and its output or error as text."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def result_of(envelope: Envelope) -> types.CallToolResult:
 
 
 def waiting(run: str, questions: Sequence[Question]) -> Envelope:
-    """A run that goes on later: when somebody has answered, or by itself."""
+    """Return the envelope of a run that continues later: after an answer, or by itself."""
     data: dict[str, Value] = {"run_id": run}
     if questions:
         several = len(questions) > 1
@@ -57,7 +57,7 @@ def waiting(run: str, questions: Sequence[Question]) -> Envelope:
 
 
 def _warnings(envelope: Envelope) -> list[str]:
-    """A block of its own: the first one is the output alone."""
+    """Return the warnings as a separate block, because the first block contains only the output."""
     warnings = envelope.data.get("warnings")
     return ["\n".join(f"warning: {one}" for one in warnings)] if isinstance(warnings, list) and warnings else []
 

@@ -1,6 +1,6 @@
-"""The server itself: what an MCP client can list, call and read.
+"""The server itself: the tools and resources that an MCP client can list, call and read.
 
-The server on stdin and stdout, for a client that starts it as its own process.
+`serve_stdio` serves stdin and stdout, for a client that starts the server as its own process.
 """
 
 from __future__ import annotations
@@ -55,12 +55,13 @@ MAX_SESSIONS = 100
 
 
 class Offer(Struct, frozen=True):
-    """What the user starts the server with. `report` gets what people should read: never anything on stdout."""
+    """The options that the user starts the server with."""
 
     documents: Sequence[Path] = ()
     inline: bool = False
     options: RunOptions = field(default_factory=RunOptions)
     report: Callable[[str], None] = lambda text: None
+    """Gets messages for people; it must never write to stdout."""
     watch_seconds: float = WATCH_SECONDS
 
 
@@ -69,7 +70,7 @@ async def as_it_is(runtime: Runtime, run: str) -> Runtime:
 
 
 class ChangingServer(Server[Any]):
-    """One that says that its tools can change; over HTTP the library leaves no other place to say so."""
+    """A server that announces that its tools can change; over HTTP the library offers no other place to announce it."""
 
     def create_initialization_options(
         self,
@@ -118,7 +119,7 @@ class Host:
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._level)
         expiry = runtime.settings.runs.expiry
         security = RequestStateSecurity(keys=[secret(runtime.settings.user)], ttl=expiry or LONGEST_WAIT)
-        # The state of a call that waits says which run: sealed, and good for the same call in this workspace only.
+        # The state of a waiting call names its run: it is sealed, and valid only for the same call in this workspace.
         audience = f"{NAME}:{runtime.settings.workspace.folder}"
         self.server.middleware.append(RequestStateBoundary(security, default_audience=audience))
 
@@ -136,7 +137,8 @@ class Host:
             await self.calls.close()
 
     async def _watch(self) -> None:
-        """Tells clients that the list has changed. A look at some files every other second, and nothing else."""
+        """Notify clients when the list of tools has changed. It only checks the files of the documents, every two
+        seconds by default."""
         before = self._catalogue.stamp()
         while True:
             await asyncio.sleep(self._offer.watch_seconds)
@@ -148,7 +150,7 @@ class Host:
             for connection, session in list(self._sessions.items()):
                 try:
                     await session.send_tool_list_changed()
-                except Exception:  # whatever a connection that is gone raises
+                except Exception:  # a closed connection may raise anything
                     self._sessions.pop(connection, None)
 
     async def _tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -250,13 +252,15 @@ class Host:
         return types.ReadResourceResult(contents=[page])
 
     async def _level(self, context: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
-        """Our messages are of the level `info`: a client wants them or does not."""
+        """Set the log level of a connection. Our messages have the level `info`, so a client gets all of them or
+        none."""
         _remember(self._wants_log, connection_of(context), params.level in ("debug", "info"))
         return types.EmptyResult()
 
 
 def _remember(kept: dict[str, T], connection: str, value: T) -> None:
-    """Keeps what was said last by as many connections as there may be: none of them says when it is gone."""
+    """Keep the last value of each connection, for at most `MAX_SESSIONS` of them: connections do not report when they
+    end."""
     kept.pop(connection, None)
     kept[connection] = value
     while len(kept) > MAX_SESSIONS:
@@ -264,7 +268,8 @@ def _remember(kept: dict[str, T], connection: str, value: T) -> None:
 
 
 def secret(user: Path) -> bytes:
-    """The key that seals the states which clients hold, made once: a server that is started again knows its own."""
+    """Return the key that seals the states held by clients. It is created once, so that a restarted server accepts its
+    own states."""
     path = user / "mcp.key"
     try:
         user.mkdir(parents=True, exist_ok=True)
@@ -294,7 +299,7 @@ INTERRUPTED = 130
 
 
 async def serve_stdio(host: Host) -> None:
-    """Until the client closes stdin. While it serves, whatever else writes to stdout ends up on stderr."""
+    """Serve until the client closes stdin. Meanwhile everything else written to stdout goes to stderr."""
     loop = asyncio.get_running_loop()
     ending: list[asyncio.Task[None]] = []
 
@@ -313,7 +318,8 @@ async def serve_stdio(host: Host) -> None:
 
 
 async def _end_at_once(host: Host) -> None:
-    """Nobody can call back the thread that reads stdin, and it would keep the process: so that ends without it."""
+    """Stop all runs and end the process. The thread that reads stdin cannot be interrupted and would keep the process
+    alive, so the process exits without it."""
     try:
         await host.calls.stop()
     finally:

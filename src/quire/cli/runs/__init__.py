@@ -1,8 +1,7 @@
-"""`quire runs [RUN]` and the verbs below it, `quire runs why …`: what is no verb is a run.
+"""`quire runs`: list the runs of this workspace, or show one of them in detail, and dispatch to the verbs below it.
 
-A verb's module is imported only when that verb is invoked, as at the front door.
-
-`quire runs`: the runs of this workspace, and one of them from every side.
+A first word that is not a verb (`quire runs why …`) is taken as a run. The module of a verb is imported only when that
+verb is invoked.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _LIST = ""
 
 
 class _Unnamed(click.Context):
-    """The list is what `quire runs` itself does: it has no word of its own."""
+    """Context of the list, which is `quire runs` itself and adds no word to the command path."""
 
     @property
     def command_path(self) -> str:
@@ -69,7 +68,7 @@ class RunsGroup(click.Group):
         self._listing = listing
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # Nothing here is the group's own, and without any word click would print the help.
+        # The group has no options of its own, and without any argument click would print the help.
         return super().parse_args(ctx, ["--", *(args if args and args[0] in VERBS else [_LIST, *args])])
 
     def resolve_command(
@@ -92,7 +91,7 @@ class RunsGroup(click.Group):
 
 POLL_SECONDS = 0.3
 STARTING_POLLS = 30
-"""How often a run may be seen pending before `--follow` says that nobody drives it."""
+"""Number of polls that may see a run pending before `--follow` reports that no process drives it."""
 _COUNTED = 10_000
 _GOING = (Status.PENDING, Status.RUNNING)
 
@@ -171,14 +170,14 @@ async def _list(runs: StoredRuns, status: Status | None, limit: int, page: int, 
 
 
 def _columns() -> int | None:
-    """How wide the list may be; a file or a pipe takes any width."""
+    """Return the width of the list; None, which means no limit, for a file or a pipe."""
     import shutil
 
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 async def _count(runs: StoredRuns, status: Status | None, limit: int, page: int, shown: int) -> None:
-    """Says how many runs there are where the list does not show all of them."""
+    """Print how many runs there are if the list does not show all of them."""
     total = len(await runs.store.list(status=status, limit=_COUNTED))
     if total <= shown:
         return
@@ -233,7 +232,7 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
     try:
         view = await runtime.view(run)
     except JournalMismatch:
-        # Its row can still be told; the error that follows says why no more can be.
+        # The row can still be shown; the error that follows says why the rest cannot.
         row = await runtime.row(run)
         if as_json:
             put_json(row_data(row))
@@ -257,7 +256,7 @@ async def _print_page(runtime: Runtime, run: str, as_json: bool) -> None:
 
 
 async def _broken_seal(runtime: Runtime, run: str) -> BrokenSeal | None:
-    """Why the run cannot go on: it is not as this user started it."""
+    """Return the reason why the run cannot be continued: its seal is not this user's, or does not match."""
     try:
         await runtime.store.check_seal(run, whole=False)
     except BrokenSeal as broken:
@@ -315,10 +314,10 @@ async def _print_events(runtime: Runtime, run: str, as_json: bool) -> None:
 async def follow_run(
     runtime: Runtime, run: str, show: Callable[[Event], None], pause: Callable[[float], Awaitable[None]]
 ) -> RunRow:
-    """Shows what is stored of a run, and what comes, until it rests: ended, waiting, or without its owner."""
+    """Show the stored events of a run and then new ones, until it rests: ended, waiting, or without an owner."""
     seen = orphaned = pending = 0
     while True:
-        # The row first: whatever it says has its events stored by then.
+        # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
         for event in await _with_records(runtime, row, await runtime.store.events(run, seen)):
             show(event)
@@ -327,7 +326,7 @@ async def follow_run(
         orphaned = orphaned + 1 if row.status is Status.INTERRUPTED else 0
         if row.status not in _GOING and orphaned != 1:
             return row
-        # A process that was started for it takes a while to come to it.
+        # A process that was started for the run takes a while to begin.
         pending = pending + 1 if row.status is Status.PENDING else 0
         if pending == STARTING_POLLS:
             click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
@@ -335,7 +334,8 @@ async def follow_run(
 
 
 async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
-    """What a thread says and calls is in the records of its effects; for other formats nobody looks there."""
+    """Attach the records of their effects to the events of a directive, because they contain the thread's replies and
+    calls. Other formats do not need them."""
     if row.format == "directive" and any(event.type == "effect" for event in events):
         records = {record.path: record for record in await runtime.store.effects(row.id)}
         for event in events:
@@ -344,7 +344,7 @@ async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) 
 
 
 def _say_after_failure(view: RunView) -> None:
-    """The same as was said when the run failed."""
+    """Print the same advice as when the run failed."""
     from quire.cli.advice import after_failure
 
     for line in after_failure(view.row, view.replay.progress):
@@ -352,7 +352,7 @@ def _say_after_failure(view: RunView) -> None:
 
 
 def _say_next(row: RunRow, waits: bool, *, several: bool = False) -> None:
-    """What one can do with a run that rests."""
+    """Print what the user can do with a run that rests."""
     words = "STEP|PATH VALUE" if several and row.format == "pipeline" else "STEP VALUE" if several else "VALUE"
     if row.pins.get("imported"):
         click.echo(f"imported: quire fork {row.id} --from STEP goes on in a new run", err=True)

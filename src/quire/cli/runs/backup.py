@@ -1,4 +1,4 @@
-"""`quire runs backup`: a copy of the store while runs go on."""
+"""`quire runs backup`: copy the store while runs continue."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def command(file: Path, as_json: bool) -> None:
     """Copy all runs of this workspace to a file, as they are at one moment, while others may go on writing. WRITES.
 
-    The copy is a store like any other: put it in the place of .quire/quire.db to have everything back. A file that is
-    there already is never overwritten.
+    The copy is a complete store: to restore it, put it in the place of .quire/quire.db. An existing file is never
+    overwritten.
     """
     look(lambda runtime: _backup(runtime, file, as_json))
 

@@ -1,4 +1,4 @@
-"""`quire runs diff`: two runs side by side."""
+"""`quire runs diff`: compare two runs side by side."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("b", metavar="B", shell_complete=complete_run, callback=filled)
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(a: str, b: str, as_json: bool) -> None:
-    """Show how two runs differ, step by step: what they read, asked and were answered, and what it cost.
+    """Show how two runs differ, step by step: the values read, the requests, the answers, and the cost.
 
     Each is an id, the beginning of one, or `last`. Steps are compared by their place in the document. FREE.
     """

@@ -1,4 +1,4 @@
-"""`quire runs export`: a run as one file."""
+"""`quire runs export`: write a run as one file."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @click.option("-o", "--out", metavar="FILE", type=click.Path(path_type=Path), help="A file; else standard output.")
 @click.option("--force", is_flag=True, help="Overwrite the FILE where it exists.")
 def command(run: str, out: Path | None, force: bool) -> None:
-    """Print a run as JSON Lines: what it pinned, its journal, its events, its result. FREE.
+    """Print a run as JSON Lines: its pins, its journal, its events, its result. FREE.
 
-    Each line has the sha256 of the line before, so that `quire runs verify` finds every byte that changes. Keys and
-    other secrets are in no journal and so in no export; inputs, prompts and replies are.
+    Each line has the sha256 of the line before, so that `quire runs verify` finds every changed byte. Journals, and so
+    exports, contain no keys or other secrets; they do contain inputs, prompts and replies.
     """
     if out is not None and not force and out.is_file():
         raise CannotStart(f"{out} exists: name another file, or say --force")
@@ -39,7 +39,7 @@ async def _export(runtime: Runtime, name: str, out: Path | None) -> None:
     run = await runtime.find(name)
     lines = await export_lines(runtime, run)
     if out is None:
-        # As bytes: the hashes are of UTF-8 and of this one kind of line end, whatever the terminal has.
+        # Write bytes: the hashes are of UTF-8 with this line end, whatever the encoding of the terminal is.
         stream = sys.stdout.buffer
         shown = escaped if sys.stdout.isatty() else str  # a terminal gets no bytes that it would obey
         for line in lines:

@@ -1,4 +1,4 @@
-"""`quire runs import`: a run from a file, to look at and to fork."""
+"""`quire runs import`: read a run from a file, to look at and to fork."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(file: Path, as_json: bool) -> None:
-    """Take in an exported run under its own id. It is verified first, as `quire runs verify` does. WRITES the store.
+    """Import an exported run under its own id. It is verified first, as `quire runs verify` does. WRITES the store.
 
-    It can be looked at from every side and forked. It cannot be resumed or answered, and brings no grants along: a fork
+    It can be shown like any other run, and forked. It cannot be resumed or answered, and it brings no grants: a fork
     of it runs with your grants and your model.
     """
     look(lambda runtime: _import(runtime, file, as_json))

@@ -1,4 +1,4 @@
-"""`quire runs prune`: runs that ended long ago go, and the texts that nobody refers to any more."""
+"""`quire runs prune`: remove runs that ended long ago, and the texts that no other run refers to."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ def _statuses(context: click.Context, parameter: click.Parameter, texts: tuple[s
 def command(age: float, statuses: tuple[Status, ...], dry_run: bool, vacuum: bool, as_json: bool) -> None:
     """Remove runs that ended long ago: completed, failed, cancelled or expired, never one that runs or waits.
 
-    Their journals, questions and events go with them, and the documents and large values that no other run refers to.
-    The room stays in the file for what comes next; --vacuum makes the file smaller. In PostgreSQL it is free after the
-    next VACUUM of the server, and --vacuum asks for one now. An imported run is as old as its import. WRITES the store.
+    Their journals, questions and events are removed too, and the documents and large values that no other run refers
+    to. The space stays in the file for later runs; --vacuum makes the file smaller. In PostgreSQL the space is free
+    after the next VACUUM of the server, and --vacuum asks for one now. The age of an imported run counts from its
+    import. WRITES the store.
     """
     look(lambda runtime: _prune(runtime, age, statuses, dry_run, vacuum, as_json))
 

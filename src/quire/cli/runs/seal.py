@@ -1,4 +1,4 @@
-"""`quire runs seal`: the user says that stored runs without a seal of theirs are their own."""
+"""`quire runs seal`: seal stored runs that the user confirms as their own."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WARNING = "A store that came with a clone or an archive, or that others can wri
 def command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bool, as_json: bool) -> None:
     """Seal runs as they stand in the store, so that they can go on. WRITES the store.
 
-    A run goes on only under a seal of yours: it shows that nobody else has written what the run may do. Runs of Quire
+    A run goes on only under a seal of yours: it shows that only you have written what the run may do. Runs of Quire
     0.1.0 have none, and a store that was moved has those of another key. Shows what each run may do, and asks.
     """
     if bool(asked) == every:
@@ -48,7 +48,8 @@ def command(context: click.Context, asked: tuple[str, ...], every: bool, yes: bo
 
 
 def seal_old_runs() -> bool:
-    """Asks the person at the terminal whether the runs of Quire 0.1.0 in this store are theirs, and seals them."""
+    """Ask the user at the terminal whether the runs of Quire 0.1.0 in this store are theirs, and seal them. Return
+    True if they were sealed."""
     rows = look(lambda runtime: _unsealed(runtime, ()))
     _show(rows)
     if not rows or not _agreed(len(rows)):
@@ -58,7 +59,7 @@ def seal_old_runs() -> bool:
 
 
 async def _unsealed(runtime: Runtime, asked: Sequence[str]) -> list[RunRow]:
-    """The runs that were asked for and have no seal of this user; without any, those of Quire 0.1.0."""
+    """Return those of the named runs that have no valid seal of this user; without names, the runs of Quire 0.1.0."""
     named = [await runtime.row(await runtime.find(one)) for one in asked]
     found = []
     for row in named or await runtime.store.list(limit=_MOST):

@@ -1,4 +1,4 @@
-"""`quire runs verify`: whether a stored run, or the file of one, is as it was written."""
+"""`quire runs verify`: check that a stored run, or an exported one, is as it was written."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def command(context: click.Context, what: str, as_json: bool) -> None:
     records replays. FILE: every line's hash, every text by its own, and that the document with the recorded effects
     gives the result that the file states.
 
-    Exit 1 and the reason when something is not as it was written. The chain of a file finds changes, not forgers: who
-    makes a whole new file can make its hashes too. Compare the head hash with one that you had from elsewhere.
+    Exit 1 and the reason when something is not as it was written. The chain of a file finds changes, not forgeries: a
+    forger can make a whole new file together with its hashes. Compare the head hash with one that you had from
+    elsewhere.
     """
     file = Path(what)
     if file.exists() or "/" in what or file.suffix:

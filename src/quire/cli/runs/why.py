@@ -1,4 +1,4 @@
-"""`quire runs why`: what a step read, was told, was answered and took."""
+"""`quire runs why`: explain a step by what it read, what it sent, what it was answered, and what it took."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 @click.argument("step", metavar="STEP")
 @click.option("--json", "as_json", is_flag=True, help="For machines.")
 def command(run: str, step: str, as_json: bool) -> None:
-    """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was sent,
-    the reply, calls of tools with arguments and results, texts that it loaded, what was tried again, time and cost.
+    """Say why a step came out as it did: the values that it read and who wrote each, the prompt exactly as it was
+    sent, the reply, tool calls with arguments and results, loaded texts, retries, time and cost.
 
-    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` has it. FREE.
+    STEP is a label, or the path of an item or of an effect as `quire runs RUN --journal` shows it. FREE.
     """
     look(lambda runtime: _why(runtime, run, step, as_json))
 

@@ -1,4 +1,4 @@
-"""The printers of diagnostics. Each takes the findings of all files and gives the whole text for standard output."""
+"""Printers of diagnostics. Each takes the findings of all files and returns the whole text for standard output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FormatName = Literal["full", "concise", "json", "github", "sarif"]
 
 
 class Findings(Struct, frozen=True):
-    """What was found in one document."""
+    """The findings of one document."""
 
     source: Source
     diagnostics: tuple[Diagnostic, ...]
@@ -27,6 +27,6 @@ Printer = Callable[[Sequence[Findings], bool], str]
 
 
 def printer(name: FormatName) -> Printer:
-    """The printer of that name; its second argument says whether to use colours, which most ignore."""
+    """Return the printer of that name. Its second argument turns colours on, which most printers ignore."""
     module = import_module(f"quire.display.diagnostics.{name}_format")
     return cast(Printer, module.render)

@@ -1,4 +1,4 @@
-"""One line for each finding: `file:line:column: CODE severity: message`."""
+"""Print one line for each finding: `file:line:column: CODE severity: message`."""
 
 from __future__ import annotations
 

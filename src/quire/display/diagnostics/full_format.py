@@ -1,4 +1,4 @@
-"""For people: the message, the place, the line with the characters marked, and what to do."""
+"""Print findings for people: the message, the place, the line with the characters marked, and what to do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _entry(source: Source, found: Diagnostic, colour: bool) -> str:
         f"{paint(mark, head)}{paint(_BOLD, ': ' + visible(found.message))}",
         f"{gutter}{paint(_DIM, '-->')} {visible(source.name)}:{at.line}:{at.column}",
     ]
-    # An empty place is one too, such as the end of an expression; only NOWHERE has no line to show.
+    # A span may be empty, such as the end of an expression; only NOWHERE has no line to show.
     if found.span != NOWHERE:
         text, column, length = _excerpt(source.line(at.line), at.column - 1, found.span.end - found.span.start)
         under = " " * column + paint(mark, "^" * length + (f" {visible(found.label)}" if found.label else ""))
@@ -55,9 +55,9 @@ def _entry(source: Source, found: Diagnostic, colour: bool) -> str:
 
 
 def _excerpt(line: str, start: int, length: int) -> tuple[str, int, int]:
-    """The part of a line around a place, with the column and the length of the place in it.
+    """Return the part of a line around a span, with the column and the length of the span in it.
 
-    A place that goes on after its line is marked up to the end of the line.
+    A span that continues after its line is marked up to the end of the line.
     """
     end = min(start + length, len(line))
     first = max(0, start - _BEFORE) if len(line) > _LINE else 0

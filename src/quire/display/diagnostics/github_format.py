@@ -1,4 +1,4 @@
-"""Workflow commands, which GitHub shows as annotations of a pull request."""
+"""Print workflow commands, which GitHub shows as annotations of a pull request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def render(files: Sequence[Findings], colour: bool = False) -> str:
 
 
 def _data(text: str) -> str:
-    """What a message may not hold is written with per cent signs; a line end would begin another command."""
+    """Percent-encode the characters that a message must not contain; a line end would begin another command."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return visible(escaped)
 

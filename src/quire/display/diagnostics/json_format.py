@@ -1,4 +1,4 @@
-"""A list of objects, for programs."""
+"""Print findings as a list of objects, for programs."""
 
 from __future__ import annotations
 

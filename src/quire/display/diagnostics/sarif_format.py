@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code scanning services read."""
+"""Print findings as SARIF 2.1.0, which code scanning services read."""
 
 from __future__ import annotations
 
