@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import cast
+from typing import assert_never, cast
 
 from quire.diagnostics import Edit
 from quire.expr import RESERVED
@@ -29,14 +29,19 @@ from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
+    CallBody,
     FoldBody,
+    ForEachBody,
     Literal,
+    MatchBody,
+    ParallelBody,
     Pipeline,
     PipelineFile,
     ShellBody,
     Step,
     Text,
     ToolBody,
+    TransformBody,
     expressions,
     holes,
     parts,
@@ -68,6 +73,10 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
             case ShellBody(command=command):
                 _check_argument(command, fields)
                 _check_command(command, fields)
+            case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
+                pass
+            case _:
+                assert_never(step.body)
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:

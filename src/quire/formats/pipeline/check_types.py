@@ -9,7 +9,7 @@ is known, nothing is said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,8 +44,10 @@ from quire.formats.pipeline.syntax import (
     MatchBody,
     ParallelBody,
     Pipeline,
+    ShellBody,
     Step,
     Text,
+    ToolBody,
     TransformBody,
     expressions,
     schema_of,
@@ -206,6 +208,10 @@ class _Walker:
                 return self.step(collect, Scope(scope.stores, results, {"errors": None}))
             case ParallelBody():
                 return self._parallel(step.body, scope)
+            case ToolBody() | ShellBody():
+                pass
+            case _:
+                assert_never(step.body)
         return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
 
     def _parallel(self, body: ParallelBody, scope: Scope) -> FieldType | None:
