@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -218,8 +218,11 @@ class Pinned(Struct, frozen=True):
                 from quire.engine.interpreter.thread.interpret import interpret_directive
 
                 return interpret_directive(self._thread(setting))
-        inputs = cast("Mapping[str, str]", pins.inputs)
-        return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+            case "playbook":
+                inputs = cast("Mapping[str, str]", pins.inputs)
+                return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+            case _:
+                assert_never(self.plan.format)
 
     def thread(self) -> Setup | None:
         """The outermost thread as it starts, where the document is a directive."""

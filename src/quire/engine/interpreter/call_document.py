@@ -8,7 +8,7 @@ outputs, or its last words where it declares none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, assert_never, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -60,7 +60,10 @@ def call_document(
             return (yield from _pipeline(plan, given, prefix, setting, stores))
         case "playbook":
             return (yield from _playbook(plan, given, prefix, path, setting))
-    return (yield from _directive(name, given, prefix, path, setting))
+        case "directive":
+            return (yield from _directive(name, given, prefix, path, setting))
+        case _:
+            assert_never(plan.format)
 
 
 def _pipeline(
