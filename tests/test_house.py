@@ -28,7 +28,7 @@ OPAQUE = re.compile(
 
 _RIDDLE = re.compile(r"(?:What|Who|Those|Whether)\b")
 _NOBODY = re.compile(r"\b(?:nobody|somebody|whoever)\b", re.IGNORECASE)
-MOST_RIDDLES = 431
+MOST_RIDDLES = 430
 MOST_PRONOUNS = 244
 """Docstrings that begin with a question word, and those with such a pronoun. The numbers only fall."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from tests.engine.house import House
 
@@ -9,11 +11,12 @@ from quire.engine.driver.drive import Ended
 from quire.engine.driver.walker import Terms
 from quire.engine.interpreter.environment import Profile, Setting
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
+from quire.engine.interpreter.pipeline.steps import RUNNERS
 from quire.engine.records import Status
 from quire.engine.requests import ToolRequest, Walk
 from quire.errors import StepFailed
 from quire.library.document import read
-from quire.plan.nodes import Plan
+from quire.plan.nodes import PipelineWork, Plan
 from quire.source import Source
 from quire.values import MAX_DEPTH, Value
 
@@ -250,3 +253,7 @@ async def test_what_is_nested_too_deep_for_a_command_fails_its_step(house: House
     ended = await house.drive(walk(f"pipeline: p\nsteps:\n- for_each: {each}"))
     assert ended.failure is not None
     assert ended.failure.kind == "arguments"
+
+
+def test_every_kind_of_step_can_be_run() -> None:
+    assert set(RUNNERS) == set(get_args(PipelineWork))

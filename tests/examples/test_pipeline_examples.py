@@ -14,6 +14,7 @@ import pytest
 from quire.engine.ports import Model
 from quire.engine.records import Event, Status
 from quire.formats.pipeline.parse import parse
+from quire.formats.pipeline.steps import KEYS
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
@@ -177,9 +178,8 @@ def test_all_of_them_are_read_and_run() -> None:
 
 
 def test_they_use_every_kind_of_step_with_and_without_output() -> None:
-    kinds = {"transform", "tool", "shell", "agent", "call", "match", "fold", "for_each", "parallel"}
-    assert {step.kind for step in _steps()} == kinds
-    assert {step.kind for step in _steps() if step.output} == kinds
+    assert {step.kind for step in _steps()} == set(KEYS)
+    assert {step.kind for step in _steps() if step.output} == set(KEYS)
     assert {"transform", "agent", "tool"} <= {step.kind for step in _steps() if not step.output}
 
 

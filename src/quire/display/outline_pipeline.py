@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import assert_never
 
 import click
 
@@ -23,8 +24,12 @@ from quire.plan.nodes import (
     Plan,
     Select,
     Step,
+    Think,
     Transform,
+    UseTool,
+    calls_of,
 )
+from quire.plan.thread import Thread
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
 from quire.values import Value, encode
 
@@ -80,20 +85,11 @@ def tools_of(plan: Plan) -> dict[str, list[str]]:
 def callees_of(plan: Plan) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for _, step in plan.steps():
-        for call in _calls(step):
+        for call in calls_of(step.work):
             at = found.setdefault(call.document, [])
             if step.label not in at:
                 at.append(step.label)
     return found
-
-
-def _calls(step: Step) -> list[Call]:
-    match step.work:
-        case Call():
-            return [step.work]
-        case Select(cases=cases, default=default):
-            return [*(call for _, call in cases), *([default] if default else [])]
-    return []
 
 
 def _step(step: Step) -> Iterator[str]:
@@ -136,6 +132,10 @@ def _does(step: Step) -> Iterator[str]:
             yield f"for each of {over}, {limit}{parallel} at once, {on_error_text(on_error)}"
         case Parallel(on_error=on_error):
             yield f"side by side, {on_error_text(on_error)}"
+        case None | Think() | UseTool() | Thread():
+            pass  # a pipeline has none of these
+        case _:
+            assert_never(step.work)
 
 
 def _passes(call: Call) -> str:
@@ -157,7 +157,10 @@ def _parts(step: Step) -> tuple[tuple[str, Step], ...]:
             return (("do", do), ("collect", collect))
         case Parallel(branches=branches, collect=collect):
             return (*branches, ("collect", collect))
-    return ()
+        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Select() | Thread():
+            return ()
+        case _:
+            assert_never(step.work)
 
 
 def _fields(fields: Sequence[Field]) -> str:

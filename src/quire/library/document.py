@@ -78,8 +78,10 @@ def _contents(name: str, source: Source) -> tuple[Plan | None, tuple[Diagnostic,
             plan, diagnostics = _pipeline(source)
         case "directive":
             plan, diagnostics = _directive(source)
-        case _:
+        case "playbook":
             plan, diagnostics = _playbook(source)
+        case _:
+            raise CannotStart(f"nothing here runs a {name}")
     return plan, invisible.added(source, diagnostics)
 
 

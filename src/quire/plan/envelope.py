@@ -6,11 +6,25 @@ The Plan does not know which capability belongs to a name; a `Vocabulary` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, assert_never
 
 from msgspec import Struct
 
-from quire.plan.nodes import Agent, Call, Invoke, Plan, Select, Step, Think, UseTool
+from quire.plan.nodes import (
+    Agent,
+    Call,
+    Fold,
+    ForEach,
+    Invoke,
+    Parallel,
+    Plan,
+    Select,
+    Step,
+    Think,
+    Transform,
+    UseTool,
+    calls_of,
+)
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
 
@@ -95,23 +109,24 @@ def called(step: Step) -> tuple[str, ...]:
     match step.work:
         case UseTool(connection=place, tool=tool) if place == OWN and tool not in OWN_TOOLS:
             return (tool,)
-        case Call(document=document):
-            return (document,)
-        case Select(cases=cases, default=default):
-            return (*(call.document for _, call in cases), *((default.document,) if default else ()))
-    return ()
+    return tuple(call.document for call in calls_of(step.work))
 
 
 def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[str]:
     match step.work:
         case UseTool(connection=connection, tool=tool):
             yield from vocabulary.tool(connection, tool)
-        case Invoke(tool=tool) if tool not in OWN_TOOLS:
-            yield from vocabulary.tool("", tool)
+        case Invoke(tool=tool):
+            yield from () if tool in OWN_TOOLS else vocabulary.tool("", tool)
         case Agent():
             for name in tools_of(step.work) or ():
                 yield from vocabulary.tool("", name)
-        case Think(preamble=preamble) if preamble is not None and preamble.scheme == "mcp":
-            yield vocabulary.prompt(preamble.where)
+        case Think(preamble=preamble):
+            if preamble is not None and preamble.scheme == "mcp":
+                yield vocabulary.prompt(preamble.where)
         case Thread(permissions=permissions):
             yield from (permission.capability for permission in permissions)
+        case None | Transform() | Call() | Select() | Fold() | ForEach() | Parallel():
+            pass
+        case _:
+            assert_never(step.work)

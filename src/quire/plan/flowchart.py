@@ -8,7 +8,7 @@ copied from the document as they are: escaping them is the printer's task.
 from __future__ import annotations
 
 import typing
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
@@ -187,9 +187,11 @@ def _work(drawing: _Drawing, step: Step, name: str, ends: list[_Exit]) -> list[_
             return _for_each(drawing, step, step.work, name, ends)
         case Parallel():
             return _parallel(drawing, step, step.work, name, ends)
-        case None if not step.ask and not step.match:
-            return drawing.node(f"{name}empty", "model", head, "nothing to do", ends)
-    return ends
+        case None:
+            idle = not step.ask and not step.match
+            return drawing.node(f"{name}empty", "model", head, "nothing to do", ends) if idle else ends
+        case _:
+            assert_never(step.work)
 
 
 def _branch(

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.plan.bounds import bounds
-from quire.plan.nodes import Call, ForEach, Literal, Parallel, Plan, Select, UseTool
+from quire.plan.nodes import ForEach, Literal, Parallel, Plan, Select, UseTool, calls_of
+from quire.plan.reach import Reached
 from quire.plan.uses import OWN
 
 if TYPE_CHECKING:
@@ -68,10 +69,8 @@ def nesting_problems(at: Reached, documents: Mapping[str, Plan], most_fans: int)
 
 def _calls(at: Reached, documents: Mapping[str, Plan]) -> bool:
     match at.step.work:
-        case Call(document=name):
-            return name in documents
         case Select():
             return True
         case UseTool(connection=place, tool=tool):
             return place == OWN and tool in documents
-    return False
+    return any(call.document in documents for call in calls_of(at.step.work))

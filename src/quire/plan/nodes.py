@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from msgspec import Struct, field
 
@@ -245,7 +245,9 @@ class Parallel(Struct, frozen=True):
     on_error: OnError
 
 
-Work: TypeAlias = Think | UseTool | Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel | Thread
+PipelineWork: TypeAlias = Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel
+Work: TypeAlias = Think | UseTool | PipelineWork | Thread
+"""After a kind is added mypy finds the places that must know it; CONTRIBUTING.md lists those that it cannot find."""
 
 
 class Step(Struct, frozen=True):
@@ -311,3 +313,21 @@ def _walk_step(step: Step, path: str) -> Iterator[tuple[str, Step]]:
             for name, branch in step.work.branches:
                 yield from _walk_step(branch, f"{path}/parallel[{name}]")
             yield from _walk_step(step.work.collect, f"{path}/collect")
+        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Select() | Thread():
+            pass
+        case _:
+            assert_never(step.work)
+
+
+def calls_of(work: Work | None) -> tuple[Call, ...]:
+    """The calls of other documents that a step may make. A playbook's `UseTool` may be one too: that depends on which
+    documents there are."""
+    match work:
+        case Call():
+            return (work,)
+        case Select(cases=cases, default=default):
+            return (*(call for _, call in cases), *((default,) if default else ()))
+        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Fold() | ForEach() | Parallel() | Thread():
+            return ()
+        case _:
+            assert_never(work)

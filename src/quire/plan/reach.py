@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.plan.nodes import Call, Fold, ForEach, Formula, Literal, Parallel, Plan, Select, Sequence, Step, UseTool
+from quire.plan.nodes import (
+    Agent,
+    Call,
+    Fold,
+    ForEach,
+    Formula,
+    Invoke,
+    Literal,
+    Parallel,
+    Plan,
+    Select,
+    Sequence,
+    Step,
+    Think,
+    Transform,
+    UseTool,
+)
+from quire.plan.thread import Thread
 from quire.plan.uses import OWN
 from quire.plan.ways import JOINT, short_way
 
@@ -92,6 +110,10 @@ class _Walk:
             case Select(cases=cases, default=default):
                 for call in (*(call for _, call in cases), *((default,) if default else ())):
                     yield from self._callee(call.document, step.label, at.below(2, certain=False))
+            case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Thread():
+                pass
+            case _:
+                assert_never(step.work)
 
     def _callee(self, name: str, label: str, at: _Place) -> Iterator[Reached]:
         plan = self._documents.get(name)

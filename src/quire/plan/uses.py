@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
-from quire.plan.nodes import Agent, Arguments, Hole, Invoke, Plan, Template, Think, UseTool
+from quire.plan.nodes import (
+    Agent,
+    Arguments,
+    Call,
+    Fold,
+    ForEach,
+    Hole,
+    Invoke,
+    Parallel,
+    Plan,
+    Select,
+    Template,
+    Think,
+    Transform,
+    UseTool,
+    Work,
+)
 from quire.plan.thread import Thread
 
 OWN = "quire"
@@ -45,10 +62,18 @@ def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
     calls: dict[tuple[str, str], None] = {}
     for plan in plans:
         for _, step in plan.steps():
-            if isinstance(step.work, UseTool):
-                calls[(step.work.connection, step.work.tool)] = None
-            elif isinstance(step.work, Invoke) and step.work.tool not in OWN_TOOLS:
-                calls[("", step.work.tool)] = None
+            match step.work:
+                case UseTool(connection=connection, tool=tool):
+                    calls[(connection, tool)] = None
+                case Invoke(tool=tool):
+                    if tool not in OWN_TOOLS:
+                        calls[("", tool)] = None
+                case None | Think() | Transform() | Agent() | Thread():
+                    pass
+                case Call() | Select() | Fold() | ForEach() | Parallel():
+                    pass
+                case _:
+                    assert_never(step.work)
     return list(calls)
 
 
@@ -62,7 +87,17 @@ def prompt_schemes(plan: Plan) -> set[str]:
 
 
 def asks_a_model(plans: Iterable[Plan]) -> bool:
-    return any(isinstance(step.work, Think | Agent | Thread) for plan in plans for _, step in plan.steps())
+    return any(_asks_a_model(step.work) for plan in plans for _, step in plan.steps())
+
+
+def _asks_a_model(work: Work | None) -> bool:
+    match work:
+        case Think() | Agent() | Thread():
+            return True
+        case None | UseTool() | Transform() | Invoke() | Call() | Select() | Fold() | ForEach() | Parallel():
+            return False
+        case _:
+            assert_never(work)
 
 
 def has_threads(plans: Iterable[Plan]) -> bool:

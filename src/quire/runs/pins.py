@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, assert_never, cast
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
@@ -227,10 +227,13 @@ class Pinned(Struct, frozen=True):
                 from quire.engine.interpreter.thread.interpret import interpret_directive
 
                 return interpret_directive(self._thread(setting))
-        from quire.engine.interpreter.playbook.interpret import interpret
+            case "playbook":
+                from quire.engine.interpreter.playbook.interpret import interpret
 
-        inputs = cast("Mapping[str, str]", pins.inputs)
-        return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+                inputs = cast("Mapping[str, str]", pins.inputs)
+                return interpret(self.plan, inputs, context_budget=pins.context_budget, setting=setting)
+            case _:
+                assert_never(self.plan.format)
 
     def thread(self) -> Setup | None:
         """Return the outermost thread as it starts; None if the document is not a directive."""

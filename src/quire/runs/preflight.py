@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct, field
 
@@ -18,7 +18,20 @@ from quire.library.called_names import is_built_in
 from quire.library.callees import Callee, no_such
 from quire.library.prompts import leads_out
 from quire.plan.limits import nesting_problems
-from quire.plan.nodes import Agent, Call, Input, Invoke, Plan, Think, UseTool
+from quire.plan.nodes import (
+    Agent,
+    Call,
+    Fold,
+    ForEach,
+    Input,
+    Invoke,
+    Parallel,
+    Plan,
+    Select,
+    Think,
+    Transform,
+    UseTool,
+)
 from quire.plan.reach import Reached, reach
 from quire.plan.thread import Parameter, Thread
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -172,6 +185,12 @@ async def _look_at_tool(
                     found.warnings[f"the agent of step {at.place} goes without {name}: {problem}"] = None
                 elif problem is not None:
                     found.add(problem, at)
+        case None | Think() | UseTool() | Transform() | Thread():
+            pass
+        case Call() | Select() | Fold() | ForEach() | Parallel():
+            pass
+        case _:
+            assert_never(at.step.work)
 
 
 def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mapping[str, Plan]) -> str:

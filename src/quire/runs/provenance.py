@@ -6,7 +6,7 @@ None of this is stored. A replay writes all values again in the same order, and 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct, field
 
@@ -33,6 +33,8 @@ from quire.plan.nodes import (
     UseTool,
 )
 from quire.plan.templates import template
+from quire.plan.thread import Thread
+from quire.values import Value
 
 if TYPE_CHECKING:
     from quire.engine.records import EffectRecord, Event
@@ -212,6 +214,10 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
         case Parallel(branches=branches, collect=collect):
             names = frozenset(name for name, _ in branches)
             inside = [*((branch, bound) for _, branch in branches), (collect, bound | names | _LOOPS | {PIPE})]
+        case None | Think() | UseTool() | Thread():
+            pass  # a pipeline has none of these
+        case _:
+            assert_never(step.work)
     for part, seen in inside:
         yield from _reads(part, seen)
 

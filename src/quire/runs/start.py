@@ -17,7 +17,10 @@ from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.ports import Scripted
 from quire.errors import BadInputs
 from quire.library.callees import pinned
-from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
+from quire.library.document import Document
+from quire.library.verify import require_signed
+from quire.models.choose import Choice
+from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool, calls_of
 from quire.plan.uses import OWN, asks_a_model, has_agents
 from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number
@@ -122,13 +125,9 @@ def _follow(
 
 def _called(step: Step, documents: Documents) -> list[str]:
     match step.work:
-        case Call(document=name):
-            return [name]
-        case Select(cases=cases, default=default):
-            return [call.document for call in (*(call for _, call in cases), *((default,) if default else ()))]
         case UseTool(connection=place, tool=tool) if place == OWN and tool in documents:
             return [tool]
-    return []
+    return [call.document for call in calls_of(step.work)]
 
 
 def _stops(plan: Plan) -> list[str]:
@@ -154,7 +153,7 @@ def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> It
             yield f"there is no step {label}{_instead(label, labels)}"
         return
     head = label.partition("/")[0]
-    calls = any(isinstance(step.work, Call | Select) for step in labels.values())
+    calls = any(calls_of(step.work) for step in labels.values())
     if "/" in label:
         if head not in labels and not calls:
             yield f"there is no step {head}"
@@ -222,7 +221,6 @@ async def prepare(
     runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None
 ) -> tuple[Pins, dict[str, str]]:
     """Return the pins of a new run, and the texts that they name by hash. Raises `CannotStart` and `Refused`."""
-    from quire.library.verify import require_signed
     from quire.workspace.consent import require_trusted
 
     plan, settings = document.runnable(), runtime.settings

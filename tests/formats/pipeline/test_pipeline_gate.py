@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.formats.pipeline.inline import Refusal, gate
+from quire.formats.pipeline.inline import Problem, Refusal, gate
+from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
 
 KNOWN = ("file__read", "web_search")
 COLLECT = "collect: {transform: {value: pipe}}"
@@ -90,3 +91,14 @@ def test_a_hundred_problems_are_counted_not_listed() -> None:
     refusal = gate(file_of(steps(*["tool: {name: x}"] * 100)), "me", KNOWN, shell=False)
     assert refusal is not None and len(refusal.problems) == 100
     assert str(refusal).count("does not resolve") == 20 and str(refusal).endswith("; and 80 more")
+
+
+def test_a_kind_that_the_gate_does_not_know_is_refused() -> None:
+    """Someone may add a kind of step and forget the gate."""
+    known = file_of(steps("tool: {name: ghost}")).pipelines[0].steps
+    new = Step("wait", object())  # type: ignore[arg-type]
+    file = PipelineFile((Pipeline(Name("p"), "", (*known, new)),), ())
+    refusal = gate(file, "me", KNOWN, shell=True)
+    assert refusal is not None
+    assert [problem.path for problem in refusal.problems] == ["1", "2"]
+    assert refusal.problems[1] == Problem("2", 'an inline pipeline has no steps of the kind "wait"')

@@ -8,7 +8,7 @@ the map of its outputs, or its last words if it declares none.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, assert_never, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -59,7 +59,10 @@ def call_document(
             return (yield from _pipeline(plan, given, prefix, setting, stores))
         case "playbook":
             return (yield from _playbook(plan, given, prefix, path, setting))
-    return (yield from _directive(name, given, prefix, path, setting))
+        case "directive":
+            return (yield from _directive(name, given, prefix, path, setting))
+        case _:
+            assert_never(plan.format)
 
 
 def _pipeline(

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from quire.formats.pipeline.codes import warnings
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.resolver import Resolver, Settled
 from quire.formats.pipeline.syntax import (
     AgentBody,
+    CallBody,
     FoldBody,
     ForEachBody,
     Literal,
+    MatchBody,
     ParallelBody,
     Pipeline,
     PipelineFile,
+    ShellBody,
     Step,
+    ToolBody,
+    TransformBody,
     targets,
     walk,
 )
@@ -59,9 +64,13 @@ def check_limits(file: PipelineFile, resolver: Resolver | None, fields: Fields) 
 
 def _can_reach_a_limit(step: Step, known: Collection[str]) -> bool:
     """Tell without lowering whether a step can call a model, fan out, or call a known document."""
-    if isinstance(step.body, AgentBody | ForEachBody | ParallelBody | FoldBody):
-        return True
-    return any(target.pipeline.text in known for target in targets(step))
+    match step.body:
+        case AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
+            return True
+        case TransformBody() | ToolBody() | ShellBody() | CallBody() | MatchBody():
+            return any(target.pipeline.text in known for target in targets(step))
+        case _:
+            assert_never(step.body)
 
 
 def _check_depth(pipeline: Pipeline, plan: Plan, documents: Mapping[str, Plan], fans: int, fields: Fields) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, assert_never, cast
 
 from quire.diagnostics import Edit
 from quire.expr import RESERVED
@@ -23,14 +23,19 @@ from quire.formats.pipeline.prompts import attempts, foreign, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
     Argument,
+    CallBody,
     FoldBody,
+    ForEachBody,
     Literal,
+    MatchBody,
+    ParallelBody,
     Pipeline,
     PipelineFile,
     ShellBody,
     Step,
     Text,
     ToolBody,
+    TransformBody,
     expressions,
     holes,
     parts,
@@ -67,6 +72,10 @@ def check_texts(pipeline: Pipeline, fields: Fields) -> None:
             case ShellBody(command=command):
                 _check_argument(command, fields)
                 _check_command(command, fields)
+            case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
+                pass
+            case _:
+                assert_never(step.body)
 
 
 def _mistakable(pipeline: Pipeline) -> Collection[str]:

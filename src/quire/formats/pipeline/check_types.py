@@ -7,7 +7,7 @@ items and branches to the expressions that read them. If a type is not known, no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -40,8 +40,10 @@ from quire.formats.pipeline.syntax import (
     MatchBody,
     ParallelBody,
     Pipeline,
+    ShellBody,
     Step,
     Text,
+    ToolBody,
     TransformBody,
     expressions,
     schema_of,
@@ -207,6 +209,10 @@ class _Walker:
                 return self.step(collect, Scope(scope.stores, results, {"errors": None}))
             case ParallelBody():
                 return self._parallel(step.body, scope)
+            case ToolBody() | ShellBody():
+                pass
+            case _:
+                assert_never(step.body)
         return Ref(schema.text) if schema and schema.text in self._shapes.schemas else None
 
     def _parallel(self, body: ParallelBody, scope: Scope) -> FieldType | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec import Struct
 
@@ -12,12 +12,18 @@ from quire.expr import RESERVED, Read, reads
 from quire.formats.pipeline.prompts import PromptReference, references
 from quire.formats.pipeline.syntax import (
     AgentBody,
+    CallBody,
+    FoldBody,
     ForEachBody,
+    MatchBody,
     Name,
     ParallelBody,
     Pipeline,
+    ShellBody,
     Step,
     Text,
+    ToolBody,
+    TransformBody,
     expressions,
     parts,
     targets,
@@ -136,4 +142,9 @@ def inner_bindings(step: Step) -> tuple[frozenset[str], ...]:
         case ParallelBody(branches=branches):
             names = frozenset(name.text for name, _ in branches)
             return (*(_NONE for _ in branches), names | {"errors"})
-    return (frozenset({"item", "acc"}),) if parts(step) else ()
+        case FoldBody():
+            return (frozenset({"item", "acc"}),)
+        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
+            return ()
+        case _:
+            assert_never(step.body)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from msgspec import Struct
 
@@ -170,14 +170,11 @@ Its value can be anything, and its reads are not known.
 """
 
 
-_COMPOUND = (FoldBody, ForEachBody, ParallelBody)
-
-
 def walk(pipeline: Pipeline) -> Iterator[tuple[str, Step]]:
     """Yield steps in the order of the text, parents first. Paths count from 1 and have `do` in place of an index."""
     for number, step in enumerate(pipeline.steps, 1):
         yield str(number), step
-        if isinstance(step.body, _COMPOUND):
+        if parts(step):
             yield from _below(str(number), step)
 
 
@@ -202,7 +199,10 @@ def parts(step: Step) -> tuple[tuple[str, Step], ...]:
             return (("do", do), ("collect", collect))
         case ParallelBody(branches=branches, collect=collect):
             return (*((name.text, branch) for name, branch in branches), ("collect", collect))
-    return ()
+        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | CallBody() | MatchBody():
+            return ()
+        case _:
+            assert_never(step.body)
 
 
 def targets(step: Step) -> tuple[Target, ...]:
@@ -212,12 +212,21 @@ def targets(step: Step) -> tuple[Target, ...]:
             return (target,)
         case MatchBody(cases=cases, default=default):
             return (*(target for _, target in cases), *((default,) if default else ()))
-    return ()
+        case TransformBody() | ToolBody() | ShellBody() | AgentBody() | FoldBody() | ForEachBody() | ParallelBody():
+            return ()
+        case _:
+            assert_never(step.body)
 
 
 def schema_of(step: Step) -> Name | None:
     """Return the schema that the result of a step must match."""
-    return step.body.schema if isinstance(step.body, AgentBody | ToolBody | ShellBody) else None
+    match step.body:
+        case ToolBody(schema=schema) | ShellBody(schema=schema) | AgentBody(schema=schema):
+            return schema
+        case TransformBody() | CallBody() | MatchBody() | FoldBody() | ForEachBody() | ParallelBody():
+            return None
+        case _:
+            assert_never(step.body)
 
 
 def expressions(step: Step) -> Iterator[ExpressionText]:
@@ -227,15 +236,21 @@ def expressions(step: Step) -> Iterator[ExpressionText]:
             yield value
         case ToolBody(args=args):
             yield from (value for _, value in args if isinstance(value, ExpressionText))
-        case ShellBody(command=ExpressionText() as command):
-            yield command
+        case ShellBody(command=command):
+            if isinstance(command, ExpressionText):
+                yield command
         case MatchBody(on=on):
             yield on
         case FoldBody(source=source, init=init):
             if isinstance(source, ExpressionText):
                 yield source
             yield init
-        case ForEachBody(source=ExpressionText() as source):
-            yield source
+        case ForEachBody(source=source):
+            if isinstance(source, ExpressionText):
+                yield source
+        case AgentBody() | CallBody() | ParallelBody():
+            pass
+        case _:
+            assert_never(step.body)
     for target in targets(step):
         yield from (one.value for one in target.passes if one.value)

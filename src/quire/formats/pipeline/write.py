@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
 from quire.formats.pipeline.names import is_name
 from quire.formats.pipeline.syntax import (
@@ -138,6 +138,8 @@ def _parts(body: Body) -> Iterable[tuple[str, Block]]:
                 yield "on_error", str(body.on_error)
             yield "branches", [(_plain(name.text), [(one.kind, _body(one))]) for name, one in branches]
             yield "collect", [(collect.kind, _body(collect))]
+        case _:
+            assert_never(body)
     if isinstance(body, ToolBody | ShellBody | AgentBody) and body.schema:
         yield "schema", _plain(body.schema.text)
 

@@ -111,8 +111,11 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
         case UseTool():
             own, written = yield from use_tool(step, step.work, path, scope)
             scope.entries.append(Entry(step.label, step.title, own))
-        case None if not (step.ask or step.match):
-            own = ""  # a step that consists of its heading alone
+        case None:
+            if not (step.ask or step.match):
+                own = ""  # a step that consists of its heading alone
+        case _:
+            raise TypeError(f"a playbook has no {type(step.work).__name__}")
     if own is not None:
         displayed = yield from _capture(step, path, own, scope)
         # A reply that consists of that object alone is shown as it is.
