@@ -28,9 +28,6 @@ OPAQUE = re.compile(
 
 _RIDDLE = re.compile(r"(?:What|Who|Those|Whether)\b")
 _NOBODY = re.compile(r"\b(?:nobody|somebody|whoever)\b", re.IGNORECASE)
-MOST_RIDDLES = 430
-MOST_PRONOUNS = 244
-"""Docstrings that begin with a question word, and those with such a pronoun. The numbers only fall."""
 
 
 def test_the_rooms_are_those_of_the_list() -> None:
@@ -53,7 +50,7 @@ def test_docstrings_say_what_things_do() -> None:
     texts = [text for path in MODULES for text in _docstrings(path)]
     riddles = [text for text in texts if _RIDDLE.match(text)]
     pronouns = [text for text in texts if _NOBODY.search(text)]
-    assert (len(riddles), len(pronouns)) == (MOST_RIDDLES, MOST_PRONOUNS)
+    assert (riddles, pronouns) == ([], [])
 
 
 def _name(path: Path) -> str:

@@ -39,7 +39,7 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 
 
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from quire.engine.interpreter.environment import Profile, Setting
     from quire.engine.interpreter.pipeline.preview import preview_agent
@@ -56,7 +56,7 @@ def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value
 def prompt_of_run(view: RunView, named: str, settings: Settings) -> Preview:
     """Return the request that was sent; if the run has not reached the step, the one that follows from its journal and
     stand-ins."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from quire.engine.interpreter.preview import Preview, find_step, preview
     from quire.engine.requests import ModelRequest
@@ -104,7 +104,7 @@ def _prompt_of_turn(view: RunView, named: str) -> Preview:
 def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     """Return the request of an agent step. A step may ask many times (for each item of a list, again after a failure):
     the first request is shown."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from quire.engine.interpreter.environment import Setting
     from quire.engine.interpreter.pipeline.preview import preview_agent
