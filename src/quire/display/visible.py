@@ -7,15 +7,15 @@ import codecs
 import re
 import unicodedata
 
-# C0 and C1 controls, lone surrogates, line separators, marks that change the direction of the text, and characters
+# C0 and C1 controls, lone surrogates, line separators, the marks that reverse the order of what is read, and letters
 # that only hide something: tag characters, word joiners and invisible operators, annotations.
-_HIDDEN = re.compile(
+_HIDDEN = (
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
     "\U000e0000-\U000e007f]"
 )
 
 # JSON has escapes for C0 controls already, apart from the line ends between its values.
-_HIDDEN_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+_HIDDEN_IN_JSON = "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 
 PLAINER = "quire.plainer"
 """Name of the error handler for characters that an encoding does not have: `errors=PLAINER`."""
@@ -24,7 +24,7 @@ _SIGNS = {"·": "-", "…": "...", "→": "->", "↳": ">", "│": "|", "–": "
 
 def visible(text: str) -> str:
     """Show every hidden character of a text as a picture or an escape."""
-    return text if text.isascii() and text.isprintable() else _HIDDEN.sub(_shown, text)
+    return text if text.isascii() and text.isprintable() else re.sub(_HIDDEN, _shown, text)
 
 
 def in_encoding(text: str, encoding: str) -> str:
@@ -45,7 +45,7 @@ codecs.register_error(PLAINER, _plainer)
 
 def escaped(encoded: str) -> str:
     """Write every hidden character of a JSON text as an escape. Decoding it gives the same value."""
-    return _HIDDEN_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", encoded)
+    return re.sub(_HIDDEN_IN_JSON, lambda match: f"\\u{ord(match[0]):04x}", encoded)
 
 
 def width(text: str) -> int:

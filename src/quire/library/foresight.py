@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quire.engine.interpreter.pipeline.agent import narrowed
 from quire.errors import BadConfiguration, CannotStart
 from quire.library.document import load
 from quire.library.pipelines import load_registry
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
     """Return bounds and permissions of a plan in the workspace around the current folder. Broken settings count as
     none."""
+    from quire.engine.interpreter.pipeline.agent import narrowed
+
     try:
         settings: Settings | None = load_settings(find_workspace(Path.cwd()))
     except BadConfiguration:

@@ -17,13 +17,12 @@ from msgspec import Struct, field
 
 from quire.diagnostics import Severity
 from quire.errors import BadDocument, Refused
-from quire.library import built_in
-from quire.library.spaces import Spaces
 from quire.source import Source
 from quire.trust.signature_line import claims_signature
 
 if TYPE_CHECKING:
     from quire.library.items import Item, ItemType, SpaceName
+    from quire.library.spaces import Spaces
     from quire.plan.thread import Thread
     from quire.trust.sign_file import Signable
     from quire.trust.signature_line import Syntax
@@ -72,6 +71,7 @@ class VerifiedItems(Struct):
     @classmethod
     def of(cls, settings: Settings) -> VerifiedItems:
         """Load the trusted keys. Raises `CannotStart` for a damaged key file."""
+        from quire.library.spaces import Spaces
         from quire.trust.trusted_keys import TrustedKeys
 
         return cls(Spaces(settings), TrustedKeys.load(settings), settings.trust.mode, settings.trust.documents)
@@ -97,6 +97,8 @@ class VerifiedItems(Struct):
         from quire.trust.signatures import Outcome, Verdict, is_signed
 
         if item.space == "system":
+            from quire.library import built_in
+
             if built_in.is_genuine(item.path, item.text):
                 return Verdict(Outcome.OK)
             return Verdict(

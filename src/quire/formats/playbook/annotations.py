@@ -16,7 +16,6 @@ from msgspec import Struct
 from quire.diagnostics import Diagnostic
 from quire.formats.near_names import word_fix
 from quire.formats.playbook.codes import errors, warnings
-from quire.formats.playbook.fixes import directive_fix
 from quire.formats.playbook.syntax import DIRECTIVES, ELICIT_KINDS, Elicitation, PromptReference, ToolCall
 from quire.source import Span
 from quire.wording import nearest_word
@@ -203,6 +202,8 @@ def looks_like(text: str) -> str | None:
 
 
 def _look_alike(text: str, at: int, found: list[Diagnostic]) -> None:
+    from quire.formats.playbook.fixes import directive_fix
+
     kind = looks_like(text)
     if kind:
         shown = text if len(text) <= 60 else f"{text[:60]}…"

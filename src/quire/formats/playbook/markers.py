@@ -13,7 +13,6 @@ from re import Match
 from quire.diagnostics import Code, Diagnostic
 from quire.formats.playbook.annotations import looks_like
 from quire.formats.playbook.codes import notes, warnings
-from quire.formats.playbook.fixes import marker_fix
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -54,6 +53,8 @@ def marker_word(text: str) -> str | None:
 
 def marker_look_alike(text: str, word: str, at: int) -> Diagnostic:
     """Return the finding about a line that `marker_word` recognizes as a marker."""
+    from quire.formats.playbook.fixes import marker_fix
+
     shown = text if len(text) <= 60 else f"{text[:60]}…"
     code: Code = warnings.MARKER
     message = f"Looks like a branch marker but is not one: {shown}"

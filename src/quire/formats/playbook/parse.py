@@ -16,7 +16,6 @@ from re import Match
 from quire.diagnostics import Diagnostic, Severity
 from quire.formats.playbook.annotations import Ignored, elicitation, read_directive
 from quire.formats.playbook.codes import errors, notes, warnings
-from quire.formats.playbook.fixes import step_fix
 from quire.formats.playbook.markers import (
     lead,
     marker_as_text,
@@ -306,6 +305,8 @@ def _warn_of_number(step: Step, before: list[Step], found: list[Diagnostic]) -> 
 
 
 def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list[Diagnostic]) -> None:
+    from quire.formats.playbook.fixes import step_fix
+
     fixes = {edit.span.start: edit for edit in step_fix(headings, [step.number for step in steps])}
     for heading in headings:
         message = f"Looks like a step but is not one: ## {heading[SECTION].rstrip()[:60]}"
@@ -316,6 +317,8 @@ def _warn_of_headings(headings: list[Match[str]], steps: list[Step], found: list
 
 
 def _miss_steps(sections: Sections, found: list[Diagnostic]) -> None:
+    from quire.formats.playbook.fixes import step_fix
+
     like = sections.step_like
     span, label = (line_span(like), "this is not written like a step") if like else (NOWHERE, "")
     fix = step_fix(sections.near_steps, ())
