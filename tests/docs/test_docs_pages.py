@@ -19,7 +19,7 @@ from quire.workspace.locate import Workspace
 
 HELP = ["-h", "--help"]
 QUIRE = [(place, command) for place, command in commands() if command.startswith("quire ")]
-PYTHON = [block for page in ("README.md", "docs/python.md") for block in blocks(page, "python")]
+PYTHON = [block for page in ("README.md", "docs/python.md", "docs/extending.md") for block in blocks(page, "python")]
 TAGLINE = next(block for block in blocks("README.md", "markdown") if block.text.startswith("# Tagline"))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.docs.pages import PAGES, blocks, commands
 from tests.examples.command import Desk, calls, give
 
 import quire
+from quire.tools.python import GROUP
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import Workspace
 
@@ -74,6 +76,25 @@ def test_the_function_of_the_page_on_tools(tmp_path: Path) -> None:
     desk.write("count.playbook.md", f"# Count\n\n{inputs}## STEP 1: Count\n\n{shown[1]}\n")
     desk.fine("trust", "workspace", "--yes")
     assert desk.fine("run", "count.playbook.md", "-i", "text=a small word").strip() == '{"words":2}'
+
+
+def test_the_page_on_extending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tool, its settings and its pipeline; the servers; the group of entry points."""
+    page = "docs/extending.md"
+    desk = empty(tmp_path)
+    module, pipeline = blocks(page, "python")[0], blocks(page, "yaml")[0]
+    desk.write("price_tools.py", module.text)
+    desk.write("quire.toml", next(block.text for block in blocks(page, "toml") if "modules" in block.text))
+    desk.write("price.yaml", pipeline.text)
+    desk.fine("trust", "workspace", "--yes")
+    assert desk.fine("run", "price.yaml", "-i", "gross=119").strip() == "100.0"
+
+    desk.write(".mcp.json", blocks(page, "json")[0].text)
+    monkeypatch.setenv("QUIRE_HOME", str(tmp_path / "home"))
+    assert set(load_settings(Workspace(desk.folder)).servers) == {"time", "tickets"}
+
+    (package,) = (block.text for block in blocks(page, "toml") if "[project." in block.text)
+    assert set(tomllib.loads(package)["project"]["entry-points"]) == {GROUP}
 
 
 SHORTENED = {"PB101", "PB104", "PB201", "PB203", "PB210", "PB305"}
