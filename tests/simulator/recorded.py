@@ -139,8 +139,8 @@ class _Runtime(Runtime):
 
     recorded: Recorded
 
-    def _gate(self, *given: Any, **more: Any) -> Tools:
-        gate: Any = super()._gate(*given, **more)
+    def gate(self, *given: Any, **more: Any) -> Tools:
+        gate: Any = super().gate(*given, **more)
         call, prompt = gate.call, gate.prompt
         offers, offers_under = gate.offers, gate.offers_under
         recorded = self.recorded
