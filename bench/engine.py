@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from bench.rows import Row, show
+from quire.engine.conversation import Offered
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import replay
@@ -25,7 +26,7 @@ from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
-from quire.engine.requests import Load, Offered, ToolRequest
+from quire.engine.requests import Load, ToolRequest
 from quire.plan.nodes import Plan, Sequence, Step, UseTool
 from quire.runs.adapters import Nobody, WallClock
 from quire.stores import open_store

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.rows import Row, show
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.walker import Terms
@@ -25,7 +26,7 @@ from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status, Usage
-from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Load, ToolRequest, Walk
 from quire.library.directives import Directives
 from quire.library.document import load
 from quire.plan.thread import THREAD_PATH

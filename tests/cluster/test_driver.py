@@ -12,9 +12,10 @@ from tests.engine.house import EchoModel
 
 from quire.cluster.driver import TRIES, Attempt, Driver, Later
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order
+from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass
 from quire.engine.records import Status
-from quire.engine.requests import Offered, ToolRequest
+from quire.engine.requests import ToolRequest
 from quire.errors import CannotStart, StoreError, ToolFailed
 from quire.library.document import Document, read
 from quire.runs.options import RunOptions

@@ -12,13 +12,14 @@ from unittest import mock
 from msgspec.structs import replace
 from tests.conformance.directive_items import house
 
+from quire.engine.conversation import ToolUse
 from quire.engine.interpreter.thread.child_threads import Children
 from quire.engine.interpreter.thread.setup import FORK, ORCHESTRATE, Setup
 from quire.engine.interpreter.thread.tool_calls import Calls
 from quire.engine.interpreter.thread.tool_results import at_once, went_well
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Usage
-from quire.engine.requests import Request, ToolUse, Walk
+from quire.engine.requests import Request, Walk
 from quire.errors import ModelFailed, QuireError
 from quire.library.document import load
 from quire.library.item_tools.connection import ItemsConnection

@@ -18,10 +18,11 @@ from typing import Any
 from msgspec.structs import replace
 from tests.conformance.pipeline_static import load_all
 
+from quire.engine.conversation import Offered
 from quire.engine.driver.drive import Drive
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
-from quire.engine.requests import Offered, ToolRequest
+from quire.engine.requests import ToolRequest
 from quire.errors import BadDocument, QuireError, StepFailed, ToolFailed
 from quire.formats.pipeline.syntax import AgentBody, walk
 from quire.library.document import load

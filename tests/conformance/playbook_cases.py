@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from quire import formats
+from quire.engine.conversation import Offered
 from quire.engine.driver.drive import Ended
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
-from quire.engine.requests import Offered, ToolRequest
+from quire.engine.requests import ToolRequest
 from quire.errors import ModelFailed, QuireError, StepFailed, ToolFailed, Unreadable
 from quire.formats.playbook.as_json import as_vector
 from quire.library.document import load

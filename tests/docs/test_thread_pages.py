@@ -10,12 +10,12 @@ import pytest
 from tests.docs.pages import blocks, text_of
 from tests.examples.command import calls, desk, give
 
+from quire.engine.conversation import MOST_CALLS
 from quire.engine.interpreter.thread.hooks import read_hooks_yaml
 from quire.engine.interpreter.thread.loop import FAILURES_IN_A_ROW, SAME_TURNS, SAME_TURNS_TOLD
 from quire.engine.interpreter.thread.setup import FORKING, ORCHESTRATING
 from quire.engine.interpreter.thread.tool_results import LONGEST_RESULT
 from quire.engine.ports import LONGEST_REPLY
-from quire.engine.requests import MOST_CALLS
 from quire.formats.directive.parse import parse
 from quire.library.item_tools.connection import ACTIONS
 from quire.plan.vocabulary import DECISIONS, SENT_EVENTS

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive, Ended
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import expanded
 from quire.engine.driver.walker import Terms
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status, Usage
-from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Load, ToolRequest, Walk
 from quire.errors import ModelFailed
 from quire.values import Value
 

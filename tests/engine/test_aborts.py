@@ -14,11 +14,12 @@ import pytest
 from tests.engine.house import Clock, House, RecordingTools
 from tests.engine.test_crashes import Died, Mortal
 
+from quire.engine.conversation import Message
 from quire.engine.driver.drive import Ended
 from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.progress import Progress
 from quire.engine.records import Status
-from quire.engine.requests import Fan, HumanRequest, Message, ModelRequest, Outcome, ToolRequest, Walk
+from quire.engine.requests import Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import JournalMismatch, StepFailed, ToolFailed
 from quire.stores import open_store
 from quire.values import Value

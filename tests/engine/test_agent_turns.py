@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from quire.engine.conversation import ToolUse
 from quire.engine.interpreter.environment import Profile, Setting
 from quire.engine.interpreter.pipeline.steps import Frame, run_step
-from quire.engine.requests import ModelRequest, Offer, Request, ToolRequest, ToolUse
+from quire.engine.requests import ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed, ToolFailed
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse

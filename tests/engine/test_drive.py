@@ -9,21 +9,11 @@ from pathlib import Path
 import pytest
 from tests.engine.house import House, failing, until_stopping
 
+from quire.engine.conversation import Message
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.walker import Terms
 from quire.engine.records import Batch, EffectRecord, RunUpdate, Status
-from quire.engine.requests import (
-    Boundary,
-    Emit,
-    Fan,
-    HumanRequest,
-    Load,
-    Message,
-    ModelRequest,
-    Outcome,
-    ToolRequest,
-    Walk,
-)
+from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Load, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import Denied, Fenced, JournalMismatch, RunBusy, StepFailed
 from quire.stores import open_store
 

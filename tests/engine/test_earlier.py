@@ -5,8 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.engine.conversation import Message
 from quire.engine.earlier_results import Earlier, Entry, SystemText
-from quire.engine.requests import Message, ModelRequest, request_hash
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import ModelRequest
 from quire.values import Value, fingerprint
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from tests.engine.house import Clock, EchoModel, House
 
+from quire.engine.conversation import Message
 from quire.engine.driver.journal import LOCK_PATIENCE_SECONDS
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Batch, Status, Written
-from quire.engine.requests import HumanRequest, Message, ModelRequest, Walk
+from quire.engine.requests import HumanRequest, ModelRequest, Walk
 from quire.errors import StoreLocked
 from quire.stores import open_store
 

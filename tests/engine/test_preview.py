@@ -7,7 +7,8 @@ import pytest
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.preview import find_step, preview, stand_in_inputs
 from quire.engine.records import EffectRecord
-from quire.engine.requests import Load, ModelRequest, request_hash
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import Load, ModelRequest
 from quire.errors import BadInputs, CannotStart, StepFailed
 from quire.library.document import read
 from quire.plan.nodes import Plan

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from tests.engine.house import House, failing, until_stopping
 
+from quire.engine.conversation import Message, ToolUse
 from quire.engine.driver.drive import Drive, Ended
 from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.driver.walker import Terms
 from quire.engine.ports import ModelReply
 from quire.engine.progress import Progress
 from quire.engine.records import Batch, Lease, Status, Usage, Written
-from quire.engine.requests import Emit, Fan, HumanRequest, Message, ModelRequest, Outcome, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Emit, Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import StepFailed, ToolFailed
 
 

@@ -10,7 +10,8 @@ from quire.engine.interpreter.call_document import call_document
 from quire.engine.interpreter.environment import Setting
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.ways import below
-from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk, request_hash
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Metering, ModelRequest, Outcome, Walk
 from quire.errors import StepFailed
 from quire.library.document import read
 from quire.plan.nodes import Plan

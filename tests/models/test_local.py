@@ -19,8 +19,8 @@ import pytest
 pytest.importorskip("xllamacpp", reason='needs the extra "local"')
 
 from quire.engine.capture import json_objects
+from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall
-from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import CannotStart, ModelFailed
 from quire.models.choose import ModelSettings
 from quire.models.llama import Callback, Runtime, runtime_for
@@ -352,7 +352,7 @@ def test_nothing_is_printed_and_the_process_ends(smollm2: Path) -> None:
         "from quire.models.open import open_model\n"
         "from quire.models.choose import ModelSettings\n"
         "from quire.engine.ports import ModelCall\n"
-        "from quire.engine.requests import Message\n"
+        "from quire.engine.conversation import Message\n"
         "async def main():\n"
         f"    model = open_model('local:{smollm2}', ModelSettings())\n"
         "    call = ModelCall('', (Message('user', 'Tell a long story.'),))\n"

@@ -15,8 +15,8 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
+from quire.engine.conversation import Message
 from quire.engine.ports import ModelCall
-from quire.engine.requests import Message
 from quire.errors import ModelFailed
 from quire.models.choose import ModelSettings, ProviderSettings
 from quire.models.failures import Service, failure_of

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from quire.engine.conversation import Message, ToolUse
 from quire.engine.ports import ModelCall
 from quire.engine.records import Usage
-from quire.engine.requests import Message, ToolUse
 from quire.errors import CannotStart, ModelFailed
 from quire.models.choose import ModelSettings
 from quire.models.open import open_model

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from quire.engine.requests import Offered
+from quire.engine.conversation import Offered
 from quire.models.grammar import choice, forcible, shaped
 from quire.values import Value, encode
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
+from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall
-from quire.engine.requests import Message, Offered, ToolUse
 from quire.models.prompted_tools import answer_so_far, decided, turns
 from quire.values import InvalidValue, Value, clean, encode
 

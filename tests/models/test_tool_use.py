@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
+from quire.engine.conversation import Message, Offered, ToolUse
 from quire.engine.ports import ModelCall, ModelReply
-from quire.engine.requests import Message, Offered, ToolUse
 from quire.errors import ModelFailed
 from quire.models import providers
 from quire.models.choose import ModelSettings

@@ -9,7 +9,8 @@ import pytest
 from quire.engine.driver.drive import Ended
 from quire.engine.driver.journal import Journal
 from quire.engine.records import EffectRecord, Status
-from quire.engine.requests import HumanRequest, request_hash
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import HumanRequest
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
 from quire.runs.options import RunOptions

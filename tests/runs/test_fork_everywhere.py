@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 from tests.runs.travel import Travel
 
+from quire.engine.conversation import ToolUse
 from quire.engine.driver.drive import Ended
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import EffectRecord, Status
-from quire.engine.requests import ModelRequest, ToolUse
+from quire.engine.requests import ModelRequest
 from quire.errors import ModelFailed, RunState
 from quire.runs.diff import diff
 from quire.runs.fork import Changes, fork

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from tests.security.stage import Stage
 
+from quire.engine.conversation import Message, ToolUse
 from quire.engine.driver import perform
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Status, Usage
-from quire.engine.requests import Message, ToolUse
 from quire.errors import ModelFailed
 from quire.library.document import load
 from quire.models import providers

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from tests.security.stage import FILES, Call, Stage, completed, directive
 
+from quire.engine.conversation import ToolUse
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Event, Status, Usage
-from quire.engine.requests import ToolUse
 from quire.runs.options import RunOptions
 from quire.runs.runtime import Runtime
 from quire.stores import open_store

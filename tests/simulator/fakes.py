@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Question, Usage
-from quire.engine.requests import Offered, ToolRequest, ToolUse
+from quire.engine.requests import ToolRequest
 from quire.errors import ModelFailed, ToolFailed
 from quire.values import Value, encode
 

@@ -52,8 +52,8 @@ class _Runtime(Runtime):
     process: Process
     witness: Witness
 
-    def _loader(self, *given: Any) -> Any:
-        return SeenLoader(super()._loader(*given), self.process, self.witness, self.seen)
+    def loader(self, *given: Any) -> Any:
+        return SeenLoader(super().loader(*given), self.process, self.witness, self.seen)
 
 
 @dataclass

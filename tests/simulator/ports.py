@@ -8,9 +8,10 @@ from tests.simulator.fakes import PRICE, Cast, World
 from tests.simulator.observer import Witness
 from tests.simulator.process import Pace, Process
 
+from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass, Loader, ModelCall, ModelReply
 from quire.engine.records import Question
-from quire.engine.requests import Load, Offered, ToolRequest
+from quire.engine.requests import Load, ToolRequest
 from quire.values import Value
 
 

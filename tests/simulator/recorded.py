@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 from tests.simulator.fakes import Cast, World, answer_to
 from tests.simulator.scenario import Scenario
 
+from quire.engine.conversation import Offered
 from quire.engine.ports import EffectClass, Model, ModelCall, ModelReply, Tools
 from quire.engine.records import Event, Question, Status
-from quire.engine.requests import Offered, ToolRequest
+from quire.engine.requests import ToolRequest
 from quire.errors import ModelFailed, Refused, StepFailed
 from quire.library.document import load
 from quire.runs.options import RunOptions
@@ -138,8 +139,8 @@ class _Runtime(Runtime):
 
     recorded: Recorded
 
-    def _gate(self, *given: Any, **more: Any) -> Tools:
-        gate: Any = super()._gate(*given, **more)
+    def gate(self, *given: Any, **more: Any) -> Tools:
+        gate: Any = super().gate(*given, **more)
         call, prompt = gate.call, gate.prompt
         offers, offers_under = gate.offers, gate.offers_under
         recorded = self.recorded

@@ -16,7 +16,7 @@ from quire.engine.driver.journal import Journal, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.walker import Walker
 from quire.engine.records import EffectRecord, Written
-from quire.stores import rows
+from quire.stores import row_decoder
 from quire.stores.sqlite import writer
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -58,8 +58,8 @@ def never_fences(patch: pytest.MonkeyPatch) -> None:
 
 
 def mixes_answers_up(patch: pytest.MonkeyPatch) -> None:
-    take = rows.answer
-    patch.setattr(rows, "answer", lambda run, row, seal: replace(take(run, row, seal), value="something else"))
+    take = row_decoder.answer
+    patch.setattr(row_decoder, "answer", lambda run, row, seal: replace(take(run, row, seal), value="something else"))
 
 
 def forgets_to_wait(patch: pytest.MonkeyPatch) -> None:
@@ -77,12 +77,12 @@ def forgets_to_wait(patch: pytest.MonkeyPatch) -> None:
 
 def counts_events_from_nothing(patch: pytest.MonkeyPatch) -> None:
     """Each drive says again what was said, and numbers it as if it were the first."""
-    marks = rows.marks
+    marks = row_decoder.marks
 
     def none(told: Sequence[Any]) -> tuple[int, frozenset[tuple[str, str]]]:
         return marks(told)[0], frozenset()
 
-    patch.setattr(rows, "marks", none)
+    patch.setattr(row_decoder, "marks", none)
 
 
 PLANTED: list[tuple[Plant, str, str, str]] = [

@@ -47,8 +47,8 @@ async def _check(settings: Settings) -> list[Answer]:
 
 async def _model(settings: Settings) -> Answer:
     from quire.display.text import duration, money
+    from quire.engine.conversation import Message
     from quire.engine.ports import ModelCall
-    from quire.engine.requests import Message
     from quire.errors import NoModel
     from quire.models.choose import choose_model
     from quire.models.open import open_model

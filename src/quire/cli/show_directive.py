@@ -36,8 +36,9 @@ def show_directive(document: Document, prompt_inputs: Sequence[str] | None, as_j
             put_lines(directive_outline(seen))
         return
     from quire.cli.show_prompt import print_prompt
+    from quire.engine.conversation import Message
     from quire.engine.interpreter.preview import Preview
-    from quire.engine.requests import Message, ModelRequest
+    from quire.engine.requests import ModelRequest
 
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in seen.missing]
     notes += seen.composed.warnings

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.requests import Message, ModelRequest
+    from quire.engine.conversation import Message
+    from quire.engine.requests import ModelRequest
 
 
 def prompt_text(request: ModelRequest) -> str:

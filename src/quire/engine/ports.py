@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from quire.engine.conversation import Message, Offered, ToolUse
     from quire.engine.records import (
         Answer,
         Batch,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         Usage,
         Written,
     )
-    from quire.engine.requests import Load, Message, Offered, ToolRequest, ToolUse
+    from quire.engine.requests import Load, ToolRequest
     from quire.values import Value
 
 LONGEST_REPLY = 4096

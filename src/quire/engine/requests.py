@@ -7,18 +7,18 @@ step creates are not frozen, because creating a frozen value is slow.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
 
-from quire.engine.earlier_results import SystemText
 from quire.errors import Refused, StepFailed
 from quire.plan.ways import last_label
-from quire.values import Value, canonical_of_checked, clean
+from quire.values import Value, clean
 
 if TYPE_CHECKING:
+    from quire.engine.conversation import Message, Offered
+    from quire.engine.earlier_results import SystemText
     from quire.engine.interpreter.thread.limits import Limits
     from quire.engine.pure_work import PureWork
 
@@ -27,74 +27,6 @@ Walk: TypeAlias = "Generator[Request, Any, Value]"
 
 Steps: TypeAlias = "Generator[Request, Any, Any]"
 """A part of a walk, used only by its own interpreter: its return value is not a value of the run."""
-
-
-MOST_CALLS = 200
-"""The number of tool calls of one turn that are made; a model that wants more at once is told so."""
-
-
-CUT_OFF = "the reply was cut off: it reached the longest that the model may write"
-REPEATED = "the reply was stopped: the model repeated itself"
-
-
-def early_end(reply: Mapping[str, Value]) -> str:
-    """Return the warning about a reply that did not finish by itself, or an empty text if it did."""
-    if reply.get("cut") is True:
-        return CUT_OFF
-    return REPEATED if reply.get("finish_reason") == "repetition" else ""
-
-
-def too_many_calls(calls: int) -> StepFailed:
-    message = f"{calls:,} calls in one turn are too many: only the first {MOST_CALLS} were made"
-    return StepFailed(message, kind="too_many_calls")
-
-
-class ToolUse(Struct, frozen=True):
-    """A tool call that a model requests."""
-
-    id: str
-    """Ties the result to this call."""
-    name: str
-    arguments: Mapping[str, Value]
-    problem: str = ""
-    """Says that the arguments could not be read: then `arguments` is empty, the tool is not called, and the model is
-    told."""
-
-    @classmethod
-    def of(cls, stored: Sequence[Any]) -> ToolUse:
-        """Build from the stored form that `as_record` returns."""
-        return cls(*stored)
-
-    def as_record(self) -> list[Value]:
-        whole: list[Value] = [self.id, self.name, self.arguments]
-        return [*whole, self.problem] if self.problem else whole
-
-
-class Message(Struct, frozen=True):
-    """One message of a conversation with a model."""
-
-    role: Literal["user", "assistant", "tool"]
-    content: str
-    uses: tuple[ToolUse, ...] = ()
-    """The tool calls of an assistant's message."""
-    answers: str = ""
-    """In a `tool` message, the id of the call that it answers."""
-
-    def as_value(self) -> Value:
-        if not self.uses and not self.answers:
-            return [self.role, self.content]
-        uses: list[Value] = [[use.id, use.name, use.arguments] for use in self.uses]
-        return [self.role, self.content, uses, self.answers]
-
-
-class Offered(Struct, frozen=True):
-    """A tool as it is offered to a model: its name, its purpose, the JSON Schema of its arguments."""
-
-    name: str
-    description: str
-    schema: Mapping[str, Value]
-    id: str = ""
-    """The canonical id, if the name does not say it."""
 
 
 class Money(Protocol):
@@ -418,45 +350,3 @@ class Failure(Struct, frozen=True):
 
     def raised(self, path: str) -> StepFailed:
         return StepFailed(self.message, kind=self.kind, path=path)
-
-
-KINDS: Mapping[type[Recorded], str] = {
-    ModelRequest: "model",
-    ToolRequest: "tool",
-    HumanRequest: "ask",
-    Load: "load",
-    Offer: "offer",
-    Boundary: "break",
-    Join: "join",
-    Halt: "halt",
-    WorkCheck: "work",
-}
-
-
-def request_hash(request: Recorded) -> str:
-    return hashed_request(request)[0]
-
-
-def hashed_request(request: Recorded) -> tuple[str, int]:
-    """Return the hash that the journal keeps, and the number of bytes that were hashed for it."""
-    if isinstance(request, ModelRequest) and isinstance(request.instructions, SystemText):
-        return _hashed_in_pieces(request, request.instructions)
-    written = canonical_of_checked([KINDS[type(request)], request.content()])
-    return hashlib.sha256(written).hexdigest(), len(written)
-
-
-def _hashed_in_pieces(request: ModelRequest, instructions: SystemText) -> tuple[str, int]:
-    """Compute the same hash without writing the earlier results as JSON again.
-
-    The request is written with an empty system text, and the real one is hashed at its place. Keys are sorted, so the
-    last key named `system` is the right one.
-    """
-    written = canonical_of_checked([KINDS[ModelRequest], request.content_with("")])
-    at = written.rindex(_SYSTEM) + len(_SYSTEM)
-    hashed = hashlib.sha256(written[:at])
-    length = instructions.update(hashed)
-    hashed.update(written[at:])
-    return hashed.hexdigest(), len(written) + length
-
-
-_SYSTEM = b'"system":"'

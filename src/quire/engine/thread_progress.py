@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
-from quire.engine.requests import ToolUse
+from quire.engine.conversation import ToolUse
 from quire.trust.capabilities import RETURN
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from quire.schema_limits import TooCostly, measured
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.requests import Offered
+    from quire.engine.conversation import Offered
 
 ITEMS, FIELDS, DEPTH = 20, 20, 3
 LONGEST, MOST_ITEMS, MOST_FIELDS = 20_000, 500, 200

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from quire.engine.capture import json_objects
+from quire.engine.conversation import ToolUse
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
-from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed, QuireError
 from quire.models.grammar import choice, forcible, shaped
 from quire.models.llama import Runtime, runtime_for

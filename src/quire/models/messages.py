@@ -26,7 +26,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.tools import ToolDefinition
 
-from quire.engine.requests import Message, ToolUse
+from quire.engine.conversation import Message, ToolUse
 from quire.values import InvalidValue, Value, clean, copy, decode
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from quire.engine.requests import Message, Offered, ToolUse
+from quire.engine.conversation import Message, Offered, ToolUse
 from quire.values import InvalidValue, Value, clean, decode, encode
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from quire.engine.conversation import ToolUse
 from quire.engine.ports import Model, ModelCall, ModelReply, Priced
-from quire.engine.requests import ToolUse
 from quire.errors import ModelFailed
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
+from quire.engine.conversation import ToolUse
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import Usage
-from quire.engine.requests import ToolUse
 from quire.errors import CannotStart, ModelFailed
 from quire.plan.ways import JOINT, last_label, typed_way
 from quire.source import read_bytes

@@ -21,7 +21,8 @@ from msgspec.structs import replace
 from quire.engine.driver.replay import Begin, expanded, to_perform_again
 from quire.engine.inputs import input_value
 from quire.engine.records import Batch, EffectRecord, RunRow, RunUpdate, Status, has_shape
-from quire.engine.requests import BREAK, Boundary, request_hash
+from quire.engine.request_hashes import request_hash
+from quire.engine.requests import BREAK, Boundary
 from quire.errors import BadInputs, RunState
 from quire.plan.ways import JOINT
 from quire.runs.options import checked_budget

@@ -11,29 +11,24 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.driver.drive import Drive, Ended
-from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import replay
-from quire.engine.driver.walker import Terms
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.ports import Clock, Model, People, Ports, Store, Tools
 from quire.engine.progress import Progress
-from quire.engine.records import EffectRecord, Lease, Letter, NewRun, Question, RunRow, Status
-from quire.errors import BadInputs, BrokenSeal, LimitReached, RunState
+from quire.engine.records import EffectRecord, NewRun, Question, RunRow, Status
+from quire.errors import BadInputs, LimitReached, RunState
 from quire.library.callees import Callees
 from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
 from quire.library.prompts import PromptLoader
 from quire.library.texts import ItemLoader
-from quire.models.redaction import Redacted
 from quire.plan.uses import LAUNCHES, has_agents, has_threads, prompt_schemes, tool_calls
 from quire.plan.ways import typed_way
-from quire.runs.adapters import PROGRAM, GivenAnswers, Models, Nobody, Unattended, WallClock, one_name
-from quire.runs.gate import open_gate, redactor_of
-from quire.runs.letters import letter_text
+from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
+from quire.runs.drives import drive_run
+from quire.runs.gate import open_gate
 from quire.runs.pins import Pinned, Pins, Texts, read_pinned
-from quire.runs.resume import Given, agreed, opening, record_of, with_given
-from quire.runs.start import asked_models, check_labels, new_run_id, prepare
+from quire.runs.resume import Given, agreed
+from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
 from quire.tools.builtin.specs import NAMES
@@ -41,12 +36,14 @@ from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Registry
 from quire.trust.capabilities import Grants, canonical
-from quire.workspace.grants import default_grants, reach_of
+from quire.workspace.grants import default_grants
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
+    from quire.engine.driver.drive import Drive, Ended
     from quire.engine.events import Listener
+    from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
     from quire.library.pipelines import Registry as Pipelines
@@ -91,8 +88,8 @@ class Runtime(StoredRuns):
         self.queue = queue
         self.hand_over = hand_over
         self.notice = notice
-        self._environ = os.environ if environ is None else environ
-        self.models = Models(settings, self._environ, model)
+        self.environ = os.environ if environ is None else environ
+        self.models = Models(settings, self.environ, model)
         self._tools = tools
 
     @classmethod
@@ -159,84 +156,17 @@ class Runtime(StoredRuns):
         rest of the run. `after` is the epoch at which the caller saw that the run is due: `Fenced` is raised if another
         process has taken the run since.
         """
-        row = await self.row(run)
-        await self.store.check_seal(run, whole=False)
-        held = await self._pinned(row)
-        if held.pins.imported:
-            raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
-        pins = held.pins
-        check_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
-        if given.model:
-            self.check_model(given.model)
-        if held.setting.bundles:
-            self.directives.verify_again(held.setting.bundles.values())
-        async with contextlib.AsyncExitStack() as stack:
-            gate = self._gate(held.plans, self._grants(held.plan, pins), run)
-            if isinstance(gate, Gate):
-                await stack.enter_async_context(gate)
-            loader = self._loader(run, pins, gate)
-            warnings = await self._look_here(row, held, gate) if row.status is Status.PENDING else ()
-            lease = await self.store.acquire(run, after=after)
-            stack.push_async_callback(self.store.release, lease)
-            row, records = self._taken(lease, row), list(lease.records)
-            before = agreed(pins, records)
-            held = replace(held, pins=with_given(before, given))
-            ports = self._ports(held.pins, gate, loader, people)
-            most = self.settings.runs.pure_work
-            first = await opening(row, records, held.walk, overrides or {}, self.clock.now(), pure_work=most)
-            if held.pins != before:
-                first = replace(first, effects=(*first.effects, record_of(held.pins, pins, self.clock.now())))
-            gone = set(first.supersede)
-            records = [record for record in records if record.path not in gone]
-            journal = Journal([*records, *first.effects])
-            drive = Drive(
-                lease,
-                journal,
-                ports,
-                self._terms(held.plan, held.pins),
-                listen,
-                await self.store.answers(run),
-                lambda ended: () if attached else self._letters(row, pins, ended),
-                warnings,
-            )
-            began(drive)
-            return await drive.until_rest(held.walk(journal.work), first)
-
-    async def _look_here(self, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
-        """Return the warnings of a run that begins. For a run that was handed to a cluster the check is completed here,
-        with the keys, servers and modules of the worker."""
-        pins = held.pins
-        if not pins.queue:
-            return pins.warnings
-        from quire.runs.preflight import Start, look_ahead
-        from quire.runs.preflight_limits import check_prices
-
-        folder = Path(pins.folder) if pins.folder else None
-        documents, bundles = held.setting.documents, held.setting.bundles
-        start = Start(held.plan, documents, bundles, self._grants(held.plan, pins), folder, pins.model, pins.limits)
-        found = await look_ahead(self.settings, start, gate, self.models, self.callees().find)
-        found.raise_if_any()
-        check_prices(self.models, asked_models(self, pins.model, held.plans, bundles), pins.budget)
-        return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
-
-    def _ports(self, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
-        somebody: People = Unattended() if pins.unattended else people or Nobody()
-        redactor = redactor_of(self.settings, self._environ, reach_of(Grants.of(pins.grants)).variables)
-        model: Model = Redacted(self.models.open(pins.instead or pins.model), redactor)
-
-        def other(spec: str) -> Model:
-            return model if pins.instead else Redacted(self.models.open(spec), redactor)
-
-        answering = GivenAnswers(pins.answers, somebody)
-        return Ports(self.store, model, gate, loader, answering, self.clock, other_model=other)
-
-    def _taken(self, lease: Lease, seen: RunRow) -> RunRow:
-        """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
-        before."""
-        row = lease.row
-        if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
-            raise BrokenSeal(lease.run, "it was changed while it was being taken")
-        return row
+        return await drive_run(
+            self,
+            run,
+            people=people,
+            listen=listen,
+            overrides=overrides or {},
+            began=began,
+            attached=attached,
+            given=given,
+            after=after,
+        )
 
     async def answer(self, run: str, label: str | None, value: str, *, by: str = PROGRAM) -> Question:
         """Check and store an answer to the open question of a run, or of the named step if several ask. `by` is the
@@ -278,7 +208,7 @@ class Runtime(StoredRuns):
         progress: Callable[[Plan], Progress] = Progress.of,
     ) -> RunView:
         """Return the view of a run with these records. `progress` makes the listener of the replay."""
-        held = await self._pinned(row)
+        held = await self.pinned(row, self.store.text)
         held = replace(held, pins=agreed(held.pins, effects))
         stands = row.ended_by if row.status is Status.PAUSED else ()
         breakpoints = frozenset(map(typed_way, held.pins.breakpoints))
@@ -310,19 +240,10 @@ class Runtime(StoredRuns):
         documents = held.setting.documents
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
 
-    async def _pinned(self, row: RunRow) -> Pinned:
-        return await self.pinned(row, self.store.text)
-
     async def pinned(self, row: RunRow, text: Texts) -> Pinned:
         """Read a run from the pins of its row; `text` returns its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
         return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
-
-    def _terms(self, plan: Plan, pins: Pins) -> Terms:
-        runs = self.settings.runs
-        calls = self.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
-        stops = frozenset(map(typed_way, pins.breakpoints))
-        return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
 
     def check_model(self, spec: str) -> None:
         """Raise `CannotStart` for a model that is not available, as far as that is known before the first call."""
@@ -335,18 +256,6 @@ class Runtime(StoredRuns):
     def registry(self) -> Pipelines:
         """Return the registered pipelines of the workspace, as its files are now."""
         return load_registry(self.settings)
-
-    def _letters(self, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
-        if not pins.reply_to:
-            return ()
-        return (Letter(pins.reply_to, row.id, letter_text(row, ended), self.clock.now()),)
-
-    def _grants(self, plan: Plan, pins: Pins) -> Grants:
-        """Return the grants of the start that are still granted."""
-        now = default_grants(self.settings, pins.allow)
-        if plan.format == "directive":
-            return self.directives.granted_now(pins.grants, pins.keys, now)
-        return now.narrow(Grants.of(pins.grants))
 
     def callees(self, *, one_model: bool = True, allow: Sequence[str] | None = None) -> Callees:
         """Return the documents that others of the workspace can call, by name.
@@ -363,7 +272,8 @@ class Runtime(StoredRuns):
             lambda source, format: require_signed(self.settings, source, format),
         )
 
-    def _loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:
+    def loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:
+        """Return the loader of the texts whose names a run learns only while it runs."""
         return ItemLoader(
             self.store,
             run,
@@ -378,16 +288,17 @@ class Runtime(StoredRuns):
     def directives(self) -> Directives:
         from quire.library.directives import Directives
 
-        return Directives(self.settings, self._environ)
+        return Directives(self.settings, self.environ)
 
-    def _gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
+    def gate(self, plans: Sequence[Plan], grants: Grants, run: str = "") -> Tools:
+        """Return the tools that a run with these plans can call under its grants. A `Gate` has to be entered first."""
         if self._tools is not None:
             return self._tools
         agents = any(profile.tools for profile in self.agents().values())
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
             return Gate(Registry({}), Grants.of(()), Redactor({}))
-        open_here = partial(open_gate, self.settings, grants, self._environ, run=run, notice=self.notice)
+        open_here = partial(open_gate, self.settings, grants, self.environ, run=run, notice=self.notice)
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
     def _reaches_out(self, plans: Sequence[Plan]) -> bool:
@@ -405,7 +316,7 @@ class Runtime(StoredRuns):
         """Return the launch tools of a run's threads."""
         from quire.runs.launch import KnownTools, LaunchConnection, Launching
 
-        known = KnownTools(self.settings, grants, self._environ)
+        known = KnownTools(self.settings, grants, self.environ)
         launching = Launching(self, known, shell=known.shell)
         return lambda held: {LAUNCHES: LaunchConnection(self, run, held, launching, known)}
 
@@ -418,7 +329,7 @@ class Runtime(StoredRuns):
         if self.queue:
             found = await look_ahead(self.settings, start, built_in_gate(self.settings, start.grants), None)
         else:
-            gate = self._gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
+            gate = self.gate(plans, start.grants) if self._tools or self._reaches_out(plans) else None
             gate = gate or built_in_gate(self.settings, start.grants)
             async with contextlib.AsyncExitStack() as stack:
                 if isinstance(gate, Gate):

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.requests import Message, ModelRequest, ToolUse
+from quire.engine.conversation import Message, ToolUse
+from quire.engine.requests import ModelRequest
 from quire.engine.thread_progress import HookView, ThreadView, turn_number, turn_of, wanted_in
 from quire.trust.capabilities import RETURN
 

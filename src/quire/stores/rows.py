@@ -1,4 +1,4 @@
-"""Convert records to rows and back.
+"""Encode records as rows; `quire.stores.row_decoder` decodes them.
 
 Everything is encoded before a transaction begins, so a value that cannot be stored fails only its own writer. A JSON
 text over `INLINE_BYTES` goes to the content-addressed table and is stored there once.
@@ -6,30 +6,23 @@ text over `INLINE_BYTES` goes to the content-addressed table and is stored there
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.records import Answer, Batch, EffectRecord, Event, Letter, Question, RunRow, RunUpdate, Status, Usage
-from quire.engine.requests import Failure
-from quire.errors import BrokenSeal
-from quire.stores import columns
-from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_answer, seal_letter, seal_question, seal_row, seal_state
-from quire.values import InvalidValue, clean, decode, encode
+from quire.engine.records import Batch, EffectRecord, Event, Letter, Question, RunUpdate, Status, Usage
+from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_letter, seal_question, seal_row, seal_state
+from quire.values import InvalidValue, clean, encode
 
 if TYPE_CHECKING:
     from quire.trust.seal import Seal
 
 INLINE_BYTES = 64 * 1024
 PLACE_BITS, SEQ_BITS = 40, 12
-
-Row: TypeAlias = tuple[Any, ...]
-"""A row from the database, whose columns have no static type. Rows do not leave this folder."""
 
 Cells: TypeAlias = "tuple[str | int | float | None, ...]"
 
@@ -45,8 +38,6 @@ _NO_EFFECT: Cells = (None,) * 15
 _NO_EVENTS: Cells = (None, None)
 EMPTY_ROW: Cells = _NO_EFFECT + _NO_EVENTS
 """The cells of a row that holds only the totals of its run."""
-_BESIDE = 2
-"""The length of an event entry that describes the effect in its own row."""
 
 # The engine makes events from names, numbers and values that have passed the codec before, so the search for values
 # that JSON cannot hold is left out: it would cost as much as the rest of the encoding.
@@ -280,172 +271,3 @@ def _question_cells(run: str, question: Question, seal: Seal) -> Cells:
         question.expires_at,
         seal_question(seal, replace(question, run=run)),
     )
-
-
-RUN_COLUMNS = """
-    r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
-    max(r.updated_at, coalesce(t.written_at, r.updated_at)), r.expires_at,
-    coalesce(t.total_input, 0), coalesce(t.total_output, 0), CASE WHEN t.id IS NULL THEN 0.0 ELSE t.total_cost END,
-    r.failure_kind, r.failure_message, r.ended_by, r.epoch,
-    coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
-"""
-
-
-@columns.whole
-def run_row(row: Row) -> RunRow:
-    """Decode a run as stored. The store derives the current status from time and locks."""
-    columns.texts(*row[:6])
-    columns.numbers(*row[6:12], row[15])
-    pins = decode(row[16])
-    if not isinstance(pins, dict):
-        raise TypeError(pins)
-    return RunRow(
-        id=readable_id(row[0]),
-        title=row[1],
-        format=row[2],
-        document=row[3],
-        status=Status(row[4]),
-        position=row[5],
-        created_at=float(row[6]),
-        updated_at=float(row[7]),
-        expires_at=None if row[8] is None else float(row[8]),
-        input_tokens=row[9],
-        output_tokens=row[10],
-        cost=row[11],
-        failure=_failure(row[12], row[13]),
-        ended_by=_texts(row[14]),
-        epoch=row[15],
-        pins=pins,
-    )
-
-
-EFFECT_COLUMNS = """
-    j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, (SELECT body FROM blobs WHERE sha256 = j.blob)),
-    j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays, j.answered_by
-"""
-
-
-@columns.whole
-def effect_record(row: Row) -> EffectRecord:
-    path, kind, state, request, at, value, failure, message, *used, delays, by = row
-    input_tokens, output_tokens, cost, elapsed = used
-    columns.texts(path, kind, state, request, by or "")
-    columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
-    return EffectRecord(
-        path,
-        kind,
-        state,
-        request,
-        at,
-        None if value is None else decode(value),
-        _failure(failure, message),
-        None if input_tokens is None else Usage(input_tokens, output_tokens, cost),
-        elapsed,
-        () if delays is None else tuple(cast("Sequence[float]", decode(delays))),
-        by or "",
-    )
-
-
-EVENT_COLUMNS = """
-    coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)),
-    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message, answered_by
-"""
-
-
-@columns.whole
-def events(run: str, row: Row) -> Sequence[Event]:
-    text, *beside = row
-    return [_event(run, entry, beside) for entry in json.loads(text)]
-
-
-def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
-    if len(entry) == _BESIDE:
-        return _effect_event(run, *entry, *beside)
-    seq, type, at, path, label, data = entry
-    columns.texts(type, path, label)
-    columns.numbers(seq, at)
-    return Event(type, run, at, seq, path, label, data)
-
-
-def _effect_event(
-    run: str,
-    seq: int,
-    label: str,
-    path: str,
-    kind: str,
-    state: Literal["intent", "ok", "failed"],
-    at: float,
-    elapsed: float,
-    input_tokens: int | None,
-    output_tokens: int,
-    cost: float | None,
-    failure: str | None,
-    message: str | None,
-    by: str | None,
-) -> Event:
-    usage = None if input_tokens is None else Usage(input_tokens, output_tokens, cost)
-    record = EffectRecord(path, kind, state, "", at, None, _failure(failure, message), usage, elapsed, by=by or "")
-    return Event("effect", run, record.ended_at, seq, path, label, record.told())
-
-
-@columns.whole
-def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
-    """Return the highest seq and the (type, path) of all kept events. Taking over a long run spends most of its time
-    here."""
-    last, seen = 0, set()
-    for text, beside in found:
-        for entry in json.loads(text):
-            seen.add(("effect", beside) if len(entry) == _BESIDE else (entry[1], entry[3]))
-            last = max(last, entry[0])
-    return last, frozenset(seen)
-
-
-QUESTION_COLUMNS = """
-    q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
-    coalesce(r.expires_at, q.expires_at)
-"""
-
-
-@columns.whole
-def question(row: Row) -> Question:
-    run, path, way, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    columns.texts(run, path, way, title, kind, prompt, hash, default or "")
-    columns.numbers(asked_at, expires_at)
-    choices = _texts(options)
-    return Question(readable_id(run), path, way, title, kind, prompt, choices, default, hash, asked_at, expires_at)
-
-
-@columns.whole
-def letter(row: Row, seal: Seal) -> Letter:
-    recipient, run, text, at, sealed = row
-    columns.texts(recipient, run, text)
-    columns.numbers(at)
-    found = Letter(recipient, run, text, at)
-    return replace(found, run=readable_id(run), sealed=sealed == seal_letter(seal, found))
-
-
-def readable_id(run: str) -> str:
-    """Return the id as it is printed everywhere. Runs of Quire never have control characters in their ids; if the store
-    was edited to contain such a run, it is listed under an escaped id and cannot be found by either."""
-    return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
-
-
-@columns.whole
-def answer(run: str, row: Row, seal: Seal) -> Answer:
-    """Decode an answer. Raises `BrokenSeal` if this user did not give it."""
-    path, hash, value, by, sealed = row
-    columns.texts(path, hash, value, by or "")
-    if sealed != seal_answer(seal, run, path, hash, value, by or ""):
-        raise BrokenSeal(run, f"the answer at {path} was not given by you")
-    return Answer(path, hash, value, by or "")
-
-
-def _failure(kind: str | None, message: str | None) -> Failure | None:
-    return None if kind is None else Failure(kind, message or "")
-
-
-@functools.lru_cache(maxsize=256)  # most open questions come from a few documents
-def _texts(text: str | None) -> tuple[str, ...]:
-    found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
-    columns.texts(*found)
-    return found

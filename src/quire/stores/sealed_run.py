@@ -9,11 +9,12 @@ from msgspec import Struct
 
 from quire.engine.records import EffectRecord, Status
 from quire.errors import BrokenSeal
-from quire.stores import rows
-from quire.stores.rows import Cells, Row, Tail
+from quire.stores import row_decoder, rows
+from quire.stores.rows import Cells, Tail
 from quire.stores.seals import NO_ANCHOR, StoredRun, check_run, seal_pins, seal_row, seal_state
 
 if TYPE_CHECKING:
+    from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal
 
 # Indexes into a row: the cells of the journal, its seal, and the texts that `blob` and `events_blob` name.
@@ -84,7 +85,7 @@ class SealedRun(Struct, frozen=True):
     def marks(self) -> tuple[int, frozenset[tuple[str, str]]]:
         """Return the highest number and the (type, path) of all kept events."""
         told = [(row[_EVENTS] or row[_EVENTS_BODY], row[_PATH]) for row in self.journal]
-        return rows.marks([one for one in told if one[0] is not None])
+        return row_decoder.marks([one for one in told if one[0] is not None])
 
     def state_as(self, status: Status) -> Cells:
         """Return the status columns for ending the run, which is not being driven, with this status."""
@@ -96,6 +97,6 @@ class SealedRun(Struct, frozen=True):
 
 def _record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, _, failure, message = row[_PATH : _PATH + 9]
-    return rows.effect_record(
+    return row_decoder.effect_record(
         (path, kind, state, request, at, row[_BODY] if value is None else value, failure, message, *row[_USAGE])
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire import values
-from quire.engine.requests import Offered, ToolRequest
+from quire.engine.conversation import Offered
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
@@ -26,6 +26,7 @@ from quire.workspace.mcp_config import BUILT_IN
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.limits import Limits
     from quire.engine.ports import EffectClass
+    from quire.engine.requests import ToolRequest
     from quire.tools.planned_calls import PlannedCall
     from quire.tools.redact import Redactor
     from quire.values import Value

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.engine.house import Clock, House, RecordingTools
 
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive, Ended
 from quire.engine.driver.walker import Terms
 from quire.engine.interpreter.thread.compose import Bundle
@@ -16,7 +17,7 @@ from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
 from quire.engine.ports import ModelCall, ModelReply, Ports
 from quire.engine.records import Usage
-from quire.engine.requests import Load, Offered, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Load, ToolRequest, Walk
 from quire.errors import Denied, ModelFailed
 from quire.plan.thread import THREAD_PATH
 from quire.trust.capabilities import Grants, flat_name

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.engine.conversation import ToolUse
 from quire.engine.interpreter.thread.own_tools import as_return, owed, return_tool, returned, returns_block
-from quire.engine.requests import ToolUse
 from quire.plan.thread import Parameter
 from quire.values import Value, encode
 

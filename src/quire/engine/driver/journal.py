@@ -11,17 +11,8 @@ from msgspec.structs import replace
 from quire.engine.events import Feed, Listener
 from quire.engine.pure_work import PureWork
 from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, Written, has_shape
-from quire.engine.requests import (
-    KINDS,
-    Fan,
-    Halt,
-    HumanRequest,
-    Meter,
-    Metering,
-    Recorded,
-    hashed_request,
-    request_hash,
-)
+from quire.engine.request_hashes import KINDS, hashed_request, request_hash
+from quire.engine.requests import Fan, Halt, HumanRequest, Meter, Metering, Recorded
 from quire.errors import JournalMismatch, StoreLocked
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from quire.engine.ports import (
     Priced,
 )
 from quire.engine.records import Answer, EffectRecord, Question, Usage
+from quire.engine.request_hashes import KINDS, request_hash
 from quire.engine.requests import (
-    KINDS,
     Boundary,
     Effect,
     Failure,
@@ -32,7 +32,6 @@ from quire.engine.requests import (
     Offer,
     ToolRequest,
     WorkCheck,
-    request_hash,
 )
 from quire.errors import ModelFailed, Refused, RunState, StepFailed
 from quire.values import InvalidValue, Value, clean, copy, encode

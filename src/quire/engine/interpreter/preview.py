@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from quire.engine.inputs import complete_inputs, missing_inputs
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.interpreter.playbook.steps import unattended_answer
+from quire.engine.request_hashes import request_hash
 from quire.engine.requests import (
     Effect,
     Emit,
@@ -26,7 +27,6 @@ from quire.engine.requests import (
     Spawn,
     ToolRequest,
     WorkCheck,
-    request_hash,
 )
 from quire.errors import CannotStart, StepFailed
 from quire.plan.nodes import Case, Comparison, Plan, Sequence, Step, Think, UseTool, walk

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from quire.engine.records import Batch, NewRun, Question, Status
 from quire.errors import StoreError
-from quire.stores import rows
+from quire.stores import row_decoder, rows
 from quire.stores.contract import History, Pruned, batches, no_such_run
 from quire.stores.postgres import statements
 from quire.stores.postgres.writer import FIRST_PLACE, append, put_blobs
@@ -78,7 +78,7 @@ async def read_whole(connection: Connection, run: str) -> tuple[SealedRun, int, 
 async def asked(connection: Connection, run: str) -> list[tuple[Question, str | None]]:
     """Return the questions that are open or answered but not yet consumed, each with its seal."""
     found = await (await connection.execute(statements.ASKED, (run,))).fetchall()
-    return [(rows.question(row[:-1]), row[-1]) for row in found]
+    return [(row_decoder.question(row[:-1]), row[-1]) for row in found]
 
 
 async def reseal(connection: Connection, run: str, seal: Seal) -> None:

@@ -145,7 +145,7 @@ _OWNERS = """
 """
 _ALIVE = "CASE WHEN r.status = 'running' THEN r.n IN (SELECT objid FROM owners) ELSE FALSE END"
 _JSON = "(SELECT convert_from(body, 'UTF8') FROM quire_blobs WHERE sha256 = {})"
-# In the order of `rows.run_row`, then a boolean: the owner is alive.
+# In the order of `row_decoder.run_row`, then a boolean: the owner is alive.
 _RUNS = f"""
     {_OWNERS}
     SELECT r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
@@ -166,7 +166,7 @@ LIST_EXPIRED = f"""
 """
 FIND = f"SELECT r.id FROM quire_runs r WHERE r.id >= %s AND r.id < %s {_NEWEST} LIMIT 10"
 
-# In the order of `rows.effect_record`.
+# In the order of `row_decoder.effect_record`.
 EFFECTS = f"""
     SELECT j.path, j.kind, j.state, j.request, j.at, coalesce(j.value, {_JSON.format("j.blob")}),
         j.failure_kind, j.failure_message, j.input_tokens, j.output_tokens, j.cost, j.elapsed, j.delays, j.answered_by
@@ -178,7 +178,7 @@ _TOLD = """
     WHERE r.id = %s AND j.place >= %s AND (j.events IS NOT NULL OR j.events_blob IS NOT NULL) ORDER BY j.place
 """
 _EVENTS = f"coalesce(j.events, {_JSON.format('j.events_blob')})"
-# In the order of `rows.events`.
+# In the order of `row_decoder.events`.
 EVENTS = f"""
     SELECT {_EVENTS}, j.path, j.kind, j.state, j.at, j.elapsed, j.input_tokens, j.output_tokens, j.cost,
         j.failure_kind, j.failure_message, j.answered_by
@@ -200,7 +200,7 @@ SEAL_ROW = "UPDATE quire_journal SET seal = %s WHERE run = %s AND place = %s"
 SEAL_QUESTION = "UPDATE quire_questions SET seal = %s WHERE run = %s AND path = %s"
 SEAL_ANSWER = "UPDATE quire_questions SET answer_seal = %s WHERE run = %s AND path = %s"
 
-# In the order of `rows.question` and of `rows.answer`.
+# In the order of `row_decoder.question` and of `row_decoder.answer`.
 _QUESTION = """
     q.run, q.path, q.label, q.title, q.kind, q.prompt, q.options, q.preset, q.hash, q.asked_at,
     coalesce(r.expires_at, q.expires_at)

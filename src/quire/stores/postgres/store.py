@@ -35,7 +35,7 @@ from quire.engine.records import (
     Written,
 )
 from quire.errors import RunState, StoreError
-from quire.stores import contract, rows
+from quire.stores import contract, row_decoder, rows
 from quire.stores.postgres import archive, statements
 from quire.stores.postgres.archive import one
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
@@ -82,7 +82,9 @@ class PostgresStore:
         return self._run_now(found[0]) if found else None
 
     async def find(self, prefix: str) -> Sequence[str]:
-        return [rows.readable_id(id) for (id,) in await self._rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
+        return [
+            row_decoder.readable_id(id) for (id,) in await self._rows(statements.FIND, (prefix, prefix + "\U0010ffff"))
+        ]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
         match status:
@@ -107,11 +109,11 @@ class PostgresStore:
         """Return the records in the order in which their paths first appeared."""
         found = await self._rows(statements.EFFECTS, (run,))
         latest = {row[0]: row for row in found}.values()
-        return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
+        return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
         found = await self._rows(statements.EVENTS, (run, rows.places(0, after)[0]))
-        kept = [event for row in found for event in rows.events(run, row) if event.seq > after]
+        kept = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
         return sorted(kept, key=attrgetter("seq"))
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
@@ -119,10 +121,10 @@ class PostgresStore:
             found = await self._rows(statements.QUESTIONS, (self._now(),))
         else:
             found = await self._rows(statements.QUESTIONS_OF_RUN, (self._now(), run))
-        return [rows.question(row) for row in found]
+        return [row_decoder.question(row) for row in found]
 
     async def answers(self, run: str) -> Sequence[Answer]:
-        return [rows.answer(run, row, self._seal) for row in await self._rows(statements.ANSWERS, (run,))]
+        return [row_decoder.answer(run, row, self._seal) for row in await self._rows(statements.ANSWERS, (run,))]
 
     async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
         value, by = clean(value), clean(by)
@@ -145,7 +147,7 @@ class PostgresStore:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
             row = await one(connection, statements.QUESTION, (run, path))
             if row is not None:
-                contract.check_question(self._seal, rows.question(row), sealed)
+                contract.check_question(self._seal, row_decoder.question(row), sealed)
             mine = seal_answer(self._seal, run, path, hash, value, by)
             await connection.execute(statements.ANSWER, (value, by or None, mine, run, path))
 
@@ -158,7 +160,7 @@ class PostgresStore:
             if recipient is None
             else await self._rows(statements.LETTERS, (recipient,))
         )
-        return [rows.letter(row, self._seal) for row in found]
+        return [row_decoder.letter(row, self._seal) for row in found]
 
     async def request_cancel(self, run: str) -> bool:
         await self._writer.settled()
@@ -230,7 +232,7 @@ class PostgresStore:
         self._locked.clear()
         await self._server.close()
 
-    async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[rows.Row]:
+    async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[row_decoder.Row]:
         await self._writer.settled()
         return await self._server.rows(sql, parameters)
 
@@ -273,7 +275,7 @@ class PostgresStore:
                 return status, None, None
             await connection.execute(statements.NEXT_EPOCH, (run,))
             found = await one(connection, statements.ONE_RUN, (run,))
-            row = None if found is None else rows.run_row(found)
+            row = None if found is None else row_decoder.run_row(found)
             return status, Lease(run, held.epoch, *sealed.marks(), held.tail.cost, row, sealed.records()), held
 
         status, lease, held = await self._server.owner_transaction(work)
@@ -388,8 +390,8 @@ class PostgresStore:
             raise contract.no_such_run(run)
         return contract.status_at(self._now(), Status(found[0]), found[1])
 
-    def _run_now(self, row: rows.Row) -> RunRow:
-        run, alive = rows.run_row(row), row[-1]
+    def _run_now(self, row: row_decoder.Row) -> RunRow:
+        run, alive = row_decoder.run_row(row), row[-1]
         status = contract.status_at(self._now(), run.status, run.expires_at)
         if status is Status.RUNNING and not alive and run.id not in self._held:
             status = Status.INTERRUPTED

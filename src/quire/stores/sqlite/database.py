@@ -149,7 +149,7 @@ class Database:
                 raise explain(error, self.path) from error
         return self._connection
 
-    # The rows of sqlite3 are untyped; `quire.stores.rows` gives them their types.
+    # The rows of sqlite3 are untyped; `quire.stores.row_decoder` gives them their types.
     def rows(self, sql: str, parameters: Parameters = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query. A missing file has no rows, and reading does not create it.
 

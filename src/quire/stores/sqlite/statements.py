@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from quire.stores.rows import EFFECT_COLUMNS, EVENT_COLUMNS, JOURNAL_COLUMNS, PLACE_BITS, QUESTION_COLUMNS, RUN_COLUMNS
+from quire.stores.row_decoder import EFFECT_COLUMNS, EVENT_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS
+from quire.stores.rows import JOURNAL_COLUMNS, PLACE_BITS
 
 NEW_RUN = "INSERT INTO runs (id, title, format, document, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)"
 TAKEN_IN = "UPDATE runs SET taken_in_at = ? WHERE n = ?"

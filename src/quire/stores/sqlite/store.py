@@ -34,7 +34,7 @@ from quire.engine.records import (
     Written,
 )
 from quire.errors import RunState, StoreError
-from quire.stores import contract, rows
+from quire.stores import contract, row_decoder, rows
 from quire.stores.contract import History, Pruned
 from quire.stores.sealed_run import SealedRun
 from quire.stores.seals import StoredRun, check_pins, seal_answer
@@ -79,7 +79,10 @@ class SqliteStore:
         return self._run_now(found[0]) if found else None
 
     async def find(self, prefix: str) -> Sequence[str]:
-        return [rows.readable_id(id) for (id,) in self._database.rows(statements.FIND, (prefix, prefix + "\U0010ffff"))]
+        return [
+            row_decoder.readable_id(id)
+            for (id,) in self._database.rows(statements.FIND, (prefix, prefix + "\U0010ffff"))
+        ]
 
     async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
         read = self._database.rows
@@ -108,11 +111,11 @@ class SqliteStore:
         """Return the records in the order in which their paths first appeared."""
         found = self._database.rows(statements.EFFECTS, self._places(run))
         latest = {row[0]: row for row in found}.values()
-        return [rows.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
+        return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
 
     async def events(self, run: str, after: int = 0) -> Sequence[Event]:
         found = self._database.rows(statements.EVENTS, self._places(run, after))
-        kept = [event for row in found for event in rows.events(run, row) if event.seq > after]
+        kept = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
         return sorted(kept, key=attrgetter("seq"))
 
     async def questions(self, run: str | None = None) -> Sequence[Question]:
@@ -120,10 +123,10 @@ class SqliteStore:
             found = self._database.rows(statements.QUESTIONS, (self._now(),))
         else:
             found = self._database.rows(statements.QUESTIONS_OF_RUN, (self._now(), run))
-        return [rows.question(row) for row in found]
+        return [row_decoder.question(row) for row in found]
 
     async def answers(self, run: str) -> Sequence[Answer]:
-        return [rows.answer(run, row, self._seal) for row in self._database.rows(statements.ANSWERS, (run,))]
+        return [row_decoder.answer(run, row, self._seal) for row in self._database.rows(statements.ANSWERS, (run,))]
 
     async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
         self._expect(run)
@@ -141,7 +144,7 @@ class SqliteStore:
                 raise RunState(f"the question of run {run} at {path} has been answered already")
             if asked != hash:
                 raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
-            shown = rows.question(connection.execute(statements.QUESTION, (run, path)).fetchone())
+            shown = row_decoder.question(connection.execute(statements.QUESTION, (run, path)).fetchone())
             contract.check_question(self._seal, shown, sealed)
             value, by = clean(value), clean(by)
             mine = seal_answer(self._seal, run, path, hash, value, by)
@@ -153,7 +156,7 @@ class SqliteStore:
             if recipient is None
             else self._database.rows(statements.LETTERS, (recipient,))
         )
-        return [rows.letter(row, self._seal) for row in found]
+        return [row_decoder.letter(row, self._seal) for row in found]
 
     async def request_cancel(self, run: str) -> bool:
         self._expect(run)
@@ -265,7 +268,7 @@ class SqliteStore:
                 else:
                     connection.execute(statements.NEXT_EPOCH, (run,))
                     held.epoch += 1
-                    row = rows.run_row(connection.execute(statements.ONE_RUN, (run,)).fetchone())
+                    row = row_decoder.run_row(connection.execute(statements.ONE_RUN, (run,)).fetchone())
         if status in FINAL:
             raise contract.cannot_go_on(run, status)
         lease = Lease(run, held.epoch, *sealed.marks(), held.tail.cost, row, sealed.records())
@@ -303,7 +306,7 @@ class SqliteStore:
         journal = self._database.rows(statements.SEALED_JOURNAL, rows.places(number))
         SealedRun(StoredRun(*found[0]), journal, rows.first_place(number)).check(self._seal)
         for row in self._database.rows(statements.ASKED, (run,)):
-            contract.check_question(self._seal, rows.question(row[:-1]), row[-1])
+            contract.check_question(self._seal, row_decoder.question(row[:-1]), row[-1])
         await self.answers(run)
 
     async def reseal(self, run: str) -> None:
@@ -320,7 +323,7 @@ class SqliteStore:
     def _asked(self, connection: sqlite3.Connection, run: str) -> Sequence[tuple[Question, str | None]]:
         """Return the questions that are open or answered but not yet consumed, each with its seal."""
         found = connection.execute(statements.ASKED, (run,)).fetchall()
-        return [(rows.question(row[:-1]), row[-1]) for row in found]
+        return [(row_decoder.question(row[:-1]), row[-1]) for row in found]
 
     def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
         """Cancel a run whose lock was just taken, and drop the lock. The new epoch keeps out an owner whose lock was
@@ -372,8 +375,8 @@ class SqliteStore:
             raise contract.no_such_run(run)
         return contract.status_at(self._now(), Status(found[0]), found[1])
 
-    def _run_now(self, row: rows.Row) -> RunRow:
-        run = rows.run_row(row)
+    def _run_now(self, row: row_decoder.Row) -> RunRow:
+        run = row_decoder.run_row(row)
         status = contract.status_at(self._now(), run.status, run.expires_at)
         if status is Status.RUNNING and not self._locks.alive(run.id):
             status = Status.INTERRUPTED

@@ -7,20 +7,9 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, cast
 
 from quire.engine.capture import json_objects
+from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
 from quire.engine.interpreter.pipeline.simple import ASK, question
-from quire.engine.requests import (
-    MOST_CALLS,
-    Emit,
-    Message,
-    ModelRequest,
-    Offer,
-    Offered,
-    Request,
-    ToolRequest,
-    ToolUse,
-    early_end,
-    too_many_calls,
-)
+from quire.engine.requests import Emit, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode

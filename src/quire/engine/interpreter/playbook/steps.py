@@ -9,19 +9,10 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from quire.engine.conversation import CUT_OFF, Message, early_end
 from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.ways import below
-from quire.engine.requests import (
-    CUT_OFF,
-    Emit,
-    HumanRequest,
-    Load,
-    Message,
-    ModelRequest,
-    Request,
-    ToolRequest,
-    early_end,
-)
+from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.nodes import (
     SEMANTICS_VERSION,

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
 from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
 from quire.engine.interpreter.thread.hook_runner import Decided, Hooking
@@ -21,23 +22,17 @@ from quire.engine.interpreter.thread.setup import Ending, Setup
 from quire.engine.interpreter.thread.tool_calls import Calls
 from quire.engine.interpreter.thread.tool_results import Told, at_once, failed
 from quire.engine.requests import (
-    MOST_CALLS,
     Boundary,
     Emit,
     Fan,
     Load,
-    Message,
     Meter,
     Metering,
     ModelRequest,
     Offer,
-    Offered,
     Outcome,
     Request,
     Steps,
-    ToolUse,
-    early_end,
-    too_many_calls,
 )
 from quire.engine.thread_progress import END, START
 from quire.errors import StepFailed

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from quire.engine.conversation import Offered, ToolUse
 from quire.engine.inputs import converted, kind_of
-from quire.engine.requests import Offered, ToolUse
 from quire.trust.capabilities import RETURN, canonical
 from quire.wording import nearest
 

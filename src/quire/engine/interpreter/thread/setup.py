@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from quire.engine.conversation import Offered
 from quire.engine.interpreter.thread.budget import Purse
 from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Composed, compose
 from quire.engine.interpreter.thread.limits import Cost, Limits, resolve_limits
-from quire.engine.requests import Offered
 from quire.errors import Denied, Refused, StepFailed
 from quire.trust.capabilities import Grants, flat_name
 from quire.trust.risk import NOTHING, ProjectRisk, assess

@@ -18,13 +18,14 @@ from quire.engine.interpreter.thread.child_threads import About, Children, in_or
 from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, Above, Setup
 from quire.engine.interpreter.thread.tool_results import Told, at_once, failed, guarded
 from quire.engine.interpreter.ways import below
-from quire.engine.requests import Emit, Load, Meter, Metering, Offered, Request, Steps, ToolRequest, ToolUse, Walk
+from quire.engine.requests import Emit, Load, Meter, Metering, Request, Steps, ToolRequest, Walk
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.plan.uses import LAUNCHES, has_agents, prompt_schemes, tool_calls
 from quire.trust.capabilities import SHELL, Grants, Primary, canonical, capability, from_flat_name
 
 if TYPE_CHECKING:
+    from quire.engine.conversation import Offered, ToolUse
     from quire.engine.interpreter.thread.limits import Cost
     from quire.values import Value
 

@@ -1,0 +1,152 @@
+"""Drive one run: take it over, connect it to its model, tools and people, and go on until it ends or waits."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.journal import Journal
+from quire.engine.driver.walker import Terms
+from quire.engine.ports import Model, People, Ports, Tools
+from quire.engine.records import Lease, Letter, RunRow, Status
+from quire.errors import BrokenSeal, RunState
+from quire.models.redaction import Redacted
+from quire.plan.ways import typed_way
+from quire.runs.adapters import GivenAnswers, Nobody, Unattended
+from quire.runs.gate import redactor_of
+from quire.runs.letters import letter_text
+from quire.runs.resume import Given, agreed, opening, record_of, with_given
+from quire.runs.start import asked_models, check_labels
+from quire.tools.gate import Gate
+from quire.trust.capabilities import Grants
+from quire.workspace.grants import default_grants, reach_of
+
+if TYPE_CHECKING:
+    from quire.engine.events import Listener
+    from quire.library.texts import ItemLoader
+    from quire.plan.nodes import Plan
+    from quire.runs.pins import Pinned, Pins
+    from quire.runs.runtime import Runtime
+    from quire.values import Value
+
+
+async def drive_run(
+    runtime: Runtime,
+    run: str,
+    *,
+    people: People | None,
+    listen: Listener,
+    overrides: Mapping[str, Value],
+    began: Callable[[Drive], None],
+    attached: bool,
+    given: Given,
+    after: int | None,
+) -> Ended:
+    """Take the run over and drive it until it ends or waits. See `Runtime.drive` for the parameters."""
+    row = await runtime.row(run)
+    await runtime.store.check_seal(run, whole=False)
+    held = await runtime.pinned(row, runtime.store.text)
+    if held.pins.imported:
+        raise RunState(f"run {run} is imported and only to be looked at: `quire fork {run} --from STEP` goes on")
+    pins = held.pins
+    check_labels(held.plan, given.breakpoints, given.answers, held.setting.documents)
+    if given.model:
+        runtime.check_model(given.model)
+    if held.setting.bundles:
+        runtime.directives.verify_again(held.setting.bundles.values())
+    async with contextlib.AsyncExitStack() as stack:
+        gate = runtime.gate(held.plans, _grants(runtime, held.plan, pins), run)
+        if isinstance(gate, Gate):
+            await stack.enter_async_context(gate)
+        loader = runtime.loader(run, pins, gate)
+        warnings = await _look_here(runtime, row, held, gate) if row.status is Status.PENDING else ()
+        lease = await runtime.store.acquire(run, after=after)
+        stack.push_async_callback(runtime.store.release, lease)
+        row, records = _taken(lease, row), list(lease.records)
+        before = agreed(pins, records)
+        held = replace(held, pins=with_given(before, given))
+        ports = _ports(runtime, held.pins, gate, loader, people)
+        most = runtime.settings.runs.pure_work
+        first = await opening(row, records, held.walk, overrides, runtime.clock.now(), pure_work=most)
+        if held.pins != before:
+            first = replace(first, effects=(*first.effects, record_of(held.pins, pins, runtime.clock.now())))
+        gone = set(first.supersede)
+        records = [record for record in records if record.path not in gone]
+        journal = Journal([*records, *first.effects])
+        drive = Drive(
+            lease,
+            journal,
+            ports,
+            _terms(runtime, held.plan, held.pins),
+            listen,
+            await runtime.store.answers(run),
+            lambda ended: () if attached else _letters(runtime, row, pins, ended),
+            warnings,
+        )
+        began(drive)
+        return await drive.until_rest(held.walk(journal.work), first)
+
+
+async def _look_here(runtime: Runtime, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
+    """Return the warnings of a run that begins. For a run that was handed to a cluster the check is completed here,
+    with the keys, servers and modules of the worker."""
+    pins = held.pins
+    if not pins.queue:
+        return pins.warnings
+    from quire.runs.preflight import Start, look_ahead
+    from quire.runs.preflight_limits import check_prices
+
+    folder = Path(pins.folder) if pins.folder else None
+    documents, bundles = held.setting.documents, held.setting.bundles
+    start = Start(held.plan, documents, bundles, _grants(runtime, held.plan, pins), folder, pins.model, pins.limits)
+    found = await look_ahead(runtime.settings, start, gate, runtime.models, runtime.callees().find)
+    found.raise_if_any()
+    check_prices(runtime.models, asked_models(runtime, pins.model, held.plans, bundles), pins.budget)
+    return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
+
+
+def _ports(runtime: Runtime, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
+    somebody: People = Unattended() if pins.unattended else people or Nobody()
+    redactor = redactor_of(runtime.settings, runtime.environ, reach_of(Grants.of(pins.grants)).variables)
+    model: Model = Redacted(runtime.models.open(pins.instead or pins.model), redactor)
+
+    def other(spec: str) -> Model:
+        return model if pins.instead else Redacted(runtime.models.open(spec), redactor)
+
+    answering = GivenAnswers(pins.answers, somebody)
+    return Ports(runtime.store, model, gate, loader, answering, runtime.clock, other_model=other)
+
+
+def _taken(lease: Lease, seen: RunRow) -> RunRow:
+    """Return the row of a run that was just acquired. Raises `BrokenSeal` if it differs from the row that was read
+    before."""
+    row = lease.row
+    if row is None or (row.pins, row.format, row.document) != (seen.pins, seen.format, seen.document):
+        raise BrokenSeal(lease.run, "it was changed while it was being taken")
+    return row
+
+
+def _terms(runtime: Runtime, plan: Plan, pins: Pins) -> Terms:
+    runs = runtime.settings.runs
+    calls = runtime.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
+    stops = frozenset(map(typed_way, pins.breakpoints))
+    return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
+
+
+def _letters(runtime: Runtime, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
+    if not pins.reply_to:
+        return ()
+    return (Letter(pins.reply_to, row.id, letter_text(row, ended), runtime.clock.now()),)
+
+
+def _grants(runtime: Runtime, plan: Plan, pins: Pins) -> Grants:
+    """Return the grants of the start that are still granted."""
+    now = default_grants(runtime.settings, pins.allow)
+    if plan.format == "directive":
+        return runtime.directives.granted_now(pins.grants, pins.keys, now)
+    return now.narrow(Grants.of(pins.grants))
