@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import errno
 import json
 import logging
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("pydantic_ai", reason='needs the extra "llm"')
 
@@ -254,7 +256,7 @@ async def test_retry_after_is_honoured_and_recorded(stub: Stub) -> None:
     busy: dict[str, object] = {"error": {"message": "slow down"}}
     stub.behaviours = [stub.refuse(429, busy, {"Retry-After": "7"}), stub.refuse(500), stub.say("there")]
     waits, pieces, told = Waits(), list[str](), list[tuple[float, str]]()
-    call = replace(CALL, on_retry=lambda seconds, reason: told.append((seconds, reason)))
+    call = dataclasses.replace(CALL, on_retry=lambda seconds, reason: told.append((seconds, reason)))
     reply = await opened(stub, waits).complete(call, pieces.append)
     assert pieces == ["there"]
     assert waits.seconds == [7.0, 2.0] == [seconds for seconds, _ in told]

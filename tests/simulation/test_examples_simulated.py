@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.examples import test_directive_examples as house
 from tests.examples import test_examples as playbooks
 from tests.examples import test_pipeline_examples as pipelines
@@ -104,7 +106,7 @@ def test_an_example_under_faults_comes_to_what_it_came_to_for_real(
             files[str(path.relative_to(EXAMPLES / example.name))] = path.read_text(encoding="utf-8")
     scenario = recorded.scenario(example.name, files, example.document, example.inputs)
     if example.document.endswith(OF_THE_MOMENT):
-        scenario = replace(scenario, exact=False)
+        scenario = dataclasses.replace(scenario, exact=False)
     for number, kinds in enumerate((("crash",), ("crash", "crash", "stop"), ("takeover", "crash"), ("cancel",))):
         faults = tuple(Fault(process, kind, 7 + 5 * number + 3 * process) for process, kind in enumerate(kinds))  # type: ignore[arg-type]
         verdict = simulate(scenario, faults, number)

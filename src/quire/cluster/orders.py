@@ -1,12 +1,13 @@
 """Data that travels through Temporal: names, and two small values. The workflow imports nothing else of Quire.
 
 The names carry a version. Temporal replays the history of a workflow with the code of its name as long as the workflow
-lives, so code that would decide differently from the same history needs another name.
+lives, so code that would decide differently from the same history needs another name. The values are dataclasses:
+Temporal's converter knows these.
 """
 
 from __future__ import annotations
 
-from msgspec import Struct
+from dataclasses import dataclass
 
 WORKFLOW = "quire.run.v1"
 DRIVE = "quire.drive.v1"
@@ -20,7 +21,8 @@ BUSY = "busy"
 HANDED_OVER = "handed_over"
 
 
-class Order(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Order:
     """Look at a run."""
 
     run: str
@@ -30,7 +32,8 @@ class Order(Struct, frozen=True):
     """Also continue a run that would not continue by itself: after a failure, after a cancel, at a breakpoint."""
 
 
-class Outcome(Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Outcome:
     """The result of a look."""
 
     status: str
