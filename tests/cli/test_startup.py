@@ -28,7 +28,7 @@ VERBS = {
     "inbox": (["inbox"], 62, (*HEAVY, *OTHER_FORMATS, "asyncio", "quire.engine.interpreter", "quire.engine.driver")),
     "run of a playbook": (
         ["run", "one.playbook.md", "--script", "script.json", "--unattended", "--quiet"],
-        172,
+        175,
         (*HEAVY, *OTHER_FORMATS, *INTERPRETERS),
     ),
 }
