@@ -21,7 +21,7 @@ from quire.engine.conversation import Offered
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import replay
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.progress import Progress
@@ -83,7 +83,7 @@ async def drive(store: Store, run: str, plan: Plan) -> tuple[float, list[float]]
     instant = Instant()
     ports = Ports(store, instant, instant, instant, Nobody(), WallClock())
     lease = await store.acquire(run)
-    driving = Drive(lease, Journal(()), ports, Terms())
+    driving = Drive(lease, Journal(()), ports, DriveLimits())
     started = time.perf_counter()
     ended = await driving.until_rest(interpret(plan, {}), Batch(update=RunUpdate(status=Status.RUNNING)))
     took = time.perf_counter() - started

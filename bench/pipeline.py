@@ -16,8 +16,8 @@ from bench.engine import Instant
 from bench.rows import Row, show
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
-from quire.engine.driver.walker import Terms
-from quire.engine.interpreter.environment import Setting
+from quire.engine.driver.walker import DriveLimits
+from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.ports import Ports, Store
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
@@ -56,10 +56,10 @@ async def drive(store: Store, run: str, plan: Plan, ctx: dict[str, Value]) -> tu
     instant = Instant()
     ports = Ports(store, instant, instant, instant, Nobody(), WallClock())
     lease = await store.acquire(run)
-    driving = Drive(lease, Journal(()), ports, Terms())
+    driving = Drive(lease, Journal(()), ports, DriveLimits())
     started, worked = time.perf_counter(), time.process_time()
     ended = await driving.until_rest(
-        interpret_pipeline(plan, ctx, Setting()), Batch(update=RunUpdate(status=Status.RUNNING))
+        interpret_pipeline(plan, ctx, Environment()), Batch(update=RunUpdate(status=Status.RUNNING))
     )
     took = time.perf_counter() - started, time.process_time() - worked
     assert ended.status is Status.COMPLETED, ended

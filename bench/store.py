@@ -20,7 +20,7 @@ from bench import store_postgres
 from bench.engine import commits, raw_file
 from bench.rows import Row, show
 from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage
-from quire.stores.rows import Tail, encode_batch
+from quire.stores.rows import JournalEnd, encode_batch
 from quire.stores.seals import seal_row
 from quire.stores.sqlite.store import SqliteStore
 from quire.trust.seal import PUBLIC_SEAL
@@ -47,7 +47,7 @@ async def _measure(here: Path) -> list[Row]:
 def _seals() -> list[Row]:
     """What the seal of a record adds to a write, beside the disk."""
     batch = encode_batch("one", _effect(7), PUBLIC_SEAL)
-    tail = Tail(0)
+    tail = JournalEnd(0)
     _, (row,) = tail.then(0, batch, 1.5, PUBLIC_SEAL)
     times = timeit.repeat(lambda: seal_row(PUBLIC_SEAL, "0" * 32, row[:-1]), number=1_000, repeat=50)
     return _at_most("seal of a record", min(times) * 1e3, "µs", 5.0)

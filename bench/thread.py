@@ -20,7 +20,7 @@ from bench.rows import Row, show
 from quire.engine.conversation import Offered, ToolUse
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
@@ -129,7 +129,7 @@ async def _turns(file: Path) -> float:
     parts = Instant()
     ports = Ports(store, parts, parts, parts, Nobody(), WallClock())
     lease = await store.acquire("r")
-    drive = Drive(lease, Journal([]), ports, Terms())
+    drive = Drive(lease, Journal([]), ports, DriveLimits())
     walk: Walk = interpret_directive(set_up(Bundle("main", {"main": text}), {}, THREAD_PATH))
     started = time.process_time()
     ended = await drive.until_rest(walk, Batch(update=RunUpdate(status=Status.RUNNING)))

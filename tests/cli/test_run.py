@@ -15,7 +15,7 @@ import pytest
 from tests.processes import started
 
 from quire.cli import BROKEN_PIPE, main
-from quire.engine.records import Batch, Lease, Written
+from quire.engine.records import Batch, Lease, WriteResult
 from quire.errors import NoModel, StoreError
 from quire.stores.sqlite.store import SqliteStore
 
@@ -393,7 +393,7 @@ def test_a_store_that_fails_in_the_middle_says_how_to_go_on(
 ) -> None:
     store_write = SqliteStore.write
 
-    async def full_after_the_first_step(self: SqliteStore, lease: Lease, batch: Batch) -> Written:
+    async def full_after_the_first_step(self: SqliteStore, lease: Lease, batch: Batch) -> WriteResult:
         if any(effect.path == "2/case[2]/1/model" for effect in batch.effects):
             raise StoreError("the disk is full")
         return await store_write(self, lease, batch)

@@ -144,7 +144,7 @@ def test_the_smallest_model_is_called_a_toy(
 ) -> None:
     import asyncio
 
-    from quire.cli.session import Manner, drive
+    from quire.cli.session import SessionOptions, drive
     from quire.library.document import load
     from quire.models.scripted import ScriptedModel
     from quire.runs.runtime import Runtime
@@ -155,7 +155,7 @@ def test_the_smallest_model_is_called_a_toy(
     async def work() -> int:
         runtime = Runtime.open(workspace, model=ScriptedModel(["ok"], name=f"local:{model}"))
         try:
-            return await drive(runtime, await runtime.start(load("page.md"), {}, RunOptions()), Manner())
+            return await drive(runtime, await runtime.start(load("page.md"), {}, RunOptions()), SessionOptions())
         finally:
             await runtime.close()
 

@@ -30,7 +30,7 @@ from quire.stores import open_store
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
-from quire.tools.registry import Connection, Registry, ToolSpec
+from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.consent import confirm
@@ -200,4 +200,4 @@ def stub_gate(settings: Settings, results: Mapping[str, Any], dispatched: list[s
         }
 
     everything = Grants.of(["rye.*"])
-    return Gate(Registry(scoped(everything)), everything, Redactor({}), scoped=scoped)
+    return Gate(Connections(scoped(everything)), everything, Redactor({}), scoped=scoped)

@@ -10,7 +10,7 @@ from quire.formats.pipeline.check import call_cycles, finder
 from quire.formats.pipeline.inline import gate
 from quire.formats.pipeline.inputs import inferred_inputs
 from quire.formats.pipeline.parse import parse
-from quire.formats.pipeline.parse_result import Reading
+from quire.formats.pipeline.parse_result import ParseResult
 from quire.formats.pipeline.syntax import Pipeline, PipelineFile
 from quire.source import Source
 from quire.values import Value
@@ -76,7 +76,7 @@ def load_all(texts: list[str]) -> tuple[list[PipelineFile], dict[str, Any] | Non
     return files, None
 
 
-def parse_error(reading: Reading) -> dict[str, Any]:
+def parse_error(reading: ParseResult) -> dict[str, Any]:
     errors = reading.of(Severity.ERROR)
     in_schemas = all(found.code.id.startswith("PL04") for found in errors)
     message = "\n".join(f"{found.message} {found.help}".strip() for found in errors)

@@ -14,7 +14,7 @@ from typing import Any
 
 from quire import formats
 from quire.engine.conversation import Offered
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.ports import EffectClass, ModelCall, ModelReply
 from quire.engine.records import Event, Question, Status, Usage
 from quire.engine.requests import ToolRequest
@@ -183,7 +183,7 @@ class Case:
         store = open_store(self._folder / ".quire" / "quire.db", durability="process", now=self._clock.now)
         return Runtime(settings, store, environ=environ, model=self._model, tools=self._tools, clock=self._clock)
 
-    async def _drive(self, runtime: Runtime, run: str, overrides: Mapping[str, str] | None) -> Ended:
+    async def _drive(self, runtime: Runtime, run: str, overrides: Mapping[str, str] | None) -> DriveResult:
         ended = await runtime.drive(run, people=self._people, listen=self._hear, overrides=overrides)
         stopped = ended.status in (Status.PAUSED, Status.AWAITING_INPUT)
         if stopped and self._first_stop is None:
@@ -203,7 +203,7 @@ class Case:
         if kind:
             self._events.append({"type": kind, "step": event.label, "text": str(event.live.get("text", ""))})
 
-    async def _report(self, runtime: Runtime, run: str, ended: Ended) -> dict[str, Any]:
+    async def _report(self, runtime: Runtime, run: str, ended: DriveResult) -> dict[str, Any]:
         view = await runtime.view(run)
         steps = view.replay.progress.steps.values()
         pending = [

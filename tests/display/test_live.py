@@ -16,7 +16,7 @@ from rich.text import Text
 from tests.depth import depth
 
 from quire.display.live import LiveView, Painter, wrapped_rows
-from quire.display.live_frame import Moment, frame, summary
+from quire.display.live_frame import FrameState, frame, summary
 from quire.display.text import duration, money, one_line, visible
 from quire.display.views import JsonLines, PlainView
 from quire.engine.progress import Progress
@@ -64,7 +64,7 @@ def effect(path: str, elapsed: float, usage: Usage | None = None) -> Event:
 
 
 def lines(known: Progress, width: int = 80, height: int = 24, note: str = "") -> list[str]:
-    return [line.plain for line in frame(known, width, height, Moment(103.5, 12.0, note))]
+    return [line.plain for line in frame(known, width, height, FrameState(103.5, 12.0, note))]
 
 
 def test_a_run_under_way() -> None:
@@ -118,9 +118,9 @@ def test_the_summary_has_every_step_and_only_the_arm_that_was_taken() -> None:
         happened("step_failed", "3"),
     ):
         known.apply(event)
-    shown = [line.plain for line in summary(known, 80, Moment(0, 1.5))]
+    shown = [line.plain for line in summary(known, 80, FrameState(0, 1.5))]
     assert shown == ["✓ 1 First  │ a", "✓ 2 Second  │ b", "  ✓ 2a Left  │ b", "✗ 3 Third", "2 of 3 steps · 1.5s"]
-    ascii = [line.plain[:1] for line in summary(known, 80, Moment(0, 1.5, unicode=False))]
+    ascii = [line.plain[:1] for line in summary(known, 80, FrameState(0, 1.5, unicode=False))]
     assert ascii == ["+", "+", " ", "x", "2"]
 
 
@@ -147,7 +147,7 @@ def test_a_picture_fits_and_holds_no_control_characters(width: int, height: int,
     known.apply(happened("step_started", "1"))
     known.apply(happened("delta", "1/model", text=text))
     known.steps["3"].title = text
-    picture = frame(known, width, height, Moment(101.0, 1.0))
+    picture = frame(known, width, height, FrameState(101.0, 1.0))
     assert 1 <= len(picture) <= max(1, height - 1)
     assert all(line.cell_len <= max(1, width - 1) for line in picture)
     assert not any(unicodedata.category(character) == "Cc" for line in picture for character in line.plain)
@@ -365,9 +365,9 @@ def test_the_object_of_extract_is_not_in_the_picture() -> None:
         known.apply(happened("step_started", path, extract="level"))
         for piece in ("Well", ".\n```js", 'on\n{"lev', 'el": "hi"}\n', "```"):
             known.apply(happened("delta", f"{path}/model", text=piece))
-            lines = "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))
+            lines = "\n".join(line.plain for line in frame(known, 80, 24, FrameState(100.0, 1.0)))
             assert "│ Well" in lines
             assert "lev" not in lines
             assert "```" not in lines
         known.apply(happened("delta", f"{path}/model", text="\nMore"))
-        assert "│ More" in "\n".join(line.plain for line in frame(known, 80, 24, Moment(100.0, 1.0)))
+        assert "│ More" in "\n".join(line.plain for line in frame(known, 80, 24, FrameState(100.0, 1.0)))

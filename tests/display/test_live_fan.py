@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import depth
 
-from quire.display.live_frame import Moment, frame, summary
+from quire.display.live_frame import FrameState, frame, summary
 from quire.display.views import PlainView
 from quire.engine.progress import KEPT_FAILURES, Progress, place_in_plan
 from quire.engine.records import EffectRecord, Event, Usage
@@ -61,7 +61,7 @@ def under_way(*events: Event) -> Progress:
 
 
 def lines(known: Progress, width: int = 100, height: int = 24, unicode: bool = True) -> list[str]:
-    return [line.plain for line in frame(known, width, height, Moment(103.5, 12.0, unicode=unicode))]
+    return [line.plain for line in frame(known, width, height, FrameState(103.5, 12.0, unicode=unicode))]
 
 
 def test_a_bar_with_counts_and_failures() -> None:
@@ -84,14 +84,14 @@ def test_many_failures_are_counted_and_the_last_shown() -> None:
     fan = known.steps["2"].fan
     assert fan is not None and (fan.failed, len(fan.failures), fan.running) == (300, KEPT_FAILURES, 8)
     known.apply(happened("step_failed", "2"))
-    final = [line.plain for line in summary(known, 100, Moment(0, 1.0))]
+    final = [line.plain for line in summary(known, 100, FrameState(0, 1.0))]
     assert final[1].startswith("✗ 2 for_each → all  0 of 500, 300 failed")
     assert sum(line.startswith("    ✗") for line in final) == 20
 
 
 def test_what_is_left_when_it_is_done() -> None:
     known = under_way(started(2), ended("facts"), ended("tone", "busy"), happened("step_completed", "2", output=[1]))
-    assert [line.plain for line in summary(known, 100, Moment(0, 1.0))] == [
+    assert [line.plain for line in summary(known, 100, FrameState(0, 1.0))] == [
         "✓ 1 transform → one  │ 1",
         "✓ 2 for_each → all  1 of 2, 1 failed",
         "    ✗ tone: busy",
@@ -148,7 +148,7 @@ def test_plain_lines() -> None:
 )
 def test_a_picture_fits(width: int, height: int, total: int, failed: int, text: str) -> None:
     known = under_way(started(total), *(ended(number, text or "x") for number in range(failed)))
-    picture = frame(known, width, height, Moment(101.0, 1.0))
+    picture = frame(known, width, height, FrameState(101.0, 1.0))
     assert 1 <= len(picture) <= max(1, height - 1)
     assert all(line.cell_len <= max(1, width - 1) for line in picture)
 
@@ -176,12 +176,12 @@ def effect(elapsed: float, number: int) -> Event:
 
 def test_items_side_by_side_do_not_add_up_to_more_than_the_time_that_passed() -> None:
     known = under_way(started(3), *(effect(4.0, number) for number in range(3)))
-    [line] = [str(line) for line in frame(known, 100, 30, Moment(105.0, 5.0)) if "for_each" in str(line)]
+    [line] = [str(line) for line in frame(known, 100, 30, FrameState(105.0, 5.0)) if "for_each" in str(line)]
     assert line.endswith("5.0s")
     err = io.StringIO()
     end = Event("step_completed", "run", 105.0, 1, "2", "2", {}, {"output": 1})
     known.apply(end)
     PlainView(known, err).show(end)
     assert "done 5.0s (" in err.getvalue()
-    [line] = [str(line) for line in summary(known, 100, Moment(110.0, 10.0)) if "for_each" in str(line)]
+    [line] = [str(line) for line in summary(known, 100, FrameState(110.0, 10.0)) if "for_each" in str(line)]
     assert line.endswith("5.0s")

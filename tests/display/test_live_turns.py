@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from quire.display.live_frame import Moment, frame, summary
+from quire.display.live_frame import FrameState, frame, summary
 from quire.display.outline_directive import condition_words
 from quire.display.text import place
 from quire.display.turns import answered, called, denied_capability, element_for
@@ -55,7 +55,7 @@ def known() -> Progress:
 
 
 def test_a_picture_of_a_thread() -> None:
-    lines = frame(known(), 110, 24, Moment(103.0, 3.0))
+    lines = frame(known(), 110, 24, FrameState(103.0, 3.0))
     assert [line.plain for line in lines] == [
         "✓ turn 1 I ␛[31mread.  3.0s · 1,234 tokens · $0.2500",
         '  ✓ rye/file-system/read path="a.txt" → "hello"',
@@ -68,7 +68,7 @@ def test_a_picture_of_a_thread() -> None:
 
 
 def test_what_stays_on_the_screen() -> None:
-    lines = [line.plain for line in summary(known(), 200, Moment(103.0, 3.0))]
+    lines = [line.plain for line in summary(known(), 200, FrameState(103.0, 3.0))]
     assert lines[-1] == "turns 1 of 6 · tokens 1,234 of 20,000 · spend $0.2500 of $1 · spawns 0 · time 3.0s of 1m 00s"
 
 
@@ -191,7 +191,7 @@ def hooked(*events: Event) -> Progress:
 
 def test_hooks_stand_where_they_acted() -> None:
     progress = hooked(*HOOKED)
-    lines = frame(progress, 110, 30, Moment(103.0, 3.0))[:-1], summary(progress, 110, Moment(103.0, 3.0))[:-1]
+    lines = frame(progress, 110, 30, FrameState(103.0, 3.0))[:-1], summary(progress, 110, FrameState(103.0, 3.0))[:-1]
     for shown in lines:
         assert [line.plain.rstrip() for line in shown] == [
             BEGUN,
@@ -208,12 +208,12 @@ def test_hooks_stand_where_they_acted() -> None:
 
 def test_hooks_of_a_thread_that_came_to_no_turn_are_shown() -> None:
     progress = hooked(*HOOKED[:2])
-    [line] = summary(progress, 110, Moment(103.0, 3.0))
+    [line] = summary(progress, 110, FrameState(103.0, 3.0))
     assert line.plain == BEGUN
-    assert frame(progress, 110, 30, Moment(103.0, 3.0))[0].plain == BEGUN
+    assert frame(progress, 110, 30, FrameState(103.0, 3.0))[0].plain == BEGUN
 
 
 def test_hooks_on_a_plain_terminal() -> None:
     progress = hooked(*HOOKED[:2])
-    [line] = summary(progress, 110, Moment(103.0, 3.0, unicode=False))
+    [line] = summary(progress, 110, FrameState(103.0, 3.0, unicode=False))
     assert line.plain.startswith("> hook begun on thread_started")

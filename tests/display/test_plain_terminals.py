@@ -8,13 +8,13 @@ import sys
 import pytest
 from rich.cells import cell_len
 
-from quire.display.live_frame import Moment, frame, summary
+from quire.display.live_frame import FrameState, frame, summary
 from quire.display.text import wrapped
 from quire.display.visible import PLAINER, escaped, in_encoding, width
 from quire.engine.progress import FanView, Progress, StepView
 
 
-def picture(moment: Moment, columns: int = 60) -> list[str]:
+def picture(moment: FrameState, columns: int = 60) -> list[str]:
     steps = {
         "1": StepView("1", "1", "Lies das Café…", 0, "completed", elapsed=1.0, input_tokens=12, cost=0.5),
         "2": StepView("2", "2", "über " * 30, 0, "running", started_at=90.0, fan=FanView(20, 4, 3, 1)),
@@ -26,7 +26,7 @@ def picture(moment: Moment, columns: int = 60) -> list[str]:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
 def test_a_picture_has_only_what_the_terminal_has_and_fits(encoding: str) -> None:
-    lines = picture(Moment(100.0, 3.0, unicode=False, encoding=encoding))
+    lines = picture(FrameState(100.0, 3.0, unicode=False, encoding=encoding))
     for line in lines:
         line.encode(encoding)
         assert cell_len(line) < 60
@@ -35,14 +35,14 @@ def test_a_picture_has_only_what_the_terminal_has_and_fits(encoding: str) -> Non
 
 
 def test_a_picture_keeps_its_signs_where_it_can() -> None:
-    lines = picture(Moment(100.0, 3.0))
+    lines = picture(FrameState(100.0, 3.0))
     assert any("·" in line for line in lines) and any("…" in line for line in lines)
     assert all(cell_len(line) < 60 for line in lines)
 
 
 def test_styles_stay_where_they_were() -> None:
     step = StepView("1", "1", "é" * 10, 0, "completed", elapsed=1.0)
-    [line, _] = summary(Progress({"1": step}), 80, Moment(100.0, 3.0, unicode=False))
+    [line, _] = summary(Progress({"1": step}), 80, FrameState(100.0, 3.0, unicode=False))
     assert [line.plain[span.start : span.end] for span in line.spans if span.style == "dim"] == ["  1.0s"]
     assert r"\xe9\xe9" in line.plain
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from quire.engine.conversation import Offered, ToolUse
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import expanded
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.ports import EffectClass, ModelCall, ModelReply, Ports, Store
 from quire.engine.records import Batch, Event, NewRun, Question, RunUpdate, Status, Usage
 from quire.engine.requests import Load, ToolRequest, Walk
@@ -148,8 +148,8 @@ class House:
         return Ports(self.store, self.model, self.tools, self.loader, self.people, self.clock)
 
     async def drive(
-        self, walk: Walk, terms: Terms | None = None, began: Callable[[Drive], None] = lambda drive: None
-    ) -> Ended:
+        self, walk: Walk, terms: DriveLimits | None = None, began: Callable[[Drive], None] = lambda drive: None
+    ) -> DriveResult:
         lease = await self.store.acquire(self.run)
         try:
             row = await self.store.get(self.run)
@@ -158,7 +158,7 @@ class House:
             again = tuple(expanded(row.ended_by, [record.path for record in records]))
             records = [record for record in records if record.path not in again]
             answers = await self.store.answers(self.run)
-            drive = Drive(lease, Journal(records), self.ports(), terms or Terms(), self.events.append, answers)
+            drive = Drive(lease, Journal(records), self.ports(), terms or DriveLimits(), self.events.append, answers)
             began(drive)
             return await drive.until_rest(walk, Batch(supersede=again, update=RunUpdate(status=Status.RUNNING)))
         finally:

@@ -15,7 +15,7 @@ from tests.engine.house import Clock, House, RecordingTools
 from tests.engine.test_crashes import Died, Mortal
 
 from quire.engine.conversation import Message
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.replay import replay, to_perform_again
 from quire.engine.progress import Progress
 from quire.engine.records import Status
@@ -88,7 +88,7 @@ class World:
     def open(self) -> Any:
         return open_store(self.path, durability="process", now=Clock().now)
 
-    async def live(self, store: Any) -> Ended:
+    async def live(self, store: Any) -> DriveResult:
         self.house.store = store
         if await store.get(self.house.run) is None:
             await self.house.create()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.interpreter.environment import Environment, Profile
 from quire.engine.interpreter.pipeline.agent import narrowed
-from quire.engine.interpreter.pipeline.steps import Frame, run_step
+from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import Offer
 from quire.formats.pipeline.lower import lower
 from quire.formats.pipeline.parse import parse
@@ -47,7 +47,7 @@ def test_what_is_left_is_what_is_offered() -> None:
     file = parse(Source.of(text)).file
     assert file is not None
     plan = lower(file, file.pipelines[0])
-    setting = Setting(profiles={"default": Profile(tools=("file__g*",))})
-    walk = run_step(plan.body.steps[0], "1", Frame(setting, plan, {}))
+    setting = Environment(profiles={"default": Profile(tools=("file__g*",))})
+    walk = run_step(plan.body.steps[0], "1", PipelineScope(setting, plan, {}))
     asked = next(request for request in walk if isinstance(request, Offer))
     assert asked.names == ("file__glob",)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from quire.engine.conversation import ToolUse
-from quire.engine.interpreter.environment import Profile, Setting
-from quire.engine.interpreter.pipeline.steps import Frame, run_step
+from quire.engine.interpreter.environment import Environment, Profile
+from quire.engine.interpreter.pipeline.steps import PipelineScope, run_step
 from quire.engine.requests import ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed, ToolFailed
 from quire.formats.pipeline.lower import lower
@@ -27,7 +27,7 @@ def walked(
     file = parse(Source.of("pipeline: p\nsteps:\n- agent: {prompt: a}")).file
     assert file is not None
     plan = lower(file, file.pipelines[0])
-    walk = run_step(plan.body.steps[0], "1", Frame(Setting(profiles={"default": profile}), plan, {}))
+    walk = run_step(plan.body.steps[0], "1", PipelineScope(Environment(profiles={"default": profile}), plan, {}))
     told: list[str] = []
     answer: Any = None
     left, given = list(replies), list(results)

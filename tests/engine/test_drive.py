@@ -11,7 +11,7 @@ from tests.engine.house import House, failing, until_stopping
 
 from quire.engine.conversation import Message
 from quire.engine.driver.drive import Drive
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.records import Batch, EffectRecord, RunUpdate, Status
 from quire.engine.requests import Boundary, Emit, Fan, HumanRequest, Load, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import Denied, Fenced, JournalMismatch, RunBusy, StepFailed
@@ -182,13 +182,13 @@ async def test_an_uncertain_tool_follows_its_policy(
         await house.drive(walk())
     house.tools.act = lambda request: "paid"
     house.people.given = {"1": [answer]}
-    ended = await house.drive(walk(), Terms(on_uncertain=policy))
+    ended = await house.drive(walk(), DriveLimits(on_uncertain=policy))
     if expected is None:
         assert ended.failure is not None
         assert ended.failure.kind == "uncertain"
         assert house.tools.names() == ["pay"]
         # Resuming is the user's word that it may be called again.
-        assert (await house.drive(walk(), Terms(on_uncertain=policy))).result == "paid"
+        assert (await house.drive(walk(), DriveLimits(on_uncertain=policy))).result == "paid"
     else:
         assert ended.result == expected
 
@@ -250,7 +250,7 @@ async def test_an_expired_wait_cannot_go_on(house: House) -> None:
     def walk() -> Walk:
         return (yield ask("1"))
 
-    await house.drive(walk(), Terms(expiry=60))
+    await house.drive(walk(), DriveLimits(expiry=60))
     house.clock.time += 61
     assert await house.status() is Status.EXPIRED
     assert await house.store.questions() == []
@@ -264,7 +264,7 @@ async def test_a_breakpoint_pauses_after_its_step(house: House) -> None:
         yield Boundary("2/break", "2")
         return "end"
 
-    ended = await house.drive(walk(), Terms(breakpoints=frozenset({"1"})))
+    ended = await house.drive(walk(), DriveLimits(breakpoints=frozenset({"1"})))
     assert (ended.status, ended.position) == (Status.PAUSED, "1")
     row = await house.store.get(house.run)
     assert row is not None
@@ -387,11 +387,11 @@ async def test_a_budget_is_checked_before_each_call(
     house: House, cost: float | None, calls: int, kind: str | None
 ) -> None:
     house.model.cost = cost
-    ended = await house.drive(two_thoughts(), Terms(budget=0.1))
+    ended = await house.drive(two_thoughts(), DriveLimits(budget=0.1))
     assert (ended.failure.kind if ended.failure else None) == kind
     assert len(house.model.calls) == calls
     if kind:
-        assert (await house.drive(two_thoughts(), Terms())).status is Status.COMPLETED
+        assert (await house.drive(two_thoughts(), DriveLimits())).status is Status.COMPLETED
         assert len(house.model.calls) == 2
 
 

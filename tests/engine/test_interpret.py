@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.requests import Boundary, Effect, Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
@@ -373,7 +373,7 @@ def test_a_run_that_was_started_under_the_first_rules_keeps_them() -> None:
     def answer(request: Effect) -> Any:
         return {"text": fenced} if isinstance(request, ModelRequest) else replies(request)
 
-    asked, _, result = run(document, answer, inputs={"x": "kind"}, setting=Setting(rules=1), context_budget=5)
+    asked, _, result = run(document, answer, inputs={"x": "kind"}, setting=Environment(rules=1), context_budget=5)
     last = [one for one in asked if isinstance(one, ModelRequest)][-1]
     assert last.messages[0].content == "two"
     assert last.system.endswith("Write nothing after it.") and "Write the answer freely." in last.system

@@ -13,7 +13,7 @@ from tests.engine.house import Clock, EchoModel, House
 from quire.engine.conversation import Message
 from quire.engine.driver.journal import LOCK_PATIENCE_SECONDS
 from quire.engine.ports import ModelCall, ModelReply
-from quire.engine.records import Batch, Status, Written
+from quire.engine.records import Batch, Status, WriteResult
 from quire.engine.requests import HumanRequest, ModelRequest, Walk
 from quire.errors import StoreLocked
 from quire.stores import open_store
@@ -139,7 +139,7 @@ async def test_who_only_looks_does_not_wait(tmp_path: Path) -> None:
     house, rival = await house_of(tmp_path / "quire.db", waits=None)
     lease = await house.store.acquire(house.run)
     rival.take()
-    assert await house.store.write(lease, Batch()) == Written()
+    assert await house.store.write(lease, Batch()) == WriteResult()
     rival.leave()
     await house.store.release(lease)
     await house.store.close()

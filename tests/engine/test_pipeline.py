@@ -7,9 +7,9 @@ from typing import get_args
 import pytest
 from tests.engine.house import House
 
-from quire.engine.driver.drive import Ended
-from quire.engine.driver.walker import Terms
-from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.driver.drive import DriveResult
+from quire.engine.driver.walker import DriveLimits
+from quire.engine.interpreter.environment import Environment, Profile
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.pipeline.steps import RUNNERS
 from quire.engine.records import Status
@@ -28,10 +28,10 @@ def plan(text: str) -> Plan:
 
 
 def walk(text: str, ctx: dict[str, Value] | None = None, **setting: object) -> Walk:
-    return interpret_pipeline(plan(text), ctx or {}, Setting(**setting))  # type: ignore[arg-type]
+    return interpret_pipeline(plan(text), ctx or {}, Environment(**setting))  # type: ignore[arg-type]
 
 
-def output(ended: Ended) -> Value:
+def output(ended: DriveResult) -> Value:
     assert ended.status is Status.COMPLETED, ended.failure
     assert isinstance(ended.result, dict)
     return ended.result["output"]
@@ -153,12 +153,12 @@ steps:
 
 async def test_too_many_calls_are_an_ordinary_failure_that_is_recorded(house: House) -> None:
     text = "pipeline: p\nsteps:\n- agent: {prompt: a}\n- agent: {prompt: b}"
-    ended = await house.drive(walk(text), Terms(max_model_calls=1))
+    ended = await house.drive(walk(text), DriveLimits(max_model_calls=1))
     assert ended.failure is not None
     assert ended.failure.kind == "too_many_calls"
     assert "max_pipeline_spawns" in ended.failure.message
     assert house.model.asked() == ["a"]
-    assert output(await house.drive(walk(text), Terms(max_model_calls=2))) == "reply to b"
+    assert output(await house.drive(walk(text), DriveLimits(max_model_calls=2))) == "reply to b"
 
 
 async def test_an_agent_uses_only_what_profile_and_step_leave(house: House) -> None:

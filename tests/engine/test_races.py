@@ -11,12 +11,12 @@ import pytest
 from tests.engine.house import House, failing, until_stopping
 
 from quire.engine.conversation import Message, ToolUse
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.replay import replay, to_perform_again
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.ports import ModelReply
 from quire.engine.progress import Progress
-from quire.engine.records import Batch, Lease, Status, Usage, Written
+from quire.engine.records import Batch, Lease, Status, Usage, WriteResult
 from quire.engine.requests import Emit, Fan, HumanRequest, ModelRequest, Outcome, ToolRequest, Walk
 from quire.errors import StepFailed, ToolFailed
 
@@ -74,9 +74,9 @@ def answering_at_the_first_park(house: House, *paths: str) -> None:
     house.store.park = late  # type: ignore[method-assign]
 
 
-async def soon(driving: Any) -> Ended:
+async def soon(driving: Any) -> DriveResult:
     ended = await asyncio.wait_for(driving, 10)
-    assert isinstance(ended, Ended)
+    assert isinstance(ended, DriveResult)
     return ended
 
 
@@ -162,7 +162,7 @@ async def test_each_crash_of_a_tool_is_asked_about(house: House) -> None:
         raise SystemError
 
     house.tools.act = die
-    terms = Terms(on_uncertain="ask")
+    terms = DriveLimits(on_uncertain="ask")
     house.people.given = {"1": ["yes"]}
     for _ in range(2):
         with pytest.raises(SystemError):
@@ -188,11 +188,11 @@ async def test_a_call_that_is_not_made_again_is_a_recorded_failure(house: House)
     house.tools.act = die
     with pytest.raises(SystemError):
         await house.drive(walk())
-    await house.drive(walk(), Terms(on_uncertain="fail"))
+    await house.drive(walk(), DriveLimits(on_uncertain="fail"))
     (record,) = await house.store.effects(house.run)
     assert (record.state, record.failure and record.failure.kind) == ("failed", "uncertain")
     await house.answer("2/ask", "x")
-    assert (await house.drive(walk(), Terms(on_uncertain="rerun"))).result == "x"
+    assert (await house.drive(walk(), DriveLimits(on_uncertain="rerun"))).result == "x"
     assert len(house.tools.calls) == 1
 
 
@@ -242,7 +242,7 @@ async def test_who_is_stopped_while_the_end_is_written_has_ended(house: House) -
     write = house.store.write
     written = asyncio.Event()
 
-    async def slow(lease: Lease, batch: Batch) -> Written:
+    async def slow(lease: Lease, batch: Batch) -> WriteResult:
         result = await write(lease, batch)
         if batch.update is not None and batch.update.status is Status.COMPLETED:
             written.set()
@@ -268,7 +268,7 @@ async def test_what_was_superseded_has_been_paid_for(house: House) -> None:
 
     house.model.cost = 0.2
     assert (await house.drive(walk())).status is Status.FAILED
-    ended = await house.drive(walk(), Terms(budget=0.1))
+    ended = await house.drive(walk(), DriveLimits(budget=0.1))
     assert ended.failure is not None
     assert ended.failure.kind == "limit"
     assert len(house.model.calls) == 1

@@ -19,7 +19,7 @@ from tests.engine.house import Clock, House
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
 from quire.engine.driver.replay import to_perform_again
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.engine.requests import Fan, HumanRequest, Outcome, ToolRequest, Walk
 from quire.errors import QuireError, StepFailed, ToolFailed
@@ -109,7 +109,7 @@ class Storm:
                 )
             journal = Journal([one for one in records if one.path not in again])
             answers = await house.store.answers(house.run)
-            begun.append(Drive(lease, journal, house.ports(), Terms(), answers=answers))
+            begun.append(Drive(lease, journal, house.ports(), DriveLimits(), answers=answers))
             await begun[0].until_rest(self._walk(), Batch(supersede=again, update=RunUpdate(status=Status.RUNNING)))
         finally:
             await house.store.release(lease)

@@ -9,8 +9,8 @@ import pytest
 from tests.engine.house import House
 
 from quire.engine.driver import drive as driving
-from quire.engine.driver.drive import Ended
-from quire.engine.records import Batch, Lease, Question, Status, Written
+from quire.engine.driver.drive import DriveResult
+from quire.engine.records import Batch, Lease, Question, Status, WriteResult
 from quire.engine.requests import Fan, HumanRequest, ToolRequest, Walk
 from quire.errors import RunState, StepFailed, ToolFailed
 from quire.runs.adapters import GivenAnswers
@@ -60,7 +60,7 @@ async def thinker(house: House, monkeypatch: pytest.MonkeyPatch) -> Thinker:
     return thinker
 
 
-async def begun(house: House, thinker: Thinker, walk: Walk) -> asyncio.Task[Ended]:
+async def begun(house: House, thinker: Thinker, walk: Walk) -> asyncio.Task[DriveResult]:
     task = asyncio.create_task(house.drive(walk))
     await asyncio.wait_for(thinker.asked.wait(), PATIENCE)
     return task
@@ -142,7 +142,7 @@ async def test_the_process_dies_after_the_answer_and_before_its_effect(house: Ho
     task = await begun(house, thinker, asking())
     write = house.store.write
 
-    async def dying(lease: Lease, batch: Batch) -> Written:
+    async def dying(lease: Lease, batch: Batch) -> WriteResult:
         if batch.effects:
             raise Dead
         return await write(lease, batch)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from quire.engine.interpreter.call_document import call_document
-from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.interpreter.ways import below
 from quire.engine.request_hashes import request_hash
@@ -49,9 +49,9 @@ def plan(text: str, name: str = "x.yaml") -> Plan:
     return found
 
 
-def setting() -> Setting:
+def setting() -> Environment:
     texts = {"inner": INNER, "deep": DEEP}
-    return Setting({**{name: plan(text) for name, text in texts.items()}, "page": plan(PAGE, "page.playbook.md")})
+    return Environment({**{name: plan(text) for name, text in texts.items()}, "page": plan(PAGE, "page.playbook.md")})
 
 
 def walked(walk: Walk) -> Iterator[tuple[str, str]]:
@@ -96,7 +96,7 @@ def test_the_labels_of_callees_say_the_way_level_by_level() -> None:
 
 def test_a_playbook_calls_under_the_number_that_its_step_has() -> None:
     caller = plan("# C\n\n## STEP 4: Call\n\n@tool(quire, page)\n", "c.playbook.md")
-    walk = call_document("c", {}, "", "", Setting({**setting().documents, "c": caller}))
+    walk = call_document("c", {}, "", "", Environment({**setting().documents, "c": caller}))
     assert dict(walked(walk))["1/call/1/model"] == "4 › 5"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from quire.library.document import read
-from quire.plan.bounds import Allowance, Bounds, Range, bounds
+from quire.plan.bounds import Allowance, PlanBounds, Range, bounds
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Thread
 from quire.source import Source
@@ -123,4 +123,4 @@ def test_a_long_chain_of_calls_ends() -> None:
 
 def test_what_a_profile_leaves() -> None:
     found = bounds(pipeline("agent: {prompt: hi}"), tools_of=lambda agent: ())
-    assert found == Bounds(model_calls=ONE)
+    assert found == PlanBounds(model_calls=ONE)

@@ -7,7 +7,7 @@ from tests.plan.test_bounds import pipeline, playbook
 
 from quire.library.foresight import Words
 from quire.plan.bounds import Range, bounds
-from quire.plan.envelope import Envelope, envelope
+from quire.plan.envelope import CapabilityEnvelope, envelope
 from quire.plan.nodes import Plan, Sequence, Step
 from quire.plan.thread import Permission, Thread
 
@@ -74,7 +74,7 @@ def test_of_a_thread() -> None:
     plan = Plan("d", "directive", (), Sequence((Step(1, "thread", "d", work=thread),)))
     found = envelope(plan, WORDS)
     assert found.capabilities == ("rye.execute.tool.*", "rye.fetch.*") and found.unknown == ("base",)
-    assert envelope(Plan("d", "directive", (), Sequence(())), WORDS) == Envelope()
+    assert envelope(Plan("d", "directive", (), Sequence(())), WORDS) == CapabilityEnvelope()
 
 
 def test_a_playbook_that_runs_other_documents() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Event, NewRun, Status
 from quire.errors import Refused
 from quire.library.document import load
@@ -92,7 +92,7 @@ class House:
 
     async def run(
         self, file: Path, inputs: Mapping[str, Value], script: list[Any], allow: tuple[str, ...] = ()
-    ) -> tuple[Ended, ScriptedModel]:
+    ) -> tuple[DriveResult, ScriptedModel]:
         model = ScriptedModel(script)
         store = open_store(self.folder / ".quire" / "quire.db", durability="process")
         runtime = Runtime(load_settings(Workspace(self.folder), self.environ), store, environ=self.environ, model=model)
@@ -102,7 +102,7 @@ class House:
         finally:
             await runtime.close()
 
-    async def go_on(self, answer: str, script: list[Any], limits: Mapping[str, Value]) -> Ended:
+    async def go_on(self, answer: str, script: list[Any], limits: Mapping[str, Value]) -> DriveResult:
         """Answers what the only run asks, and drives it further, as another process would."""
         store = open_store(self.folder / ".quire" / "quire.db", durability="process")
         settings = load_settings(Workspace(self.folder), self.environ)
@@ -127,7 +127,7 @@ def use(tool: str, /, **given: Value) -> dict[str, Value]:
     return {"tool_calls": [{"name": tool, "input": given}]}
 
 
-def output(ended: Ended) -> Value:
+def output(ended: DriveResult) -> Value:
     assert ended.status is Status.COMPLETED, ended.failure
     assert isinstance(ended.result, dict)
     return ended.result["output"]

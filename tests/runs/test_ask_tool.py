@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.driver.journal import Journal
 from quire.engine.records import EffectRecord, Status
 from quire.engine.request_hashes import request_hash
@@ -23,7 +23,7 @@ def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "quire.toml").write_text("")
 
 
-async def run(folder: Path, steps: str, options: RunOptions, inputs: dict[str, object] | None = None) -> Ended:
+async def run(folder: Path, steps: str, options: RunOptions, inputs: dict[str, object] | None = None) -> DriveResult:
     file = folder / "p.yaml"
     file.write_text(f"pipeline: p\nsteps:\n{steps}")
     runtime = Runtime.open(folder, model=ScriptedModel([{"default": "fine"}]))

@@ -10,7 +10,7 @@ import pytest
 from tests.runs.travel import Travel
 
 from quire.engine.conversation import ToolUse
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.ports import ModelCall, ModelReply
 from quire.engine.records import EffectRecord, Status
 from quire.engine.requests import ModelRequest
@@ -56,7 +56,7 @@ class Parrot:
         return ModelReply(value["text"], value["model"], record.usage, value["finish_reason"], uses=uses)
 
 
-async def to_the_end(runtime: Runtime, run: str, effects: Mapping[str, EffectRecord]) -> Ended:
+async def to_the_end(runtime: Runtime, run: str, effects: Mapping[str, EffectRecord]) -> DriveResult:
     """People answer and set what they answered and set before."""
     ended = await runtime.drive(run)
     while ended.status is not Status.COMPLETED:

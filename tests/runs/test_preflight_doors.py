@@ -14,7 +14,7 @@ from quire.library.document import load
 from quire.mcp_server.results import result_of
 from quire.models.scripted import ScriptedModel
 from quire.runs.fork import Changes
-from quire.runs.launch import Envelope
+from quire.runs.launch import LaunchResult
 from quire.runs.options import RunOptions
 from quire.runs.repair import repair
 from quire.runs.runtime import Runtime
@@ -139,7 +139,7 @@ async def test_warnings_reach_programs(tmp_path: Path) -> None:
 
 def test_warnings_reach_mcp_clients_beside_the_output() -> None:
     data: dict[str, Value] = {"run_id": "r", "output": "text", "warnings": ["a", "b"]}
-    result = result_of(Envelope("ok", data))
+    result = result_of(LaunchResult("ok", data))
     assert [getattr(block, "text", "") for block in result.content] == ["text", "warning: a\nwarning: b"]
     assert result.structured_content == {"status": "ok", "data": data}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.runs.travel import Travel, use
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.records import Batch, RunUpdate, Status
 from quire.errors import BadDocument, CannotStart, Refused, RunState
 from quire.models.scripted import ScriptedModel
@@ -77,7 +77,7 @@ def travel(tmp_path: Path) -> Travel:
 
 async def repaired(
     travel: Travel, run: str, file: str, script: Sequence[Value] = SAY, step: str = "", changes: Changes | None = None
-) -> tuple[Repaired, list[str], Ended]:
+) -> tuple[Repaired, list[str], DriveResult]:
     """The new run, the last messages that its model got, and how it ended."""
     async with travel.runtime(script) as runtime:
         made = await repair(runtime, run, str(travel.folder / file), changes or Changes(), step)

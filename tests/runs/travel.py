@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.records import EffectRecord
 from quire.library.document import load
 from quire.models.scripted import ScriptedModel
@@ -225,7 +225,7 @@ class Travel:
         options: RunOptions | None = None,
         *,
         run_id: str = "",
-    ) -> tuple[str, Ended]:
+    ) -> tuple[str, DriveResult]:
         async with self.runtime(script) as runtime:
             run = await runtime.start(load(self.folder / document), inputs, options or RunOptions(), run_id=run_id)
             return run, await runtime.drive(run)

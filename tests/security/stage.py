@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.trust.known_keys import known_key
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.records import EffectRecord, Event, Status
 from quire.library.document import load
 from quire.models.scripted import Entry, ScriptedModel
@@ -69,7 +69,7 @@ def knowledge(name: str, body: str) -> str:
 class Played:
     """A run that came to rest."""
 
-    ended: Ended
+    ended: DriveResult
     events: list[Event]
     effects: Sequence[EffectRecord]
     model: ScriptedModel

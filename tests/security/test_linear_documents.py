@@ -17,7 +17,7 @@ from quire.cli.check import _Checks
 from quire.display.diagnostics import Findings, printer
 from quire.engine.driver.drive import Drive
 from quire.engine.driver.journal import Journal
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.playbook.interpret import interpret
 from quire.engine.ports import Ports
 from quire.engine.records import Batch, NewRun, RunUpdate, Status
@@ -29,7 +29,7 @@ from quire.source import Source
 from quire.stores import open_store
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 
 SLACK = 3.2
@@ -149,10 +149,10 @@ class _Playbook:
         store = self._store
         await store.create(NewRun("r", "t", "playbook", "x", 0.0, {}, {}))
         model = ScriptedModel([{"default": "done, and this is what came out"}], keep_calls=False)
-        gate = Gate(Registry({}), Grants.of(()), Redactor({}))
+        gate = Gate(Connections({}), Grants.of(()), Redactor({}))
         ports = Ports(store, model, gate, None, Nobody(), WallClock())  # type: ignore[arg-type]
         lease = await store.acquire("r")
-        drive = Drive(lease, Journal(()), ports, Terms())
+        drive = Drive(lease, Journal(()), ports, DriveLimits())
         ended = await drive.until_rest(self.walk(), Batch(update=RunUpdate(status=Status.RUNNING)))
         assert ended.status is Status.COMPLETED
         await store.release(lease)

@@ -16,7 +16,7 @@ from tests.processes import started
 from tests.warm import run_quire
 
 from quire.engine.driver.replay import replay
-from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.progress import Progress
 from quire.engine.pure_work import PureWork
@@ -152,7 +152,7 @@ def test_a_run_under_a_larger_limit_is_bounded_for_whoever_looks(runtime: Runtim
 
         def begin(work: PureWork):  # type: ignore[no-untyped-def]
             counts.append(work)
-            return interpret_pipeline(plan, ITEMS, Setting(work=work))  # type: ignore[arg-type]
+            return interpret_pipeline(plan, ITEMS, Environment(work=work))  # type: ignore[arg-type]
 
         seen = await replay(begin, [], Progress.of(plan), lambda boundary: False, pure_work=LIMIT)
         assert not seen.finished and "units of pure work" in seen.exhausted

@@ -11,7 +11,7 @@ from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry, ToolSpec
+from quire.tools.registry import Connections, ToolSpec
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
@@ -215,7 +215,7 @@ class Twins:
 
 async def test_flat_names_that_collide_mean_one_tool_each() -> None:
     bank, thief = Twins("bank", "pay_bill", "look"), Twins("bank_pay", "bill")
-    gate = Gate(Registry({"bank": bank, "bank_pay": thief}), Grants.of(["rye.*"]), Redactor({}))
+    gate = Gate(Connections({"bank": bank, "bank_pay": thief}), Grants.of(["rye.*"]), Redactor({}))
     offered = {one.name: one.id for one in await gate.offers_under(["rye.*"])}
     assert sorted(offered.values()) == ["mcp/bank/look", "mcp/bank/pay_bill", "mcp/bank_pay/bill"]
     assert "mcp_bank_pay_bill" not in offered and offered["mcp_bank_look"] == "mcp/bank/look"

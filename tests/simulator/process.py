@@ -23,7 +23,7 @@ from quire.engine.records import (
     Question,
     RunRow,
     Status,
-    Written,
+    WriteResult,
 )
 from quire.errors import StoreError
 
@@ -129,7 +129,7 @@ class MortalStore:
         self._process.point("after acquire")
         return lease
 
-    async def write(self, lease: Lease, batch: Batch) -> Written:
+    async def write(self, lease: Lease, batch: Batch) -> WriteResult:
         return await self._writing(batch, "write", lambda: self._store.write(lease, batch))
 
     async def park(self, lease: Lease, batch: Batch) -> bool:

@@ -26,7 +26,7 @@ from quire.engine.records import (
     RunUpdate,
     Status,
     Usage,
-    Written,
+    WriteResult,
 )
 from quire.errors import Fenced, RunBusy, StoreError
 from quire.stores import open_store
@@ -283,7 +283,7 @@ class TestCommits:
         server.do(f"ALTER TABLE {schema}.quire_journal ADD CHECK (value != '\"bad\"')")
         batches = [effect(1), effect(2), effect(3, "bad"), effect(4)]
         results = await asyncio.gather(*(store.write(lease, batch) for batch in batches), return_exceptions=True)
-        assert [type(result) for result in results] == [Written, Written, StoreError, Written]
+        assert [type(result) for result in results] == [WriteResult, WriteResult, StoreError, WriteResult]
         assert [record.path for record in await store.effects("r1")] == ["1/model", "2/model", "4/model"]
         row = await store.get("r1")
         assert row is not None and (row.input_tokens, row.output_tokens, row.cost) == (3, 6, 1.5)
@@ -300,7 +300,7 @@ class TestCommits:
         monkeypatch.setattr(store._server, "as_owner_unshielded", bug)
         monkeypatch.setattr("quire.stores.postgres.writer.GROUP", 1)
         results = await asyncio.gather(*(store.write(lease, effect(n)) for n in (1, 2)), return_exceptions=True)
-        assert [type(result) for result in results] == [RuntimeError, Written]
+        assert [type(result) for result in results] == [RuntimeError, WriteResult]
 
     async def test_large_values_are_kept_once_and_out_of_the_row(
         self, server: PostgresServer, schema: str, store: PostgresStore
@@ -316,7 +316,7 @@ class TestCommits:
         self, server: PostgresServer, schema: str, store: PostgresStore
     ) -> None:
         lease = await owned(store)
-        assert await store.write(lease, Batch()) == Written()
+        assert await store.write(lease, Batch()) == WriteResult()
         assert server.do(f"SELECT count(*) FROM {schema}.quire_journal") == [(0,)]
 
     @pytest.mark.parametrize(("durability", "setting"), [("power", "on"), ("process", "off")])
@@ -332,7 +332,7 @@ class TestCommits:
         store = PostgresStore(server.url(schema=schema), durability="process")
         lease = asyncio.run(owned(store))
         for number in range(3):
-            assert asyncio.run(store.write(lease, effect(number + 1))) == Written()
+            assert asyncio.run(store.write(lease, effect(number + 1))) == WriteResult()
         assert len(asyncio.run(store.effects("r1"))) == 3
         asyncio.run(store.close())
 
@@ -433,8 +433,8 @@ class TestUnknownFate:
     ) -> None:
         lease = await owned(store)
         cut(store, part, done=done)
-        assert await store.write(lease, batch) == Written()
-        assert await store.write(lease, effect(2)) == Written()
+        assert await store.write(lease, batch) == WriteResult()
+        assert await store.write(lease, effect(2)) == WriteResult()
         assert [record.path for record in await store.effects("r1")] == [
             *(one.path for one in batch.effects),
             "2/model",
@@ -593,9 +593,9 @@ class TestRaces:
             SELECT n, {place}, 1, '', 1, 2, '1/model', 'ok', 'model', 'h', 1, 0 FROM quire_runs
         """
         result = await self.behind(server, schema, row, store.write(lease, effect(1)))
-        assert result == [Written()]
+        assert result == [WriteResult()]
         assert server.do(f"SELECT place FROM {schema}.quire_journal") == [(place,)]
-        assert await store.write(lease, effect(2)) == Written()
+        assert await store.write(lease, effect(2)) == WriteResult()
 
     async def test_a_text_that_a_new_run_has_found_is_not_removed(
         self, server: PostgresServer, schema: str, store: PostgresStore

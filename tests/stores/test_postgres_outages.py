@@ -15,7 +15,7 @@ from tests.engine import test_crashes as crashes
 from tests.stores.postgres_server import PostgresServer, own_server
 
 from quire.engine.ports import Store
-from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, RunUpdate, Status, Written
+from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, RunUpdate, Status, WriteResult
 from quire.errors import QuireError, RunBusy, StoreError
 from quire.library.document import read
 from quire.source import Source
@@ -152,7 +152,7 @@ class TestRestart:
         assert row is not None and row.status is Status.INTERRUPTED
         lease = await again.acquire("r1")
         assert [record.path for record in await again.effects("r1")] == ["1/model"]
-        assert await again.write(lease, effect(2)) == Written()
+        assert await again.write(lease, effect(2)) == WriteResult()
         await again.close()
 
     async def test_nothing_is_written_behind_a_write_of_unknown_fate(self, server: PostgresServer, schema: str) -> None:

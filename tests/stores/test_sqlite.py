@@ -17,7 +17,18 @@ from typing import Any
 
 import pytest
 
-from quire.engine.records import Batch, EffectRecord, Event, Lease, NewRun, Question, RunUpdate, Status, Usage, Written
+from quire.engine.records import (
+    Batch,
+    EffectRecord,
+    Event,
+    Lease,
+    NewRun,
+    Question,
+    RunUpdate,
+    Status,
+    Usage,
+    WriteResult,
+)
 from quire.errors import RunBusy, StoreError, StoreLocked
 from quire.stores import open_store
 from quire.stores.sqlite import statements
@@ -199,7 +210,7 @@ class TestErrors:
         assert {type(result) for result in results} == {StoreLocked}
         rival.execute("ROLLBACK")
         rival.close()
-        assert await store.write(lease, effect()) == Written()
+        assert await store.write(lease, effect()) == WriteResult()
         assert len(await store.effects("r1")) == 1
 
     async def test_readers_do_not_wait_for_a_writer(self, store: SqliteStore, rival: sqlite3.Connection) -> None:
@@ -257,7 +268,7 @@ class TestErrors:
         connection.execute(f"PRAGMA max_page_count = {pages + 5}")
         batches = [effect(1), effect(2), effect(3, "x" * 1_000_000), effect(4)]
         results = await asyncio.gather(*(store.write(lease, batch) for batch in batches), return_exceptions=True)
-        assert [type(result) for result in results] == [Written, Written, StoreError, Written]
+        assert [type(result) for result in results] == [WriteResult, WriteResult, StoreError, WriteResult]
         assert [record.path for record in await store.effects("r1")] == ["1/model", "2/model", "4/model"]
         assert [kept.seq for kept in await store.events("r1")] == [1, 2, 4]
         row = await store.get("r1")
@@ -380,14 +391,14 @@ class TestCommits:
     async def test_an_empty_batch_writes_nothing(self, store: SqliteStore) -> None:
         lease = await owned(store)
         before = connection_of(store).total_changes
-        assert await store.write(lease, Batch()) == Written()
+        assert await store.write(lease, Batch()) == WriteResult()
         assert connection_of(store).total_changes == before
 
     def test_one_event_loop_after_another(self, path: Path) -> None:
         store = SqliteStore(path, durability="process")
         lease = asyncio.run(owned(store))
         for number in range(3):
-            assert asyncio.run(store.write(lease, effect(number + 1))) == Written()
+            assert asyncio.run(store.write(lease, effect(number + 1))) == WriteResult()
         assert len(asyncio.run(store.effects("r1"))) == 3
         asyncio.run(store.close())
 

@@ -23,7 +23,7 @@ from quire.engine.records import (
     RunUpdate,
     Status,
     Usage,
-    Written,
+    WriteResult,
 )
 from quire.engine.requests import Failure
 from quire.errors import Fenced, NoSuchRun, QuireError, RunBusy, RunState, StoreError
@@ -506,16 +506,16 @@ class TestInbox:
     async def test_an_answer_waits_until_it_is_taken(self, shelf: Shelf, store: Store) -> None:
         lease = await owned(store)
         both = (question("1/ask"), question("2/ask"))
-        assert await store.write(lease, Batch(questions=both, update=RunUpdate(Status.RUNNING))) == Written()
+        assert await store.write(lease, Batch(questions=both, update=RunUpdate(Status.RUNNING))) == WriteResult()
         await shelf.open().answer("r1", "2/ask", "h1", "yes")
         assert list(await store.answers("r1")) == [Answer("2/ask", "h1", "yes")]
-        assert await store.write(lease, Batch(effects=(effect(),))) == Written(answer_waiting=True)
+        assert await store.write(lease, Batch(effects=(effect(),))) == WriteResult(answer_waiting=True)
         parked = Batch(events=(event(1),), update=RunUpdate(Status.AWAITING_INPUT, expires_at=5_000.0))
         assert await store.park(lease, parked) is False
         assert await status_of(store) is Status.RUNNING
         assert list(await store.events("r1")) == []
         taken = Batch(effects=(effect("2/ask", "yes"),), consume=("2/ask",))
-        assert await store.write(lease, taken) == Written()
+        assert await store.write(lease, taken) == WriteResult()
         assert list(await store.answers("r1")) == []
         assert await store.park(lease, parked) is True
         assert await status_of(store) is Status.AWAITING_INPUT
@@ -578,7 +578,7 @@ class TestInbox:
         await waiting(store)
         await store.answer("r1", "2/ask", "h1", "yes")
         lease = await store.acquire("r1")
-        assert await store.write(lease, Batch(withdraw=("2/ask",))) == Written()
+        assert await store.write(lease, Batch(withdraw=("2/ask",))) == WriteResult()
         assert await store.park(lease, Batch(update=RunUpdate(Status.PAUSED)))
 
     @pytest.mark.parametrize(
@@ -632,12 +632,12 @@ class TestCancel:
         await store.write(lease, Batch(update=RunUpdate(Status.RUNNING)))
         assert await shelf.open().request_cancel("r1") is False
         assert await status_of(store) is Status.RUNNING
-        assert await store.write(lease, Batch()) == Written(cancel_requested=True)
-        assert await store.write(lease, Batch(effects=(effect(),))) == Written(cancel_requested=True)
+        assert await store.write(lease, Batch()) == WriteResult(cancel_requested=True)
+        assert await store.write(lease, Batch(effects=(effect(),))) == WriteResult(cancel_requested=True)
         await store.write(lease, Batch(update=RunUpdate(Status.CANCELLED)))
         await store.release(lease)
         again = await store.acquire("r1")
-        assert await store.write(again, Batch()) == Written()
+        assert await store.write(again, Batch()) == WriteResult()
         assert [kept.type for kept in await store.events("r1")] == []
 
     async def test_an_owner_that_parks_without_having_looked(self, shelf: Shelf, store: Store) -> None:
@@ -697,7 +697,7 @@ class TestTogether:
         results = await asyncio.gather(
             *(store.write(lease, Batch(effects=(effect(),))) for lease in leases), return_exceptions=True
         )
-        assert [type(result) for result in results] == [Written, Written, Fenced, Written]
+        assert [type(result) for result in results] == [WriteResult, WriteResult, Fenced, WriteResult]
         for lease in leases:
             assert len(await store.effects(lease.run)) == (0 if lease.run == "r2" else 1)
 
@@ -709,7 +709,7 @@ class TestTogether:
         written, refused, parked = await asyncio.gather(
             store.write(one, Batch(effects=(effect(),))), store.park(two, update), store.park(one, update)
         )
-        assert (written, refused, parked) == (Written(), False, True)
+        assert (written, refused, parked) == (WriteResult(), False, True)
         assert await status_of(store, "r2") is Status.RUNNING
 
     async def test_fifty_writers_at_once(self, shelf: Shelf, store: Store) -> None:

@@ -15,7 +15,7 @@ from quire.engine.driver.branches import Slots
 from quire.engine.driver.journal import Journal, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.walker import Walker
-from quire.engine.records import EffectRecord, Written
+from quire.engine.records import EffectRecord, WriteResult
 from quire.stores import row_decoder
 from quire.stores.sqlite import writer
 
@@ -32,10 +32,10 @@ def loses_a_record(patch: pytest.MonkeyPatch) -> None:
     """Results of tools go to the interpreter and never to the file."""
     write = Ledger.write
 
-    async def lossy(self: Ledger, record: EffectRecord | None = None, **more: Any) -> Written:
+    async def lossy(self: Ledger, record: EffectRecord | None = None, **more: Any) -> WriteResult:
         if record is not None and record.kind == "tool" and record.state == "ok":
             self.journal.add(record)
-            return Written()
+            return WriteResult()
         return await write(self, record, **more)
 
     patch.setattr(Ledger, "write", lossy)
@@ -54,7 +54,7 @@ def ignores_the_limit(patch: pytest.MonkeyPatch) -> None:
 def never_fences(patch: pytest.MonkeyPatch) -> None:
     """A process that was taken over goes on to write."""
     patch.setattr(writer.Writer, "_attempt_alone", lambda self, write: self._attempt_together([write]))
-    patch.setattr(writer, "learn", lambda connection, held: Written())
+    patch.setattr(writer, "learn", lambda connection, held: WriteResult())
 
 
 def mixes_answers_up(patch: pytest.MonkeyPatch) -> None:

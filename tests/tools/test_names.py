@@ -13,7 +13,7 @@ from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.builtin.specs import SPECS
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
-from quire.tools.registry import Connection, Registry, ToolSpec
+from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.tools.tool_names import Names
 from quire.trust.capabilities import Grants, mcp_tool, python_tool
 from quire.values import Value
@@ -59,10 +59,10 @@ def places() -> dict[str, Known]:
     }
 
 
-def registry(found: dict[str, Known]) -> Registry:
+def registry(found: dict[str, Known]) -> Connections:
     connections: dict[str, Connection] = dict(found)
     connections["quire"] = BuiltInConnection(Path(), EVERYTHING, {})
-    return Registry(connections)
+    return Connections(connections)
 
 
 def gate(grants: Grants, found: dict[str, Known] | None = None) -> Gate:

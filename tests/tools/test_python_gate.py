@@ -14,7 +14,7 @@ from quire.runs.gate import open_gate
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.configuration import load_settings
@@ -67,7 +67,7 @@ def _deep(depth: int) -> list[object]:
 
 
 def gate(*allow: str, max_result: int = 1000) -> Gate:
-    registry = Registry({"python": PythonConnection([], Path())})
+    registry = Connections({"python": PythonConnection([], Path())})
     grants = Grants.of(f"rye.execute.tool.python.{name}" for name in allow)
     return Gate(registry, grants, Redactor({"THE_KEY": "hunter2-hunter2"}), max_result=max_result)
 

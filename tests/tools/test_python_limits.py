@@ -15,7 +15,7 @@ from quire.tools import python
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 from quire.values import Value
 
@@ -43,7 +43,7 @@ def stops() -> None:
 
 
 async def call(name: str, connection: PythonConnection | None = None) -> Value:
-    registry = Registry({"python": connection or PythonConnection([], Path())})
+    registry = Connections({"python": connection or PythonConnection([], Path())})
     gate = Gate(registry, Grants.of(["*"]), Redactor({}))
     return await gate.call(ToolRequest("1", "1", "", name, {}), "e")
 

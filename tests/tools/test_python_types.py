@@ -23,7 +23,7 @@ from quire.errors import ToolFailed
 from quire.tools.gate import Gate
 from quire.tools.python import PythonConnection, tool
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connections
 from quire.trust.capabilities import Grants
 from quire.values import Value
 from quire.workspace.configuration import load_settings
@@ -107,7 +107,9 @@ tool(name="p_bound")(Shop("tea").bound)
 def odd(x: threading.Thread) -> None: ...
 
 
-GATE = Gate(Registry({"python": PythonConnection([], Path())}), Grants.of(["rye.execute.tool.python.*"]), Redactor({}))
+GATE = Gate(
+    Connections({"python": PythonConnection([], Path())}), Grants.of(["rye.execute.tool.python.*"]), Redactor({})
+)
 
 
 async def call(name: str, **arguments: Value) -> Value:

@@ -14,7 +14,7 @@ from quire.runs.runtime import Runtime
 
 if TYPE_CHECKING:
     from quire.engine.ports import Model, People
-    from quire.runs.launch import Envelope, Launching
+    from quire.runs.launch import Launching, LaunchResult
     from quire.values import Value
 
 
@@ -93,7 +93,7 @@ async def launch(
     run that waits for a person. An inline definition has to pass the checks for definitions that are written at run
     time.
     """
-    from quire.runs.launch import Envelope, KnownTools, Launcher, Launching
+    from quire.runs.launch import KnownTools, Launcher, Launching, LaunchResult
     from quire.trust.capabilities import Grants
     from quire.workspace.grants import default_grants
 
@@ -103,7 +103,7 @@ async def launch(
         options = RunOptions(model=model_name(model), allow=name_list("allow", allow))
         runtime = Runtime.open(Path(workspace) if workspace else None, model=given, shared=True)
     except QuireError as error:
-        return _told(Envelope("error", {"error": str(error)}))
+        return _told(LaunchResult("error", {"error": str(error)}))
     known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
     launching = Launching(runtime, known, shell=known.shell, options=options)
     launcher = Launcher(recipient, runtime.identity, Grants.of(["rye.execute.pipeline.*"]))
@@ -114,7 +114,7 @@ async def launch(
             await known.learn(pipeline)
         envelope = await launching.launch(tool, arguments, launcher, people=people)
     except QuireError as error:
-        envelope = Envelope("error", {"error": str(error)})
+        envelope = LaunchResult("error", {"error": str(error)})
     except BaseException:
         await runtime.close()
         raise
@@ -138,5 +138,5 @@ async def _close_when_settled(launching: Launching, runtime: Runtime) -> None:
         await runtime.close()
 
 
-def _told(envelope: Envelope) -> Launch:
+def _told(envelope: LaunchResult) -> Launch:
     return cast("Launch", envelope.as_json())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Ended
+    from quire.engine.driver.drive import DriveResult
     from quire.engine.records import Status
     from quire.runs.runtime import Runtime
     from quire.values import Value
@@ -45,7 +45,7 @@ class Result(Struct, frozen=True):
     """Problems found before the start that may affect the run, and warnings of the run itself."""
 
 
-async def result_of(runtime: Runtime, run: str, ended: Ended) -> Result:
+async def result_of(runtime: Runtime, run: str, ended: DriveResult) -> Result:
     view = await runtime.view(run)
     value = view.value
     return Result(

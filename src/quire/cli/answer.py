@@ -10,13 +10,13 @@ from quire.cli.inputs import stdin_bytes
 from quire.cli.options import NO_BUDGET, driving_options, filled
 from quire.cli.output import target_again
 from quire.cli.scripts import with_script
-from quire.cli.session import Manner, drive, given_now
+from quire.cli.session import SessionOptions, drive, given_now
 from quire.cli.trust_prompt import with_trust
 from quire.engine.records import Status
 from quire.errors import CannotStart, RunBusy, RunState
 from quire.plan.ways import first_label
 from quire.runs.adapters import option_by_number
-from quire.runs.pins import Pins
+from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 from quire.workspace.owner import account_name
 
@@ -53,7 +53,7 @@ def command(
     step, value = (words[0] if len(words) == 2 else None), words[-1]
     if value == "-":
         value = _from_stdin()
-    manner = Manner(as_json, quiet, given=given_now(limits, budget))
+    manner = SessionOptions(as_json, quiet, given=given_now(limits, budget))
     stored = False
 
     async def answer() -> int:
@@ -63,7 +63,7 @@ def command(
             found = await runtime.find(run)
             row = await runtime.row(found)
             await runtime.store.check_seal(found, whole=False)
-            there = Pins.of(row.pins).queue and script is None
+            there = PinnedState.of(row.pins).queue and script is None
             to = target_again(out, row) if out or not (there or detach or hold) else None
             if not stored:
                 if row.status is Status.EXPIRED:

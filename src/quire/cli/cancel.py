@@ -9,7 +9,7 @@ import click
 from quire.cli.completion import complete_run
 from quire.cli.options import filled
 from quire.cli.stdio import look, put_json
-from quire.runs.pins import Pins
+from quire.runs.pins import PinnedState
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -31,7 +31,7 @@ async def _cancel(runtime: Runtime, name: str, as_json: bool) -> None:
     run = await runtime.find(name)
     now = await runtime.store.request_cancel(run)
     row = await runtime.row(run)
-    if Pins.of(row.pins).queue:
+    if PinnedState.of(row.pins).queue:
         from quire.cli.cluster import speak_of
 
         await speak_of(runtime, row)

@@ -9,8 +9,8 @@ import click
 
 from quire.cli import INTERRUPTED
 from quire.cli.detach import say_warnings
-from quire.cli.report import End
-from quire.cli.session import Manner, choose_view, conclude
+from quire.cli.report import RunReport
+from quire.cli.session import SessionOptions, choose_view, conclude
 from quire.cluster.client import Cluster, connect, require_cluster
 from quire.cluster.dispatch import ended, follow
 from quire.display.visible import visible
@@ -18,7 +18,7 @@ from quire.engine.progress import Progress
 from quire.engine.records import Event, RunRow, Status
 from quire.errors import CannotStart, RunState, Untrusted
 from quire.runs.permission_origins import permissions_of
-from quire.runs.pins import Pins
+from quire.runs.pins import PinnedState
 
 if TYPE_CHECKING:
     from quire.library.document import Document
@@ -32,7 +32,7 @@ UNSEEN_SECONDS = 5.0
 
 def cluster_of(row: RunRow) -> str:
     """Return the task queue of the cluster that owns a run; empty if none does."""
-    return Pins.of(row.pins).queue
+    return PinnedState.of(row.pins).queue
 
 
 async def run_there(
@@ -41,7 +41,7 @@ async def run_there(
     given: dict[str, Value],
     options: RunOptions,
     choice: Choice | None,
-    manner: Manner,
+    manner: SessionOptions,
     detach: bool,
 ) -> int:
     """Create a run and hand it over to the cluster. Nothing is written if Temporal cannot be reached."""
@@ -59,7 +59,7 @@ async def run_there(
     return await watch(runtime, run, manner)
 
 
-async def resume_there(runtime: Runtime, row: RunRow, manner: Manner) -> int:
+async def resume_there(runtime: Runtime, row: RunRow, manner: SessionOptions) -> int:
     """Ask the cluster to resume a run and watch it. Raises `RunState` for a run that was not started with
     `--cluster`."""
     if not cluster_of(row):
@@ -86,7 +86,7 @@ async def speak_of(runtime: Runtime, row: RunRow, cluster: Cluster | None = None
     return True
 
 
-async def watch(runtime: Runtime, run: str, manner: Manner, *, beyond: int = -1) -> int:
+async def watch(runtime: Runtime, run: str, manner: SessionOptions, *, beyond: int = -1) -> int:
     """Show a run until it rests, report its state and return the exit code. Ctrl-C only stops the watching."""
     known = await runtime.view(run)
     progress = Progress.of(known.document.runnable())
@@ -119,4 +119,4 @@ async def watch(runtime: Runtime, run: str, manner: Manner, *, beyond: int = -1)
         click.echo("nobody answered in time: the run has expired", err=True)
     questions = await runtime.store.questions(run)
     permissions = permissions_of(known, runtime.settings)
-    return conclude(End(row, replayed, questions, await ended(runtime, run), False, permissions), view, manner)
+    return conclude(RunReport(row, replayed, questions, await ended(runtime, run), False, permissions), view, manner)

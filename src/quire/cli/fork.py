@@ -14,7 +14,7 @@ from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
 from quire.cli.output import target
 from quire.cli.repair import document_option, repair_and_drive
 from quire.cli.scripts import pinned_spec
-from quire.cli.session import Manner, drive
+from quire.cli.session import SessionOptions, drive
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.display.text import one_line, place
 from quire.errors import RunState
@@ -75,7 +75,7 @@ def command(
     asked = f"script:{script}" if script else model
     given = split_pairs(sets, "--set")
     beforehand = split_pairs(answers, "--answer")
-    manner = Manner(as_json, quiet, unattended)
+    manner = SessionOptions(as_json, quiet, unattended)
 
     async def work(granted: tuple[str, ...]) -> int:
         from quire.runs.fork import Changes
@@ -122,7 +122,7 @@ def command(
     context.exit(with_trust(lambda: with_grants(go, allow, ask=ask), ask=ask))
 
 
-async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: Manner, detach: bool) -> int:
+async def _fork(runtime: Runtime, run: str, step: str, changes: Changes, manner: SessionOptions, detach: bool) -> int:
     from quire.runs.fork import fork
 
     made = await fork(runtime, run, step, changes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from quire.cli.detach import leave_to_itself, say_warnings
-from quire.cli.session import Manner, drive
+from quire.cli.session import SessionOptions, drive
 from quire.display.text import one_line, place
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ async def repair_and_drive(
     run: str,
     file: str,
     changes: Changes,
-    manner: Manner,
+    manner: SessionOptions,
     *,
     step: str = "",
     instead: bool = False,

@@ -26,7 +26,7 @@ from quire.plan.ways import JOINT, last_label
 from quire.values import Value, as_texts
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Ended
+    from quire.engine.driver.drive import DriveResult
     from quire.engine.progress import Progress, StepView
     from quire.engine.requests import Failure
 
@@ -37,13 +37,13 @@ _SHOWN_VALUE = 60
 _SHOWN_REFUSAL = 600
 
 
-class End(Struct, frozen=True):
+class RunReport(Struct, frozen=True):
     """The end of a drive, with everything known about the run."""
 
     row: RunRow
     progress: Progress
     questions: Sequence[Question]
-    ended: Ended | None
+    ended: DriveResult | None
     """None if the drive was stopped at once."""
     interrupted: bool
     permissions: str = ""
@@ -131,7 +131,7 @@ def _failed(kind: str) -> int:
     return EXIT_LIMIT if kind in ("limit", "too_many_calls") or limit_of(kind) else EXIT_FAILED
 
 
-def result_line(end: End) -> dict[str, Value]:
+def result_line(end: RunReport) -> dict[str, Value]:
     """Return the last line of `--json`."""
     failure = end.ended.failure if end.ended else None
     steps: dict[str, Value] = {}
@@ -175,11 +175,11 @@ def result_line(end: End) -> dict[str, Value]:
     return result
 
 
-def _error(end: End, failure: Failure) -> dict[str, Value]:
+def _error(end: RunReport, failure: Failure) -> dict[str, Value]:
     return {"kind": failure.kind, "message": failure.message, "step": end.position, "way": end.way}
 
 
-def tell(end: End) -> None:
+def tell(end: RunReport) -> None:
     """Print on stderr what the user needs to know next. A completed run needs no message."""
     run, position = end.row.id, end.way
     where = place(position) if position else "its start"
@@ -222,7 +222,7 @@ def tell(end: End) -> None:
             _say(f"paused at {where}: quire resume {run}")
 
 
-def _tell_of_thread(end: End) -> None:
+def _tell_of_thread(end: RunReport) -> None:
     """Print the permissions that a directive was denied, and its closing message."""
     denied = {
         (step.title if step.depth else "", denied_capability(call.result or "") or error_text(call.result or "")): None
@@ -246,7 +246,7 @@ def _tell_of_thread(end: End) -> None:
         _say(visible(closing.strip()))
 
 
-def write_output(end: End, to: Target, quiet: bool) -> bool:
+def write_output(end: RunReport, to: Target, quiet: bool) -> bool:
     """Write the output to its file. Return False if that failed."""
     artifact_type = end.artifact_type
     try:
@@ -261,7 +261,7 @@ def write_output(end: End, to: Target, quiet: bool) -> bool:
     return True
 
 
-def print_output(end: End) -> int:
+def print_output(end: RunReport) -> int:
     """Print the output and return the exit code. On a terminal control characters are made visible; elsewhere the
     bytes are exact."""
     text = _for_terminal(end) if sys.stdout.isatty() else end.output
@@ -287,7 +287,7 @@ def print_output(end: End) -> int:
     return 0
 
 
-def _for_terminal(end: End) -> str:
+def _for_terminal(end: RunReport) -> str:
     """Format the output for a terminal: Markdown is rendered; in other texts control characters are made visible and
     lines break between words."""
     if not end.output.strip() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
@@ -297,7 +297,7 @@ def _for_terminal(end: End) -> str:
     return rendered(end.output, end.artifact_type)
 
 
-def closed_stdout(end: End, side: str) -> bool:
+def closed_stdout(end: RunReport, side: str) -> bool:
     """Return True if the caller has closed stdout, and print where to find the output. This is not a failure: a caller
     that closes stdout does not want the output there."""
     if STDOUT in CLOSED:
@@ -309,7 +309,7 @@ def unwritten(error: OSError) -> str:
     return f"stdout could not be written ({error.strerror or error})"
 
 
-def unread(end: End, error: OSError) -> int:
+def unread(end: RunReport, error: OSError) -> int:
     """Return the exit code of a run whose events could not be written to stdout, and print where its result is."""
     if end.status is Status.COMPLETED:
         _say(f"{unwritten(error)}: quire runs {end.row.id} --json")

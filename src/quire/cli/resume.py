@@ -12,7 +12,7 @@ from quire.cli.inputs import split_pairs
 from quire.cli.options import NO_BUDGET, budget_of, driving_options, filled
 from quire.cli.output import target, target_again
 from quire.cli.repair import document_option, repair_and_drive
-from quire.cli.session import Manner, drive, given_now
+from quire.cli.session import SessionOptions, drive, given_now
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.engine.records import RunRow, Status
 from quire.errors import RunState
@@ -67,7 +67,7 @@ def command(
     overrides = split_pairs(sets, "--set")
     given = given_now(limits, budget, model=model, answers=answers, unattended=unattended, breaks=breaks)
     _check_usage(context, cluster, document is not None)
-    manner = Manner(as_json, quiet, unattended, given=given)
+    manner = SessionOptions(as_json, quiet, unattended, given=given)
 
     async def repair(granted: tuple[str, ...]) -> int:
         from quire.runs.fork import Changes
@@ -88,7 +88,7 @@ def command(
                 answers=given.answers,
                 unattended=unattended,
             )
-            own = Manner(as_json, quiet, unattended, to)
+            own = SessionOptions(as_json, quiet, unattended, to)
             return await repair_and_drive(
                 runtime, found, document or "", changes, own, step=step or "", instead=True, detach=detach
             )
@@ -138,7 +138,7 @@ def _again(context: click.Context) -> list[str]:
     return options
 
 
-async def _resumable(runtime: Runtime, run: str, manner: Manner) -> RunRow:
+async def _resumable(runtime: Runtime, run: str, manner: SessionOptions) -> RunRow:
     row = await runtime.row(run)
     if row.status is Status.COMPLETED:
         raise RunState(f"run {run} is completed: `quire runs {run} --output` prints its result")
@@ -149,7 +149,7 @@ async def _resumable(runtime: Runtime, run: str, manner: Manner) -> RunRow:
 
 async def _resume(
     asked: str,
-    manner: Manner,
+    manner: SessionOptions,
     out: str | None,
     overrides: Mapping[str, str],
     script: str | None,

@@ -18,7 +18,7 @@ from quire.cli.interrupts import Interrupts
 from quire.cli.options import NO_BUDGET, budget_of
 from quire.cli.report import (
     EXIT_FAILED,
-    End,
+    RunReport,
     closed_stdout,
     nobody_reads,
     print_output,
@@ -33,7 +33,7 @@ from quire.cli.stdio import stdout_aside
 from quire.cli.terminal import Terminal
 from quire.cli.trust_prompt import somebody_is_here
 from quire.display.text import one_line, visible
-from quire.display.views import JsonLines, PlainView, Talk, View
+from quire.display.views import JsonLines, PlainView, QuietView, View
 from quire.engine.progress import Progress
 from quire.engine.records import Event, Status
 from quire.errors import Fenced, QuireError, StoreError
@@ -42,14 +42,14 @@ from quire.runs.resume import Given
 
 if TYPE_CHECKING:
     from quire.cli.output import Target
-    from quire.engine.driver.drive import Drive, Ended
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
     from quire.values import Value
     from quire.workspace.settings import Settings
 
 
-class Manner(Struct, frozen=True):
+class SessionOptions(Struct, frozen=True):
     """How a run is shown, where its output goes, and the options for the rest of the run."""
 
     json: bool = False
@@ -62,7 +62,7 @@ class Manner(Struct, frozen=True):
     def interactive(self) -> bool:
         return not self.json and not self.unattended and somebody_is_here()
 
-    def writing_to(self, to: Target | None) -> Manner:
+    def writing_to(self, to: Target | None) -> SessionOptions:
         return replace(self, to=to)
 
 
@@ -90,7 +90,7 @@ def given_now(
 async def drive(
     runtime: Runtime,
     run: str,
-    manner: Manner,
+    manner: SessionOptions,
     *,
     overrides: Mapping[str, Value] | None = None,
     script: str | None = None,
@@ -137,7 +137,7 @@ async def drive(
             given=manner.given,
         )
         task = asyncio.ensure_future(work)
-        ended: Ended | None = None
+        ended: DriveResult | None = None
         try:
             with interrupts.watching(task):
                 ended = await task
@@ -158,7 +158,7 @@ async def drive(
     # A store that cannot be read now does not change how the run ended.
     with contextlib.suppress(StoreError):
         row, questions = await runtime.row(run), await runtime.store.questions(run)
-    end = End(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
+    end = RunReport(row, progress, questions, ended, interrupts.count > 0, _permissions(known, runtime.settings))
     return conclude(end, view, manner)
 
 
@@ -171,7 +171,7 @@ def _permissions(known: RunView, settings: Settings) -> str:
     return permissions_of(known, settings)
 
 
-def _so_far(known: RunView, manner: Manner) -> Progress:
+def _so_far(known: RunView, manner: SessionOptions) -> Progress:
     """Return the progress that the view begins with: the steps of the document and their recorded effects."""
     progress = Progress.of(known.document.runnable())
     progress.limits = _limits(known, manner.given.limits)
@@ -209,7 +209,7 @@ class _Listener:
         self._progress = progress
         self._view = view
         self._retrying = False
-        self._silent = type(view) is Talk
+        self._silent = type(view) is QuietView
 
     def __call__(self, event: Event) -> None:
         if self._silent and event.type == "delta" and not self._retrying:
@@ -229,12 +229,12 @@ class _Listener:
             self._view.note("")
 
 
-def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -> View:
+def choose_view(progress: Progress, manner: SessionOptions, out: TextIO | None = None) -> View:
     """Return the view for the options and the terminal. `out` replaces stdout for the views that write there."""
     if manner.json:
         return JsonLines(out or sys.stdout, sys.stderr)
     if manner.quiet:
-        return Talk(sys.stderr)
+        return QuietView(sys.stderr)
     if not sys.stderr.isatty() or os.environ.get("TERM", "") in ("dumb", "unknown", ""):
         return PlainView(progress, sys.stderr)
     from rich.console import Console
@@ -246,7 +246,7 @@ def choose_view(progress: Progress, manner: Manner, out: TextIO | None = None) -
     return LiveView(progress, Console(stderr=True, highlight=False, _environ=environ))
 
 
-def conclude(end: End, view: View, manner: Manner) -> int:
+def conclude(end: RunReport, view: View, manner: SessionOptions) -> int:
     tell(end)
     code = end.exit_code
     if isinstance(view, JsonLines):

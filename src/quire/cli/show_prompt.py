@@ -41,13 +41,13 @@ def prompt_of_document(document: Document, named: str, given: Mapping[str, Value
 def _prompt_of_pipeline(document: Document, path: str, given: Mapping[str, Value], settings: Settings) -> Preview:
     from msgspec.structs import replace
 
-    from quire.engine.interpreter.environment import Profile, Setting
+    from quire.engine.interpreter.environment import Environment, Profile
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.formats.pipeline.inputs import inferred_inputs
     from quire.library.lookup import tree_of
 
     profiles = {name: Profile(one.model or "", one.system, one.tools) for name, one in settings.agents.items()}
-    found = preview_agent(document.runnable(), path, given, Setting(profiles={"default": Profile(), **profiles}))
+    found = preview_agent(document.runnable(), path, given, Environment(profiles={"default": Profile(), **profiles}))
     missing = [name for name in inferred_inputs(tree_of(document)) if name not in given]
     notes = [f"no value for {name}: its name in brackets stands for it (-i {name}=…)" for name in missing]
     return replace(found, notes=(*notes, *found.notes))
@@ -106,7 +106,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
     the first request is shown."""
     from msgspec.structs import replace
 
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
     from quire.engine.interpreter.pipeline.preview import preview_agent
     from quire.engine.interpreter.preview import Preview, find_step
     from quire.engine.progress import place_in_plan
@@ -127,7 +127,7 @@ def _prompt_of_pipeline_run(view: RunView, named: str) -> Preview:
         note = f"step {step.label} has asked {len(fitting)} times: this is {fitting[0]}; others by their path: {others}"
         return Preview(asked[fitting[0]], (note,) if others else ())
     profiles = read_profiles(view.pins.profiles)
-    found = preview_agent(plan, path, view.stores, Setting(identity=view.pins.identity, profiles=profiles))
+    found = preview_agent(plan, path, view.stores, Environment(identity=view.pins.identity, profiles=profiles))
     note = f"step {step.label} has not asked its model in this run: what is not recorded has its name in brackets"
     return replace(found, notes=(note, *found.notes))
 

@@ -23,7 +23,7 @@ from quire.cli.interrupts import starting
 from quire.cli.options import budget_of
 from quire.cli.output import target
 from quire.cli.scripts import pinned_spec
-from quire.cli.session import Manner, drive
+from quire.cli.session import SessionOptions, drive
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
@@ -64,7 +64,7 @@ def run_document(order: Order) -> int:
     read = document_of(order.document)
     _show_findings(read, order.quiet)
     to = target(order.out, read.name) if order.out else None
-    manner = Manner(order.as_json, order.quiet, order.unattended, to=to)
+    manner = SessionOptions(order.as_json, order.quiet, order.unattended, to=to)
     asked = f"script:{order.script}" if order.script else order.model
     options = RunOptions(
         model=pinned_spec(asked) if asked else None,
@@ -175,7 +175,7 @@ async def _run(
     given: dict[str, Value],
     options: RunOptions,
     choice: Choice | None,
-    manner: Manner,
+    manner: SessionOptions,
     detach: bool,
     cluster: bool,
 ) -> int:

@@ -130,7 +130,7 @@ def _path(text: str | None) -> Path | None:
 async def _reopened(runtime: Runtime, run: str) -> Runtime:
     """Return the runtime that continues a run; its script continues at the entry where it was."""
     from quire.cli.scripts import PREFIX, with_script
-    from quire.runs.pins import Pins
+    from quire.runs.pins import PinnedState
 
-    pins = Pins.of((await runtime.row(run)).pins)
+    pins = PinnedState.of((await runtime.row(run)).pins)
     return await with_script(runtime, await runtime.view(run), None) if pins.model.startswith(PREFIX) else runtime

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.cluster.driver import at_breakpoint
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Event, RunRow, Status
 from quire.errors import BadInputs, CannotStart, RunState
 from quire.runs.adapters import name_of
@@ -73,10 +73,10 @@ async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> S
     return events
 
 
-async def ended(runtime: Runtime, run: str) -> Ended:
+async def ended(runtime: Runtime, run: str) -> DriveResult:
     """Return the state of a run that rests, as if it had been driven here."""
     view = await runtime.view(run)
-    return Ended(view.row.status, view.row.position, view.replay.result, view.row.failure)
+    return DriveResult(view.row.status, view.row.position, view.replay.result, view.row.failure)
 
 
 class Watching(Drive):
@@ -108,7 +108,7 @@ class ClusterRuntime(Runtime):
         attached: bool = False,
         given: Given = NOTHING_GIVEN,
         after: int | None = None,
-    ) -> Ended:
+    ) -> DriveResult:
         """Hand the run over. With `attached`, wait until the run rests, and ask `people` its questions meanwhile."""
         if overrides or given != NOTHING_GIVEN:
             raise RunState(f"run {run} belongs to a cluster, where it goes on as it was started")
@@ -119,7 +119,7 @@ class ClusterRuntime(Runtime):
         began(watching)
         await self._told(run, resume=resume)
         if not attached:
-            return Ended(Status.AWAITING_INPUT, row.position)
+            return DriveResult(Status.AWAITING_INPUT, row.position)
         beyond = row.epoch if resume else -1
         while True:
             following = asyncio.create_task(follow(self, run, listen, after=seen, beyond=beyond))
@@ -127,7 +127,7 @@ class ClusterRuntime(Runtime):
             try:
                 await asyncio.wait({following, stopped}, return_when=asyncio.FIRST_COMPLETED)
                 if not following.done():
-                    return Ended(Status.AWAITING_INPUT, row.position)
+                    return DriveResult(Status.AWAITING_INPUT, row.position)
                 row = following.result()
             finally:
                 following.cancel()

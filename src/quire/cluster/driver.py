@@ -13,13 +13,13 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from quire.cluster.orders import BUSY, ENDED, HANDED_OVER, WAITS, Order, Outcome
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import WAITING, Batch, Event, Letter, RunRow, RunUpdate, Status
 from quire.engine.requests import Failure
 from quire.errors import BrokenSeal, Fenced, QuireError, RunBusy, RunState, StoreError
 from quire.plan.ways import is_named, typed_way
 from quire.runs.letters import letter_text
-from quire.runs.pins import Pins
+from quire.runs.pins import PinnedState
 from quire.runs.runtime import Runtime
 from quire.stores.contract import SharedStore
 
@@ -242,8 +242,8 @@ class Driver:
             raise Later(str(error), 5.0) from None
         try:
             row, failure = await self._runtime.row(run), Failure(kind, message)
-            reply_to = Pins.of(row.pins).reply_to
-            letter = Letter(reply_to, run, letter_text(row, Ended(Status.FAILED, failure=failure)), now)
+            reply_to = PinnedState.of(row.pins).reply_to
+            letter = Letter(reply_to, run, letter_text(row, DriveResult(Status.FAILED, failure=failure)), now)
             failed = Event(
                 "run_failed", run, now, lease.last_seq + 1, way=row.position, data={"kind": kind, "message": message}
             )
@@ -264,5 +264,5 @@ class Driver:
 
 def at_breakpoint(row: RunRow) -> bool:
     """Return True if the run is paused at a breakpoint of its user."""
-    breakpoints = [typed_way(one) for one in Pins.of(row.pins).breakpoints]
+    breakpoints = [typed_way(one) for one in PinnedState.of(row.pins).breakpoints]
     return row.status is Status.PAUSED and is_named(row.position, breakpoints)

@@ -21,7 +21,7 @@ from rich.cells import chop_cells
 from rich.text import Text
 
 from quire.display.keyboard import may_paint, quiet_keys
-from quire.display.live_frame import Moment, frame, summary
+from quire.display.live_frame import FrameState, frame, summary
 from quire.display.views import end_fan, warning_line
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class LiveView:
                 self._painter.paint(frame(self._progress, width, height, self._moment()))
             await asyncio.sleep(SECONDS_BETWEEN_PICTURES)
 
-    def _moment(self) -> Moment:
+    def _moment(self) -> FrameState:
         seconds = time.monotonic() - self._since - self._waited
         pretty = (self._console.encoding or "").lower().startswith("utf")
-        return Moment(time.time(), seconds, self._note, pretty, self._console.encoding or "ascii")
+        return FrameState(time.time(), seconds, self._note, pretty, self._console.encoding or "ascii")

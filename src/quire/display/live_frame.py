@@ -56,7 +56,7 @@ _STYLES = {
 }
 
 
-class Moment(Struct, frozen=True):
+class FrameState(Struct, frozen=True):
     """The time and the terminal of a picture."""
 
     now: float
@@ -76,7 +76,7 @@ def shown_steps(progress: Progress) -> list[StepView]:
     return [step for step in progress.steps.values() if not step.depth or step.path.rpartition("/")[0] in taken]
 
 
-def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[Text]:
+def frame(progress: Progress, width: int, height: int, moment: FrameState) -> list[Text]:
     """Return at most `height - 1` lines of at most `width - 1` cells, because the cursor needs a row below."""
     room = max(1, height - 1)
     steps = shown_steps(progress)
@@ -91,7 +91,7 @@ def frame(progress: Progress, width: int, height: int, moment: Moment) -> list[T
     return [_fitting(line, width, moment) for line in (*shown, status_line(progress, moment))][-room:]
 
 
-def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
+def summary(progress: Progress, width: int, moment: FrameState) -> list[Text]:
     """Return the lines that stay on the screen at the end: every step, however many there are, and the totals."""
     lines: list[Text] = []
     for _, block in _blocks(progress, shown_steps(progress), SUMMARY_FAILURES, width, moment):
@@ -109,7 +109,7 @@ def summary(progress: Progress, width: int, moment: Moment) -> list[Text]:
 
 
 def _blocks(
-    progress: Progress, steps: list[StepView], failures: int, width: int, moment: Moment
+    progress: Progress, steps: list[StepView], failures: int, width: int, moment: FrameState
 ) -> Iterator[tuple[int, list[Text]]]:
     """Yield the number and the lines of each step: the step itself, its failed items, its calls, the hooks around
     it."""
@@ -122,7 +122,7 @@ def _blocks(
         yield 0, [hook_line(progress, hook, moment) for hook in before.get(0, [])]
 
 
-def step_line(step: StepView, width: int, moment: Moment) -> Text:
+def step_line(step: StepView, width: int, moment: FrameState) -> Text:
     running = step.status == "running"
     seconds = step.elapsed
     if running and step.started_at is not None:
@@ -149,7 +149,7 @@ def step_line(step: StepView, width: int, moment: Moment) -> Text:
     return _with_result(line, step, width, moment)
 
 
-def _with_result(line: Text, step: StepView, width: int, moment: Moment) -> Text:
+def _with_result(line: Text, step: StepView, width: int, moment: FrameState) -> Text:
     """Append the beginning of a finished step's result to its line, if there is room for some words."""
     result = one_line((step.displayed or "")[:_RESULT]).strip()
     room = width - 1 - line.cell_len - 4
@@ -160,7 +160,7 @@ def _with_result(line: Text, step: StepView, width: int, moment: Moment) -> Text
     return line.append_text(words)
 
 
-def fan_bar(fan: FanView, width: int, moment: Moment) -> str:
+def fan_bar(fan: FanView, width: int, moment: FrameState) -> str:
     """Return the progress of a fan: a bar if there is room for one, and the counts."""
     ended = fan.done + fan.failed
     counts = f"{ended}/{fan.total}"
@@ -175,7 +175,7 @@ def fan_bar(fan: FanView, width: int, moment: Moment) -> str:
     return f"{full * filled}{empty * (_BAR - filled)} {counts}"
 
 
-def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
+def failure_lines(step: StepView, most: int, moment: FrameState) -> list[Text]:
     """Return a line for each failed item of a step; only the last ones if there are many."""
     if step.fan is None or not step.fan.failed:
         return []
@@ -186,7 +186,7 @@ def failure_lines(step: StepView, most: int, moment: Moment) -> list[Text]:
     return [*([Text(f"    … {hidden} more failed", style="dim")] if hidden else []), *lines]
 
 
-def call_lines(step: StepView, moment: Moment) -> list[Text]:
+def call_lines(step: StepView, moment: FrameState) -> list[Text]:
     """Return a line for each tool call of a turn with its result; failed and denied calls in red."""
     lines = []
     for call in step.calls.values():
@@ -203,7 +203,7 @@ def call_lines(step: StepView, moment: Moment) -> list[Text]:
     return lines
 
 
-def hook_line(progress: Progress, hook: HookView, moment: Moment) -> Text:
+def hook_line(progress: Progress, hook: HookView, moment: FrameState) -> Text:
     """Return the line of a hook, indented one level deeper than the turns of its thread if it belongs to one of
     them."""
     depth = (progress.depth_of(f"{thread_of(hook.path)}/turn[1]") or 0) + is_of_turn(hook)
@@ -217,7 +217,7 @@ def _used(progress: Progress, first: int | None = None) -> str:
     return " · ".join(parts[:first])
 
 
-def status_line(progress: Progress, moment: Moment) -> Text:
+def status_line(progress: Progress, moment: FrameState) -> Text:
     if moment.note:
         return Text(moment.note, style="yellow")
     if any(step.thread and not step.depth for step in progress.steps.values()):
@@ -241,7 +241,7 @@ def _steps(count: int) -> str:
     return f"{count} step{'' if count == 1 else 's'}"
 
 
-def _glyph(status: str, moment: Moment) -> str:
+def _glyph(status: str, moment: FrameState) -> str:
     if status == "running":
         return _SPINNER[int(moment.seconds * 10) % len(_SPINNER)] if moment.unicode else "*"
     pretty, plain = _GLYPHS.get(status, ("·", "."))
@@ -302,7 +302,7 @@ def _wrapped(line: str, width: int) -> list[str]:
     return rows
 
 
-def _fitting(line: Text, width: int, moment: Moment) -> Text:
+def _fitting(line: Text, width: int, moment: FrameState) -> Text:
     """Cut a line to the width. Characters that the terminal cannot show are replaced first, because most replacements
     are longer."""
     if not moment.unicode:

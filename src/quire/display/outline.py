@@ -10,14 +10,14 @@ import click
 
 from quire.display.tables import paragraph, short, table
 from quire.display.text import one_line, visible
-from quire.plan.bounds import COUNTED, Bounds, Range
+from quire.plan.bounds import COUNTED, PlanBounds, Range
 from quire.plan.flowchart import condition
 from quire.plan.nodes import Ask, Capture, Input, Plan, PromptSource, Step, Template, Think, UseTool
 from quire.plan.nodes import Sequence as Steps
 from quire.plan.thread import Thread
 
 if TYPE_CHECKING:
-    from quire.plan.envelope import Envelope
+    from quire.plan.envelope import CapabilityEnvelope
     from quire.values import Value
 
 _ASKS = {"input": "asks for text", "confirm": "asks yes or no", "select": "asks to choose"}
@@ -186,7 +186,7 @@ def _step_data(step: Step) -> Value:
 _NOTHING = Range()
 
 
-def foreseen_lines(bounds: Bounds, envelope: Envelope) -> Iterator[str]:
+def foreseen_lines(bounds: PlanBounds, envelope: CapabilityEnvelope) -> Iterator[str]:
     """Yield bounds and envelope for people. Threads are mentioned only for a document that can start some."""
     said = [one for one in COUNTED if one != "threads" or bounds.threads != _NOTHING]
     lines = table([(one.replace("_", " "), str(getattr(bounds, one))) for one in said])
@@ -199,7 +199,7 @@ def foreseen_lines(bounds: Bounds, envelope: Envelope) -> Iterator[str]:
     yield from paragraph("envelope (what it has to be allowed, at most)", needs)
 
 
-def foreseen_data(bounds: Bounds, envelope: Envelope) -> dict[str, Value]:
+def foreseen_data(bounds: PlanBounds, envelope: CapabilityEnvelope) -> dict[str, Value]:
     """Return bounds and envelope for programs. Null means infinity, which JSON cannot express."""
     counts: dict[str, Value] = {one: _range(getattr(bounds, one)) for one in COUNTED}
     return {

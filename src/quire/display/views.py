@@ -1,7 +1,7 @@
 """Views that show a run while it is driven. All of them get the same events; `quire.cli.session` chooses one.
 
-`Talk` prints only messages. `PlainView` prints lines, for logs, pipes and terminals that cannot do more: the line of a
-step is begun when the step starts and completed when it ends, so that a waiting user sees the current step.
+`QuietView` prints only messages. `PlainView` prints lines, for logs, pipes and terminals that cannot do more: the
+line of a step is begun when the step starts and completed when it ends, so that a waiting user sees the current step.
 `JsonLines` is for programs: each event is a line of JSON on stdout, the last line is the result.
 """
 
@@ -55,7 +55,7 @@ def end_fan(step: StepView, event: Event) -> None:
         step.elapsed = min(step.elapsed, max(0.0, event.at - step.started_at))
 
 
-class Talk:
+class QuietView:
     """Prints lines on stderr and nothing else: the view of a quiet run, and the base of other views."""
 
     def __init__(self, err: TextIO) -> None:
@@ -90,7 +90,7 @@ class Talk:
 _ENDS = {"step_completed": "done", "step_skipped": "skipped", "step_failed": "failed"}
 
 
-class PlainView(Talk):
+class PlainView(QuietView):
     """Progress as lines. The caller applies an event to `progress` before showing it."""
 
     def __init__(self, progress: Progress, err: TextIO) -> None:
@@ -211,7 +211,7 @@ def warning_line(event: Event) -> str:
     return f"warning: {where}{one_line(str(event.data.get('message', '')))}"
 
 
-class JsonLines(Talk):
+class JsonLines(QuietView):
     """Events as lines of JSON on stdout, in UTF-8 regardless of the terminal's encoding.
 
     If stdout cannot be written any more, `gone` is called once with the error, which is also kept in `broken`. A

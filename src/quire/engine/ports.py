@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RunRow,
         Status,
         Usage,
-        Written,
+        WriteResult,
     )
     from quire.engine.requests import Load, ToolRequest
     from quire.values import Value
@@ -253,7 +253,7 @@ class Store(Protocol):
         """Seal the run as it is stored now. Only the user can confirm that it is theirs."""
         ...
 
-    async def write(self, lease: Lease, batch: Batch) -> Written:
+    async def write(self, lease: Lease, batch: Batch) -> WriteResult:
         """Write a batch. Raises `Fenced` if the lease's epoch is no longer current."""
         ...
 

@@ -258,7 +258,7 @@ class Batch(Struct):
     update: RunUpdate | None = None
 
 
-class Written(Struct):
+class WriteResult(Struct):
     """Notices that a writer receives with a write: the run is to be cancelled, or an answer waits to be taken."""
 
     cancel_requested: bool = False

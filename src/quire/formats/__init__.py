@@ -19,7 +19,7 @@ from quire.source import Source
 
 if TYPE_CHECKING:
     from quire.diagnostics import Code, Diagnostic
-    from quire.formats.playbook.parse_result import Reading
+    from quire.formats.playbook.parse_result import ParseResult
 
 __all__ = ["FORMATS", "Format", "FormatModule", "all_codes", "check", "format_of", "read", "sniff", "unread"]
 
@@ -91,7 +91,7 @@ def _holds_directive(text: str) -> bool:
     return _ROOT.match(text, at, end) is not None
 
 
-def read(source: Source) -> Reading:
+def read(source: Source) -> ParseResult:
     """Parse a playbook. Raises `CannotStart` for a document of another format."""
     name = format_of(source)
     if name != "playbook":
@@ -101,7 +101,7 @@ def read(source: Source) -> Reading:
     return parse(source)
 
 
-def unread(error: Unreadable) -> Reading | None:
+def unread(error: Unreadable) -> ParseResult | None:
     """Return the findings about a playbook that is empty or too large to be read; None for other files."""
     try:
         known = bool(error.kind) and format_of(Source.of("", str(error.path))) == "playbook"

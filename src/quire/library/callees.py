@@ -16,7 +16,7 @@ from quire.source import Source, read_source
 if TYPE_CHECKING:
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.library.items import ItemType
-    from quire.library.pipelines import Registry
+    from quire.library.pipelines import RegisteredPipelines
     from quire.library.playbooks import Playbooks
     from quire.library.spaces import Spaces
     from quire.plan.nodes import Plan
@@ -46,7 +46,7 @@ class Callees:
 
     def __init__(
         self,
-        pipelines: Callable[[], Registry],
+        pipelines: Callable[[], RegisteredPipelines],
         playbooks: Callable[[], Playbooks],
         directive: Callable[[str], Bundle | None],
         verify: Callable[[Source, str], None] = lambda source, format: None,

@@ -27,7 +27,7 @@ from quire.workspace.locate import Workspace, find_workspace
 from quire.workspace.mcp_config import BUILT_IN
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import Reading
+    from quire.formats.pipeline.parse_result import ParseResult
     from quire.library.python_tools import PythonTools
     from quire.values import Value
     from quire.workspace.settings import Settings
@@ -181,7 +181,7 @@ class DocumentCheck:
         return resolver
 
 
-def _refused_headers(reading: Reading) -> list[Diagnostic]:
+def _refused_headers(reading: ParseResult) -> list[Diagnostic]:
     """Return a finding for each header written in the document that `http__get` does not send."""
     from quire.trust.capabilities import canonical
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from quire.workspace.settings import Settings
 
 
-class Gathering:
+class BundleBuilder:
     """Collects the texts of directives. `keys` are the ids of the keys that signed them; `granted` are the user's
     grants for unsigned ones."""
 
@@ -195,14 +195,14 @@ class Directives:
         """Return the model that the directive requests, as far as it is available here."""
         return thread_model(_thread(plan).model, self._settings.models, self._environ)
 
-    def gathering(self, *, one_model: bool, granted: Grants | None = None) -> Gathering:
-        """Return a `Gathering`. `granted` are the user's grants for unsigned directives; None to only look at them.
+    def gathering(self, *, one_model: bool, granted: Grants | None = None) -> BundleBuilder:
+        """Return a `BundleBuilder`. `granted` are the user's grants for unsigned directives; None to only look at them.
 
         Raises `Untrusted` until the user has agreed to the workspace: its files state which keys are trusted.
         """
         require_trusted(self._settings)
         items = VerifiedItems.of(self._settings)
-        return Gathering(self._settings, items, self._environ, model=not one_model, granted=granted)
+        return BundleBuilder(self._settings, items, self._environ, model=not one_model, granted=granted)
 
     def start(
         self,
@@ -245,7 +245,7 @@ class Directives:
         given: Mapping[str, Value],
         limits: Mapping[str, Value],
         granted: Grants,
-        gathering: Gathering,
+        gathering: BundleBuilder,
     ) -> Started:
         setup = set_up(bundle, given, THREAD_PATH, overrides=limits)
         project, composed = project_risk(self._settings.workspace.folder), setup.composed

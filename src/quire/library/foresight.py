@@ -15,8 +15,8 @@ from quire.errors import BadConfiguration, CannotStart
 from quire.library.document import load
 from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
-from quire.plan.bounds import Allowance, Bounds, bounds
-from quire.plan.envelope import Envelope, called, envelope
+from quire.plan.bounds import Allowance, PlanBounds, bounds
+from quire.plan.envelope import CapabilityEnvelope, called, envelope
 from quire.tools.builtin.specs import NAMES, SPECS
 from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from quire.plan.nodes import Agent, Plan
 
 
-def foreseen(plan: Plan) -> tuple[Bounds, Envelope]:
+def foreseen(plan: Plan) -> tuple[PlanBounds, CapabilityEnvelope]:
     """Return bounds and permissions of a plan in the workspace around the current folder. Broken settings count as
     none."""
     from quire.engine.interpreter.pipeline.agent import narrowed

@@ -25,7 +25,7 @@ from quire.workspace.locate import find_workspace
 if TYPE_CHECKING:
     from quire.formats.pipeline.syntax import Pipeline
     from quire.library.items import Entry
-    from quire.library.pipelines import Registry
+    from quire.library.pipelines import RegisteredPipelines
     from quire.library.spaces import Spaces
     from quire.trust.sign_file import Signable
 
@@ -79,7 +79,7 @@ def tree_of(document: Document) -> Pipeline:
     return next(one for one in file.pipelines if document.declared in ("", one.name.text))
 
 
-def _meant(name: str, registry: Registry, spaces: Spaces) -> Iterator[Entry]:
+def _meant(name: str, registry: RegisteredPipelines, spaces: Spaces) -> Iterator[Entry]:
     """Yield all documents with this name. A full match wins over the last part of another name, within each kind."""
     from quire.library.items import Entry
 
@@ -90,7 +90,7 @@ def _meant(name: str, registry: Registry, spaces: Spaces) -> Iterator[Entry]:
         yield from [entry for entry in entries if entry.id == name] or entries
 
 
-def _known(registry: Registry, spaces: Spaces) -> dict[str, list[str]]:
+def _known(registry: RegisteredPipelines, spaces: Spaces) -> dict[str, list[str]]:
     found = {"pipeline": list(registry.pipelines)}
     for kind in ("playbook", "directive"):
         found[kind] = [entry.id for entry in spaces.entries(kind)]

@@ -49,7 +49,7 @@ class Registered(Struct, frozen=True):
         return Document(self.source, "pipeline", self.plan, (), self.declared, self.key)
 
 
-class Registry(Struct, frozen=True):
+class RegisteredPipelines(Struct, frozen=True):
     """The registered pipelines. `problems` has a line for each problem of a file that was not loaded; `claimed` are
     names in several files."""
 
@@ -58,7 +58,7 @@ class Registry(Struct, frozen=True):
     claimed: Mapping[str, tuple[Registered, ...]] = field(default_factory=dict)
 
 
-def load_registry(settings: Settings) -> Registry:
+def load_registry(settings: Settings) -> RegisteredPipelines:
     """Read all files again; a registry that was loaded before does not change."""
     problems: list[str] = []
     found: dict[str, list[Registered]] = {}
@@ -69,7 +69,9 @@ def load_registry(settings: Settings) -> Registry:
     for name, all in claimed.items():
         files = " and ".join(one.source.name for one in all)
         problems.append(f"the pipeline {name} is declared by {files}: neither is loaded")
-    return Registry({name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed)
+    return RegisteredPipelines(
+        {name: one for name, (one, *rest) in found.items() if not rest}, tuple(problems), claimed
+    )
 
 
 def read_pipelines(key: str, source: Source, description: str = "") -> tuple[list[Registered], list[str]]:

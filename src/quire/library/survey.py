@@ -16,7 +16,7 @@ from quire.engine.interpreter.thread.compose import Bundle, BundleResolver, Comp
 from quire.engine.interpreter.thread.hooks import injects
 from quire.engine.interpreter.thread.limits import Limits, resolve_limits
 from quire.errors import CannotStart
-from quire.library.directives import Directives, Gathering
+from quire.library.directives import BundleBuilder, Directives
 from quire.library.spaces import Spaces
 from quire.library.verify import VerifiedItems
 from quire.models.choose import DEFAULTS, Choice
@@ -105,7 +105,7 @@ def survey(settings: Settings, environ: Mapping[str, str], document: Document, g
     missing item."""
     items = VerifiedItems(Spaces(settings), TrustedKeys.load(settings), "warn", settings.trust.documents)
     item = Directives(settings, environ).item(document)
-    bundle = Gathering(settings, items, environ, model=False).gather("", item)
+    bundle = BundleBuilder(settings, items, environ, model=False).gather("", item)
     if bundle is None:
         raise CannotStart(f"there is no directive {document.name}")
     return _Looking(settings, environ, items, bundle, given).survey()

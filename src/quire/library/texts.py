@@ -14,11 +14,11 @@ from quire.library.callees import Callees, opened, pinned
 from quire.values import Value, decode, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
     from quire.engine.interpreter.thread.compose import Bundle
     from quire.engine.ports import Loader, Store
     from quire.engine.requests import Load
-    from quire.library.directives import Gathering
+    from quire.library.directives import BundleBuilder
     from quire.plan.nodes import Plan
 
 
@@ -28,7 +28,7 @@ class ItemLoader(Struct, frozen=True):
     store: Store
     run: str
     prompts: Loader
-    gathering: Callable[[], Gathering]
+    gathering: Callable[[], BundleBuilder]
     callees: Callable[[], Callees]
 
     async def load(self, request: Load) -> str | None:
@@ -64,7 +64,7 @@ class ItemLoader(Struct, frozen=True):
         return encode({"name": name, "documents": pinned(all_of_them), "texts": texts})
 
 
-def open_document(text: str, setting: Setting) -> Opened:
+def open_document(text: str, setting: Environment) -> Opened:
     """Read a document loaded like this, ready to be called in the same setting."""
     loaded = cast("Mapping[str, Value]", decode(text))
     texts = cast("Mapping[str, str]", loaded["texts"])

@@ -23,7 +23,7 @@ from quire.mcp_server.elicitation import Asked, Elicited, input_required, read_a
 from quire.mcp_server.launched_runs import Late
 from quire.mcp_server.notifications import reporting
 from quire.mcp_server.results import result_of, waiting
-from quire.runs.launch import ASYNC, INLINE, Envelope, KnownTools, Launcher, Launching, envelope_of
+from quire.runs.launch import ASYNC, INLINE, KnownTools, Launcher, Launching, LaunchResult, envelope_of
 from quire.runs.runtime import Runtime
 from quire.trust.capabilities import Grants
 from quire.values import InvalidValue, Value, encode
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from quire.runs.options import RunOptions
 
 Result: TypeAlias = types.CallToolResult | types.InputRequiredResult
-Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], Awaitable[Envelope]]
+Work: TypeAlias = Callable[[People | None, Listener, Callable[[Drive], None]], Awaitable[LaunchResult]]
 Reopen: TypeAlias = Callable[[Runtime, str], Awaitable[Runtime]]
 
 MOST_RUNS = 32
@@ -94,7 +94,7 @@ class Calls:
         self._known = KnownTools(runtime.settings, default_grants(runtime.settings, options.allow))
         self._launching = Launching(runtime, self._known, shell=self._known.shell, options=options)
         self._late = Late(runtime)
-        self._waited_for: dict[asyncio.Task[Envelope], Attached] = {}
+        self._waited_for: dict[asyncio.Task[LaunchResult], Attached] = {}
         self._detached: dict[str, Attached] = {}
 
     def launchers(self) -> list[str]:
@@ -104,12 +104,12 @@ class Calls:
     async def launch(self, caller: Caller, tool: str, arguments: Mapping[str, Value]) -> Result:
         """Call one of the four launch tools."""
         if problem := self._too_many() or _no_values(arguments):
-            return result_of(Envelope("error", {"error": problem}))
+            return result_of(LaunchResult("error", {"error": problem}))
         if INLINE in tool:
             try:
                 await self._known.learn(arguments.get("definition"))
             except QuireError as error:
-                return result_of(Envelope("error", {"error": str(error)}))
+                return result_of(LaunchResult("error", {"error": str(error)}))
         launcher = self._launcher(caller)
         if tool.endswith(ASYNC):
             self._detached = {run: one for run, one in self._detached.items() if not one.ended}
@@ -119,7 +119,7 @@ class Calls:
                 self._detached[str(envelope.data["run_id"])] = attached
             return result_of(envelope)
 
-        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
+        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[LaunchResult]:
             return self._launching.launch(tool, arguments, launcher, people=people, listen=listen, began=began)
 
         return await self._answered(caller, await self._attend(caller, work))
@@ -129,9 +129,9 @@ class Calls:
         missing = [name for name in offered.required if arguments.get(name) is None]
         said = f"missing input: {', '.join(missing)}" if missing else ""
         if problem := said or self._too_many() or _no_values(arguments):
-            return result_of(Envelope("error", {"error": problem}))
+            return result_of(LaunchResult("error", {"error": problem}))
 
-        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[Envelope]:
+        def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Awaitable[LaunchResult]:
             return self._launching.launch_document(
                 offered.document, arguments, self._launcher(caller), people=people, listen=listen, began=began
             )
@@ -142,7 +142,7 @@ class Calls:
         """Continue a call that was made again, with answers to the questions of its run."""
         asked = Asked.of(state)
         if problem := self._too_many():
-            return result_of(Envelope("error", {"run_id": asked.run, "error": problem}))
+            return result_of(LaunchResult("error", {"run_id": asked.run, "error": problem}))
         try:
             row = await self._late.row(asked.run)
             if row.status is not Status.AWAITING_INPUT:
@@ -152,7 +152,7 @@ class Calls:
             for path, value in answers.given.items():
                 await self._runtime.answer(asked.run, path, value, by=caller.recipient)
         except QuireError as error:
-            return result_of(Envelope("error", {"run_id": asked.run, "error": str(error)}))
+            return result_of(LaunchResult("error", {"run_id": asked.run, "error": str(error)}))
         if answers.problems:
             again = [question for question in questions if question.path in answers.problems]
             return input_required(asked.run, again, answers.declined, answers.problems, answers.unfit)
@@ -170,7 +170,7 @@ class Calls:
             if asks or row.status in (*FINAL, Status.RUNNING):
                 return await self._answered(caller, await self._late.envelope(run))
         except QuireError as error:
-            return result_of(Envelope("error", {"error": str(error)}))
+            return result_of(LaunchResult("error", {"error": str(error)}))
         return await self._drive(caller, run)
 
     async def answer(self, caller: Caller, run: str, step: str | None, value: str) -> Result:
@@ -179,19 +179,19 @@ class Calls:
             await self._late.row(run)
             await self._runtime.answer(run, step, value, by=caller.recipient)
         except QuireError as error:
-            return result_of(Envelope("error", {"run_id": run, "error": str(error)}))
+            return result_of(LaunchResult("error", {"run_id": run, "error": str(error)}))
         return await self.resume(caller, run)
 
     async def _drive(self, caller: Caller, run: str, declined: tuple[str, ...] = ()) -> Result:
         if problem := self._too_many():
-            return result_of(Envelope("error", {"run_id": run, "error": problem}))
+            return result_of(LaunchResult("error", {"run_id": run, "error": problem}))
 
-        async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> Envelope:
+        async def work(people: People | None, listen: Listener, began: Callable[[Drive], None]) -> LaunchResult:
             runtime = await self._reopen(self._runtime, run)
             try:
                 ended = await runtime.drive(run, people=people, listen=listen, began=began, attached=True)
             except RunBusy:
-                return Envelope("started", {"run_id": run})
+                return LaunchResult("started", {"run_id": run})
             return envelope_of(run, ended)
 
         return await self._answered(caller, await self._attend(caller, work, run), declined)
@@ -254,18 +254,18 @@ class Calls:
     def _launcher(self, caller: Caller) -> Launcher:
         return Launcher(caller.recipient, self._runtime.identity, GRANTS)
 
-    async def _attend(self, caller: Caller, work: Work, run: str = "") -> Envelope:
+    async def _attend(self, caller: Caller, work: Work, run: str = "") -> LaunchResult:
         """Drive a run in its own task while the client waits; if the client stops waiting, the run is stopped."""
         attached = Attached()
         asks = caller.elicits and not caller.modern
         people = Elicited(caller.session, caller.request, attached.left, caller.recipient) if asks else None
 
-        async def whole() -> Envelope:
+        async def whole() -> LaunchResult:
             try:
                 async with reporting(caller.session, caller.request, log=caller.logs) as listen:
                     return await work(people, listen, attached.began)
             except QuireError as error:
-                return Envelope("error", {**({"run_id": run} if run else {}), "error": str(error)})
+                return LaunchResult("error", {**({"run_id": run} if run else {}), "error": str(error)})
 
         task = asyncio.create_task(whole())
         self._waited_for[task] = attached
@@ -276,12 +276,12 @@ class Calls:
             attached.leave()
             raise
 
-    def _forget(self, task: asyncio.Task[Envelope]) -> None:
+    def _forget(self, task: asyncio.Task[LaunchResult]) -> None:
         attached = self._waited_for.pop(task)
         if attached.left.is_set() and not task.cancelled() and (error := task.exception()):
             self._report(f"a run that its client left has failed: {error}")
 
-    async def _answered(self, caller: Caller, envelope: Envelope, declined: tuple[str, ...] = ()) -> Result:
+    async def _answered(self, caller: Caller, envelope: LaunchResult, declined: tuple[str, ...] = ()) -> Result:
         """Return the result of a call; for a run that rests because it asks, its questions in the form of the client's
         protocol generation."""
         if envelope.status != "started":

@@ -22,7 +22,7 @@ from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.library.document import Document, read
 from quire.library.pipelines import PIPELINES_FOLDER as PIPELINES
-from quire.library.pipelines import Registered, Registry, load_registry, read_pipelines
+from quire.library.pipelines import Registered, RegisteredPipelines, load_registry, read_pipelines
 from quire.library.playbooks import SUFFIX, load_playbooks
 from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
@@ -101,10 +101,10 @@ class Catalogue:
                 problems.append(f"{offered.document.name}: {offered.tool} is the tool of {other.document.name} already")
         return Listing(tools, tuple(problems))
 
-    def _pipelines(self, registry: Registry) -> Iterator[Offered]:
+    def _pipelines(self, registry: RegisteredPipelines) -> Iterator[Offered]:
         return (_pipeline(one) for one in registry.pipelines.values())
 
-    def _documents(self, registry: Registry, problems: list[str]) -> Iterator[Offered]:
+    def _documents(self, registry: RegisteredPipelines, problems: list[str]) -> Iterator[Offered]:
         taken = {Path(one.source.name).resolve() for one in registry.pipelines.values()}
         playbooks = load_playbooks(self._settings)
         problems += playbooks.problems
@@ -130,7 +130,7 @@ class Catalogue:
         A signature is required whatever the workspace says, because no user is present at a tool call who could be
         warned.
         """
-        from quire.library.directives import Gathering
+        from quire.library.directives import BundleBuilder
         from quire.library.spaces import Spaces
         from quire.library.verify import VerifiedItems
 
@@ -145,7 +145,7 @@ class Catalogue:
         for entry in entries:
             try:
                 item = spaces.read(entry)
-                Gathering(self._settings, items, {}, model=False).gather("", item)
+                BundleBuilder(self._settings, items, {}, model=False).gather("", item)
                 name = entry.name if names.count(entry.name) == 1 else entry.id
                 yield _directive(name, read(Source.of(item.text, str(entry.path))))
             except QuireError as error:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.driver.drive import Ended
+from quire.engine.driver.drive import DriveResult
 from quire.engine.records import RunRow, Status
 from quire.errors import NoSuchRun
 from quire.mcp_server.clients import RECIPIENT
 from quire.mcp_server.launch_tools import MOST_LETTERS
 from quire.mcp_server.results import waiting
 from quire.plan.ways import last_label
-from quire.runs.launch import Envelope, envelope_of
+from quire.runs.launch import LaunchResult, envelope_of
 
 if TYPE_CHECKING:
     from quire.runs.runtime import Runtime
@@ -40,29 +40,29 @@ class Late:
             raise NoSuchRun(f"there is no run {run} that was launched from here")
         return row
 
-    async def envelope(self, run: str) -> Envelope:
+    async def envelope(self, run: str) -> LaunchResult:
         """Return the current state of a run, with the warnings of the checks before its start."""
         envelope = await self._envelope(run)
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
 
-    async def _envelope(self, run: str) -> Envelope:
+    async def _envelope(self, run: str) -> LaunchResult:
         row = await self.row(run)
         match row.status:
             case Status.COMPLETED:
                 view = await self._runtime.view(run)
-                return envelope_of(run, Ended(row.status, row.position, view.replay.result))
+                return envelope_of(run, DriveResult(row.status, row.position, view.replay.result))
             case Status.FAILED:
                 message = row.failure.message if row.failure else "it failed"
-                return Envelope("error", {"run_id": run, "error": message})
+                return LaunchResult("error", {"run_id": run, "error": message})
             case Status.EXPIRED:
-                return Envelope("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
+                return LaunchResult("error", {"run_id": run, "error": "nobody answered in time: the run has expired"})
             case Status.INTERRUPTED:
                 # The server that drove it was killed; the next server continues it.
-                return Envelope("started", {"run_id": run})
+                return LaunchResult("started", {"run_id": run})
             case Status.PAUSED | Status.CANCELLED:
                 how = f"it is {row.status.words}; to go on: pipeline_resume, or quire resume {run}"
-                return Envelope("cancelled", {"run_id": run, "error": how})
+                return LaunchResult("cancelled", {"run_id": run, "error": how})
         return waiting(run, await self._runtime.store.questions(run))
 
     async def letters(self, recipient: str, arguments: Mapping[str, Value]) -> tuple[list[dict[str, Value]], int]:

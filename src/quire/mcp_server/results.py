@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import mcp_types as types
 
-from quire.runs.launch import Envelope
+from quire.runs.launch import LaunchResult
 from quire.values import Value, copy
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ ENVELOPE: dict[str, Value] = {
 }
 
 
-def result_of(envelope: Envelope) -> types.CallToolResult:
+def result_of(envelope: LaunchResult) -> types.CallToolResult:
     return types.CallToolResult(
         content=[types.TextContent(text=text) for text in (_text(envelope), *_warnings(envelope))],
         structured_content={"status": envelope.status, "data": copy(dict(envelope.data))},
@@ -36,7 +36,7 @@ def result_of(envelope: Envelope) -> types.CallToolResult:
     )
 
 
-def waiting(run: str, questions: Sequence[Question]) -> Envelope:
+def waiting(run: str, questions: Sequence[Question]) -> LaunchResult:
     """Return the envelope of a run that continues later: after an answer, or by itself."""
     data: dict[str, Value] = {"run_id": run}
     if questions:
@@ -53,16 +53,16 @@ def waiting(run: str, questions: Sequence[Question]) -> Envelope:
             for question in questions
         ]
         data["answer"] = f"quire answer {run} {'STEP ' if several else ''}VALUE"
-    return Envelope("started", data)
+    return LaunchResult("started", data)
 
 
-def _warnings(envelope: Envelope) -> list[str]:
+def _warnings(envelope: LaunchResult) -> list[str]:
     """Return the warnings as a separate block, because the first block contains only the output."""
     warnings = envelope.data.get("warnings")
     return ["\n".join(f"warning: {one}" for one in warnings)] if isinstance(warnings, list) and warnings else []
 
 
-def _text(envelope: Envelope) -> str:
+def _text(envelope: LaunchResult) -> str:
     data = envelope.data
     if envelope.status == "ok":
         output = data.get("output")

@@ -31,7 +31,7 @@ from quire.mcp_server.clients import Caller, Context, connection_of
 from quire.mcp_server.launch_tools import ANSWER, INBOX, NAMES, OTHERS, RESUME, launch_tool, wrong_arguments
 from quire.mcp_server.launched_runs import SCHEME, Late
 from quire.mcp_server.results import ENVELOPE, result_of
-from quire.runs.launch import Envelope
+from quire.runs.launch import LaunchResult
 from quire.runs.options import RunOptions
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Host:
 
     async def _other(self, caller: Caller, tool: str, arguments: dict[str, Any]) -> Result:
         if problem := wrong_arguments(tool, arguments):
-            return result_of(Envelope("error", {"error": problem}))
+            return result_of(LaunchResult("error", {"error": problem}))
         if tool == INBOX:
             return await self._inbox(caller, arguments)
         run = arguments["run_id"]
@@ -201,7 +201,7 @@ class Host:
         try:
             return result_of(await self._late.envelope(str(run)))
         except QuireError as error:
-            return result_of(Envelope("error", {"error": str(error)}))
+            return result_of(LaunchResult("error", {"error": str(error)}))
 
     async def _resources(
         self, context: Context, params: types.PaginatedRequestParams | None

@@ -67,7 +67,7 @@ class Range(Struct, frozen=True):
 _NONE, _ONCE, _ANY = Range(), Range(1, 1), Range(0, None)
 
 
-class Bounds(Struct, frozen=True):
+class PlanBounds(Struct, frozen=True):
     """Minimum and maximum of everything that is counted."""
 
     model_calls: Range = _NONE
@@ -77,26 +77,26 @@ class Bounds(Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     """Documents that are called but were not found. They can do anything."""
 
-    def plus(self, other: Bounds) -> Bounds:
+    def plus(self, other: PlanBounds) -> PlanBounds:
         return _together([self, other], Range.plus)
 
-    def either(self, other: Bounds) -> Bounds:
+    def either(self, other: PlanBounds) -> PlanBounds:
         return _together([self, other], Range.either)
 
-    def times(self, often: Range) -> Bounds:
+    def times(self, often: Range) -> PlanBounds:
         counts = {one: getattr(self, one).times(often) for one in COUNTED}
-        return Bounds(**counts, unknown=self.unknown)
+        return PlanBounds(**counts, unknown=self.unknown)
 
 
-def _together(parts: list[Bounds], combine: Callable[[Range, Range], Range]) -> Bounds:
+def _together(parts: list[PlanBounds], combine: Callable[[Range, Range], Range]) -> PlanBounds:
     """Combine all parts at once. Combining them pairwise would copy the list of unknown documents for every part."""
     if len(parts) == 1:
         return parts[0]
     counts = {one: reduce(combine, [getattr(part, one) for part in parts]) for one in COUNTED}
-    return Bounds(**counts, unknown=tuple(dict.fromkeys(name for part in parts for name in part.unknown)))
+    return PlanBounds(**counts, unknown=tuple(dict.fromkeys(name for part in parts for name in part.unknown)))
 
 
-COUNTED = tuple(name for name in Bounds.__struct_fields__ if name != "unknown")
+COUNTED = tuple(name for name in PlanBounds.__struct_fields__ if name != "unknown")
 
 
 class Allowance(Struct, frozen=True):
@@ -123,7 +123,7 @@ def bounds(
     documents: Mapping[str, Plan] | None = None,
     tools_of: ToolsOf = lambda agent: agent.tools,
     allowance: Allowance = USUAL,
-) -> Bounds:
+) -> PlanBounds:
     """Compute the bounds of a plan. `documents` maps names to callees."""
     return _Counting(documents or {}, tools_of, allowance).sequence(plan.body)
 
@@ -132,43 +132,43 @@ class _Counting(Struct):
     documents: Mapping[str, Plan]
     tools_of: ToolsOf
     allowance: Allowance
-    done: dict[str, Bounds] = field(default_factory=dict)
+    done: dict[str, PlanBounds] = field(default_factory=dict)
     way: list[str] = field(default_factory=list)
 
-    def sequence(self, sequence: Sequence) -> Bounds:
+    def sequence(self, sequence: Sequence) -> PlanBounds:
         return _sum(self._step(step) for step in sequence.steps)
 
-    def _step(self, step: Step) -> Bounds:
+    def _step(self, step: Step) -> PlanBounds:
         """Count a step. The question comes first; if no case of the branch matches, the rest may be skipped."""
-        asked = Bounds(questions=_ONCE) if step.ask else Bounds()
-        own = self._work(step.work) if step.work is not None else Bounds()
+        asked = PlanBounds(questions=_ONCE) if step.ask else PlanBounds()
+        own = self._work(step.work) if step.work is not None else PlanBounds()
         if step.match is None:
             return asked.plus(own)
         arms, open_end = self._arms(step.match)
         if step.match.decide_first:
             rest = own.plus(arms)
-            return asked.plus(rest.either(Bounds()) if open_end else rest)
-        return asked.plus(own).plus(arms.either(Bounds()) if open_end else arms)
+            return asked.plus(rest.either(PlanBounds()) if open_end else rest)
+        return asked.plus(own).plus(arms.either(PlanBounds()) if open_end else arms)
 
-    def _arms(self, match: Match) -> tuple[Bounds, bool]:
+    def _arms(self, match: Match) -> tuple[PlanBounds, bool]:
         """Return the bounds of one arm, and whether it is possible that no arm matches."""
         found = _any([self.sequence(case.body) for case in match.cases])
         return found, all(case.test for case in match.cases)
 
-    def _work(self, work: Work) -> Bounds:
+    def _work(self, work: Work) -> PlanBounds:
         match work:
             case Think(prompt=prompt):
                 # A prompt that is empty after filling in is not sent.
                 is_text = any(isinstance(part, str) and part.strip() for part in prompt.parts)
-                return Bounds(model_calls=Range(int(is_text), 1))
+                return PlanBounds(model_calls=Range(int(is_text), 1))
             case UseTool(connection=place, tool=tool):
                 if place == OWN and tool in self.documents:
                     return self._call(Call(tool))
-                return Bounds(tool_calls=_ONCE)
+                return PlanBounds(tool_calls=_ONCE)
             case Transform():
-                return Bounds()
+                return PlanBounds()
             case Invoke(tool=tool):
-                return Bounds(questions=_ONCE) if tool in OWN_TOOLS else Bounds(tool_calls=_ONCE)
+                return PlanBounds(questions=_ONCE) if tool in OWN_TOOLS else PlanBounds(tool_calls=_ONCE)
             case Agent():
                 return self._agent(work)
             case Call():
@@ -185,7 +185,7 @@ class _Counting(Struct):
                 return _sum(tried).plus(self._step(collect))
             case Thread(limits=limits):
                 turns, spawns = limits.get("turns"), limits.get("spawns")
-                return Bounds(
+                return PlanBounds(
                     model_calls=Range(1, turns if isinstance(turns, int) else self.allowance.thread_turns),
                     tool_calls=_ANY,
                     questions=_ANY,
@@ -194,32 +194,32 @@ class _Counting(Struct):
             case _:
                 assert_never(work)
 
-    def _tried(self, step: Step, policy: str, times: int) -> Bounds:
+    def _tried(self, step: Step, policy: str, times: int) -> PlanBounds:
         """Count a step under an error policy. A step whose failure is dropped may fail before it does anything."""
         once = self._step(step)
         if policy == "continue":
             return once.times(Range(0, 1))
         return once.times(Range(1, times + 1)) if policy == "retry" else once
 
-    def _agent(self, work: Agent) -> Bounds:
+    def _agent(self, work: Agent) -> PlanBounds:
         repairs = self.allowance.repairs if work.schema else 0
         tools = self.tools_of(work)
         if tools is not None and not tools:
-            return Bounds(model_calls=Range(1, 1 + repairs))
+            return PlanBounds(model_calls=Range(1, 1 + repairs))
         asks = tools is None or any(one in OWN_TOOLS or "*" in one for one in tools)
         only_asks = tools is not None and all(one in OWN_TOOLS for one in tools)
-        return Bounds(
+        return PlanBounds(
             model_calls=Range(1, self.allowance.turns + 1 + repairs),
             tool_calls=_NONE if only_asks else _ANY,
             questions=_ANY if asks else _NONE,
         )
 
-    def _call(self, call: Call) -> Bounds:
+    def _call(self, call: Call) -> PlanBounds:
         """Count a callee once, however many steps call it. Loading refuses documents that call themselves."""
         name = call.document
         plan = self.documents.get(name)
         if plan is None or name in self.way or len(self.way) == MAX_CALLS:
-            return Bounds(_ANY, _ANY, _ANY, _ANY, (name,))
+            return PlanBounds(_ANY, _ANY, _ANY, _ANY, (name,))
         if name not in self.done:
             self.way.append(name)
             self.done[name] = self.sequence(plan.body)
@@ -235,9 +235,9 @@ def _items(source: object, most: int | None, *, cut: bool) -> Range:
     return Range(0, most)
 
 
-def _sum(parts: Iterable[Bounds]) -> Bounds:
-    return _together([Bounds(), *parts], Range.plus)
+def _sum(parts: Iterable[PlanBounds]) -> PlanBounds:
+    return _together([PlanBounds(), *parts], Range.plus)
 
 
-def _any(parts: list[Bounds]) -> Bounds:
-    return _together(parts, Range.either) if parts else Bounds()
+def _any(parts: list[PlanBounds]) -> PlanBounds:
+    return _together(parts, Range.either) if parts else PlanBounds()

@@ -57,7 +57,7 @@ class Need(Struct, frozen=True):
     steps: tuple[str, ...]
 
 
-class Envelope(Struct, frozen=True):
+class CapabilityEnvelope(Struct, frozen=True):
     """All capabilities that a document and its callees need."""
 
     needs: tuple[Need, ...] = ()
@@ -74,7 +74,7 @@ def envelope(
     vocabulary: Vocabulary,
     documents: Mapping[str, Plan] | None = None,
     tools_of: ToolsOf = lambda agent: agent.tools,
-) -> Envelope:
+) -> CapabilityEnvelope:
     """Compute the envelope of a plan. `documents` maps names to callees; each callee is followed once."""
     known = documents or {}
     found: dict[str, dict[str, None]] = {}
@@ -98,7 +98,7 @@ def envelope(
                     seen.add(callee)
                     waiting.append((callee, known[callee]))
     needs = tuple(Need(capability, tuple(steps)) for capability, steps in sorted(found.items()))
-    return Envelope(needs, tuple(unknown))
+    return CapabilityEnvelope(needs, tuple(unknown))
 
 
 def called(step: Step) -> tuple[str, ...]:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.driver.journal import Journal
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.ports import Model, People, Ports, Tools
 from quire.engine.records import Lease, Letter, RunRow, Status
 from quire.errors import BrokenSeal, RunState
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from quire.engine.events import Listener
     from quire.library.texts import ItemLoader
     from quire.plan.nodes import Plan
-    from quire.runs.pins import Pinned, Pins
+    from quire.runs.pins import PinnedRun, PinnedState
     from quire.runs.runtime import Runtime
     from quire.values import Value
 
@@ -46,7 +46,7 @@ async def drive_run(
     attached: bool,
     given: Given,
     after: int | None,
-) -> Ended:
+) -> DriveResult:
     """Take the run over and drive it until it ends or waits. See `Runtime.drive` for the parameters."""
     row = await runtime.row(run)
     await runtime.store.check_seal(run, whole=False)
@@ -92,7 +92,7 @@ async def drive_run(
         return await drive.until_rest(held.walk(journal.work), first)
 
 
-async def _look_here(runtime: Runtime, row: RunRow, held: Pinned, gate: Tools) -> tuple[str, ...]:
+async def _look_here(runtime: Runtime, row: RunRow, held: PinnedRun, gate: Tools) -> tuple[str, ...]:
     """Return the warnings of a run that begins. For a run that was handed to a cluster the check is completed here,
     with the keys, servers and modules of the worker."""
     pins = held.pins
@@ -110,7 +110,7 @@ async def _look_here(runtime: Runtime, row: RunRow, held: Pinned, gate: Tools) -
     return tuple(dict.fromkeys((*pins.warnings, *found.warnings)))
 
 
-def _ports(runtime: Runtime, pins: Pins, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
+def _ports(runtime: Runtime, pins: PinnedState, gate: Tools, loader: ItemLoader, people: People | None) -> Ports:
     somebody: People = Unattended() if pins.unattended else people or Nobody()
     redactor = redactor_of(runtime.settings, runtime.environ, reach_of(Grants.of(pins.grants)).variables)
     model: Model = Redacted(runtime.models.open(pins.instead or pins.model), redactor)
@@ -131,20 +131,20 @@ def _taken(lease: Lease, seen: RunRow) -> RunRow:
     return row
 
 
-def _terms(runtime: Runtime, plan: Plan, pins: Pins) -> Terms:
+def _terms(runtime: Runtime, plan: Plan, pins: PinnedState) -> DriveLimits:
     runs = runtime.settings.runs
     calls = runtime.settings.spawn.max_pipeline_spawns if plan.format == "pipeline" else 0
     stops = frozenset(map(typed_way, pins.breakpoints))
-    return Terms(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
+    return DriveLimits(stops, runs.expiry, pins.budget, runs.on_uncertain, calls or None, runs.pure_work)
 
 
-def _letters(runtime: Runtime, row: RunRow, pins: Pins, ended: Ended) -> tuple[Letter, ...]:
+def _letters(runtime: Runtime, row: RunRow, pins: PinnedState, ended: DriveResult) -> tuple[Letter, ...]:
     if not pins.reply_to:
         return ()
     return (Letter(pins.reply_to, row.id, letter_text(row, ended), runtime.clock.now()),)
 
 
-def _grants(runtime: Runtime, plan: Plan, pins: Pins) -> Grants:
+def _grants(runtime: Runtime, plan: Plan, pins: PinnedState) -> Grants:
     """Return the grants of the start that are still granted."""
     now = default_grants(runtime.settings, pins.allow)
     if plan.format == "directive":

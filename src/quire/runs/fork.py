@@ -31,7 +31,7 @@ from quire.workspace.grants import default_grants, reaching
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Plan
-    from quire.runs.pins import Pins
+    from quire.runs.pins import PinnedState
     from quire.runs.runtime import Runtime
     from quire.runs.view import RunView
 
@@ -203,13 +203,13 @@ async def fork(runtime: Runtime, run: str, step: str, changes: Changes) -> Forke
     return Forked(new, place.label, taken_over, reason)
 
 
-def pinned_texts(pins: Pins) -> list[str]:
+def pinned_texts(pins: PinnedState) -> list[str]:
     """Return the hashes of all texts that a run pins."""
     callees = [str(cast("Mapping[str, Value]", one)["sha256"]) for one in pins.callees.values()]
     return list(dict.fromkeys([pins.document, *callees, *([pins.bundle] if pins.bundle else [])]))
 
 
-def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[Pins, str]:
+def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tuple[PinnedState, str]:
     pins = view.pins
     pins = replace(
         pins,
@@ -241,7 +241,9 @@ def _pins(runtime: Runtime, view: RunView, place: Place, changes: Changes) -> tu
     return replace(pins, model=choice.spec, instead=choice.spec), choice.reason
 
 
-def _granted(runtime: Runtime, view: RunView, pins: Pins, allow: tuple[str, ...], limits: Mapping[str, Value]) -> Pins:
+def _granted(
+    runtime: Runtime, view: RunView, pins: PinnedState, allow: tuple[str, ...], limits: Mapping[str, Value]
+) -> PinnedState:
     """Return the pins with the grants of a new start. The grants and limits of an imported run are dropped, because its
     user was given them elsewhere."""
     if not pins.imported and not allow:
@@ -273,7 +275,7 @@ def _inputs(view: RunView, sets: Mapping[str, Value]) -> Mapping[str, Value]:
 
 
 def with_boundary(
-    kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: Pins, now: float
+    kept: list[EffectRecord], place: Place, sets: Mapping[str, Value], pins: PinnedState, now: float
 ) -> list[EffectRecord]:
     """Add the values as a breakpoint after the previous step would: in its record, as a person's answer there. Raises
     `RunState` for the first step of a branch."""

@@ -11,7 +11,7 @@ from quire.models.choose import DEFAULTS
 from quire.source import real_path
 from quire.tools.gate import Gate
 from quire.tools.redact import PUBLIC, Redactor, find_secrets
-from quire.tools.registry import Connection, Registry
+from quire.tools.registry import Connection, Connections
 from quire.tools.tool_names import ACTIONS
 from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN, RESERVED
@@ -74,7 +74,7 @@ def open_gate(
         # A server's tool can overwrite a directive as well, and Quire would not notice.
         ItemsConnection(settings, grants).note_signed()
 
-    registry = Registry({**connections, **scoped(grants)}, settings.disabled_servers)
+    registry = Connections({**connections, **scoped(grants)}, settings.disabled_servers)
     return Gate(registry, grants, redactor, scoped=scoped, denied=denied_tools(settings))
 
 

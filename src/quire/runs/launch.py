@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quire.engine.driver.drive import Drive, Ended
+from quire.engine.driver.drive import Drive, DriveResult
 from quire.engine.records import FINAL, Status
 from quire.errors import QuireError, Refused, ToolFailed
 from quire.formats.pipeline.definition import GRAMMAR, definition_source, mistakes
@@ -48,7 +48,7 @@ SUBJECTS = ("name", "definition")
 """Some callers pass both; each tool reads its own."""
 
 
-class Envelope(Struct, frozen=True):
+class LaunchResult(Struct, frozen=True):
     status: Literal["ok", "error", "cancelled", "started"]
     data: Mapping[str, Value]
 
@@ -109,18 +109,18 @@ class Launching:
         people: People | None = None,
         listen: Listener = lambda event: None,
         began: Callable[[Drive], None] = lambda drive: None,
-    ) -> Envelope:
+    ) -> LaunchResult:
         """Perform one call of one of the four tools. Errors of the caller or of the pipeline are returned, never
         raised."""
         if tool not in LAUNCHING:
-            return Envelope("error", {"error": f"there is no tool {tool}"})
+            return LaunchResult("error", {"error": f"there is no tool {tool}"})
         known = ["definition" if INLINE in tool else "name", "input"]
         if unknown := unknown_argument(tool, arguments, known, SUBJECTS):
-            return Envelope("error", {"error": unknown})
+            return LaunchResult("error", {"error": unknown})
         try:
             document, given = self._document(tool, arguments, launcher), _input(arguments)
         except QuireError as error:
-            return Envelope("error", {"error": str(error)})
+            return LaunchResult("error", {"error": str(error)})
         wait = not tool.endswith(ASYNC)
         return await self.launch_document(
             document, given, launcher, wait=wait, people=people, listen=listen, began=began
@@ -136,7 +136,7 @@ class Launching:
         people: People | None = None,
         listen: Listener = lambda event: None,
         began: Callable[[Drive], None] = lambda drive: None,
-    ) -> Envelope:
+    ) -> LaunchResult:
         """Launch a document of any format that the caller has already read."""
         try:
             launcher.check(document.runnable().title)
@@ -147,29 +147,29 @@ class Launching:
                 run = await self._runtime.start(document, given, options, run_id=run)
             elif row.status in FINAL:
                 # A caller that did not wait was told that the run has started, and learns of its end by the letter.
-                ended = await self._ended(run) if wait else Envelope("started", {"run_id": run})
+                ended = await self._ended(run) if wait else LaunchResult("started", {"run_id": run})
                 return await self.warned(run, ended)
         except QuireError as error:
-            return Envelope("error", {"error": str(error)})
+            return LaunchResult("error", {"error": str(error)})
         if not wait:
             if self._runtime.hand_over is None:
                 self._leave(run, people, began)
             else:
                 await self._runtime.hand_over(run)
-            return await self.warned(run, Envelope("started", {"run_id": run}))
+            return await self.warned(run, LaunchResult("started", {"run_id": run}))
         rested = await self._runtime.drive(run, people=people, listen=listen, began=began, attached=True)
         return await self.warned(run, envelope_of(run, rested))
 
-    async def warned(self, run: str, envelope: Envelope) -> Envelope:
+    async def warned(self, run: str, envelope: LaunchResult) -> LaunchResult:
         """Add the warnings of the check before the start, if there are any."""
         warnings = await self._runtime.warnings(run)
         return replace(envelope, data={**envelope.data, "warnings": list(warnings)}) if warnings else envelope
 
-    async def _ended(self, run: str) -> Envelope:
+    async def _ended(self, run: str) -> LaunchResult:
         """Return the envelope of a run that ended earlier."""
         view = await self._runtime.view(run)
         result = view.replay.result
-        return envelope_of(run, Ended(view.row.status, view.row.position, result, view.row.failure))
+        return envelope_of(run, DriveResult(view.row.status, view.row.position, result, view.row.failure))
 
     def go_on(
         self, run: str, runtime: Runtime, began: Callable[[Drive], None], failed: Callable[[str], None]
@@ -262,7 +262,7 @@ def _input(arguments: Mapping[str, Value]) -> Mapping[str, Value]:
     return given
 
 
-def envelope_of(run: str, ended: Ended) -> Envelope:
+def envelope_of(run: str, ended: DriveResult) -> LaunchResult:
     """Return the result of a drive in the form that a waiting caller gets."""
     match ended.status:
         case Status.COMPLETED:
@@ -272,14 +272,14 @@ def envelope_of(run: str, ended: Ended) -> Envelope:
                 "output": result.get("output"),
                 "named_stores": result.get("stores", result.get("named", {})),
             }
-            return Envelope("ok", data)
+            return LaunchResult("ok", data)
         case Status.PAUSED | Status.CANCELLED:
-            return Envelope(
+            return LaunchResult(
                 "cancelled", {"run_id": run, "error": f"stopped at step {ended.position}; it can be resumed"}
             )
         case Status.AWAITING_INPUT:
-            return Envelope("started", {"run_id": run})
-    return Envelope("error", {"run_id": run, "error": ended.failure.message if ended.failure else "it failed"})
+            return LaunchResult("started", {"run_id": run})
+    return LaunchResult("error", {"run_id": run, "error": ended.failure.message if ended.failure else "it failed"})
 
 
 class KnownTools:

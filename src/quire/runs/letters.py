@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from quire.values import encode
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Ended
+    from quire.engine.driver.drive import DriveResult
     from quire.engine.records import RunRow
 
 
-def letter_text(row: RunRow, ended: Ended) -> str:
+def letter_text(row: RunRow, ended: DriveResult) -> str:
     """Return the `[pipeline]` message: the run, its end, and its output as JSON or its error."""
     head = f"[pipeline] run {row.id} (pipeline '{row.title}') finished: status="
     if ended.failure is not None:

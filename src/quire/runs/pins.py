@@ -18,7 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from quire.engine.interpreter.call_document import opener
-from quire.engine.interpreter.environment import Profile, Setting
+from quire.engine.interpreter.environment import Environment, Profile
 from quire.errors import RunState
 from quire.library.callees import opened, read_directive, unpinned
 from quire.library.document import Document, read
@@ -122,7 +122,7 @@ def misshapen_pin(stored: Mapping[str, Value]) -> str:
     return missing or next((name for name, shape in SHAPES.items() if name in stored and not shape(stored[name])), "")
 
 
-class Pins(Struct, frozen=True):
+class PinnedState(Struct, frozen=True):
     """The pins of a run, as they were at its start. `quire.runs.resume` has the changes since."""
 
     document: str
@@ -181,7 +181,7 @@ class Pins(Struct, frozen=True):
         return cast("dict[str, Value]", asdict(self))
 
     @classmethod
-    def of(cls, stored: Mapping[str, Value]) -> Pins:
+    def of(cls, stored: Mapping[str, Value]) -> PinnedState:
         """Read stored pins. Raises `RunState` for anything that `as_json` would not write."""
         if wrong := misshapen_pin(stored):
             raise RunState(f"the run cannot be read: what it was started with has no proper {wrong!r}")
@@ -195,10 +195,10 @@ class Pins(Struct, frozen=True):
 Texts: TypeAlias = Callable[[str], Awaitable[str]]
 
 
-class Pinned(Struct, frozen=True):
-    pins: Pins
+class PinnedRun(Struct, frozen=True):
+    pins: PinnedState
     document: Document
-    setting: Setting
+    setting: Environment
 
     @property
     def plan(self) -> Plan:
@@ -239,8 +239,8 @@ class Pinned(Struct, frozen=True):
         """Return the outermost thread as it starts; None if the document is not a directive."""
         return self._thread(self.setting) if self.plan.format == "directive" else None
 
-    def _thread(self, setting: Setting) -> Setup:
-        from quire.engine.interpreter.thread.setup import Above, set_up
+    def _thread(self, setting: Environment) -> Setup:
+        from quire.engine.interpreter.thread.setup import ParentContext, set_up
         from quire.plan.thread import THREAD_PATH
 
         pins = self.pins
@@ -249,14 +249,14 @@ class Pinned(Struct, frozen=True):
             pins.inputs,
             THREAD_PATH,
             overrides=pins.limits,
-            above=Above(Grants.of(pins.grants), open_document=opener(setting)),
+            above=ParentContext(Grants.of(pins.grants), open_document=opener(setting)),
         )
 
 
-async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: int) -> Pinned:
+async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: int) -> PinnedRun:
     """Read a run from its pins; `text` returns a pinned text by its hash. Raises `RunState` for a run with unknown
     rules or unreadable documents."""
-    pins = Pins.of(row.pins)
+    pins = PinnedState.of(row.pins)
     if pins.semantics_version not in KNOWN_VERSIONS:
         raise RunState(
             f"run {row.id} was started under version {pins.semantics_version} of the rules of running; "
@@ -283,7 +283,7 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
     if document.format == "directive" and "" not in bundles:
         raise RunState(f"run {row.id} has no text of its directive")
     profiles = read_profiles(pins.profiles)
-    setting = Setting(
+    setting = Environment(
         documents,
         pins.identity,
         profiles,
@@ -294,7 +294,7 @@ async def read_pinned(text: Texts, row: RunRow, *, repairs: int, fan_out_depth: 
         context_budget=pins.callee_context_budget,
         rules=pins.semantics_version,
     )
-    return Pinned(pins, document, setting)
+    return PinnedRun(pins, document, setting)
 
 
 def pinned_profiles(agents: Mapping[str, AgentSettings]) -> dict[str, Value]:
@@ -315,7 +315,7 @@ def _profile(model: str, system: str, tools: list[str], turns: int | None = None
     return Profile(model, system, tuple(tools), turns)
 
 
-def _document(row: RunRow, pins: Pins, text: str) -> Document:
+def _document(row: RunRow, pins: PinnedState, text: str) -> Document:
     source = Source.of(text, row.document)
     if row.format == "directive":
         return Document(source, "directive", read_directive(source), ())

@@ -41,7 +41,7 @@ from quire.tools.builtin.specs import NAMES, SPECS
 from quire.tools.gate import Gate
 from quire.tools.planned_calls import PlannedBuiltIns, PlannedCall
 from quire.tools.redact import Redactor
-from quire.tools.registry import Registry
+from quire.tools.registry import Connections
 from quire.trust.capabilities import SHELL, Grants, canonical
 from quire.workspace.grants import denied_tools, reach_of
 from quire.workspace.mcp_config import BUILT_IN
@@ -147,7 +147,7 @@ async def look_ahead(
 
 def built_in_gate(settings: Settings, grants: Grants) -> Gate:
     """Return a gate with the built-in tools only, to check calls that another machine will make."""
-    return Gate(Registry({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
+    return Gate(Connections({BUILT_IN: PlannedBuiltIns()}), grants, Redactor({}), denied=denied_tools(settings))
 
 
 def _is_built_in(at: Reached) -> bool:

@@ -23,7 +23,7 @@ from quire.models.choose import Choice
 from quire.plan.thread import Thread
 from quire.runs.fork import FORKED, Changes, Place, find_place, with_boundary
 from quire.runs.options import RunOptions
-from quire.runs.pins import Pins
+from quire.runs.pins import PinnedState
 from quire.runs.resume import PATH as TERMS
 from quire.runs.resume import agreed, checked_overrides
 from quire.runs.start import check_labels, new_run_id, prepare
@@ -57,7 +57,7 @@ class _Old(Struct, frozen=True):
     """The run that is repaired. `trusted` is false for one from elsewhere: its records are used, but not its grants."""
 
     row: RunRow
-    pins: Pins
+    pins: PinnedState
     records: Sequence[EffectRecord]
     trusted: bool
 
@@ -106,7 +106,7 @@ async def repair(
 async def _old(runtime: Runtime, run: str) -> _Old:
     row = await runtime.row(run)
     records = await runtime.store.effects(run)
-    pins = agreed(Pins.of(row.pins), records)
+    pins = agreed(PinnedState.of(row.pins), records)
     trusted = not pins.imported and await runtime.is_sealed(run)
     return _Old(row, pins, records, trusted)
 
@@ -204,7 +204,7 @@ def _choice(runtime: Runtime, old: _Old, changes: Changes) -> Choice | None:
     return Choice(old.pins.model, f"as run {old.row.id} was started")
 
 
-def _as_before(runtime: Runtime, old: _Old, pins: Pins, changes: Changes, instead: bool) -> Pins:
+def _as_before(runtime: Runtime, old: _Old, pins: PinnedState, changes: Changes, instead: bool) -> PinnedState:
     """Keep the pins that requests depend on, besides the document, as they were: otherwise no record would fit."""
     before = old.pins
     pins = replace(

@@ -26,7 +26,7 @@ from quire.engine.requests import BREAK, Boundary
 from quire.errors import BadInputs, RunState
 from quire.plan.ways import JOINT
 from quire.runs.options import checked_budget
-from quire.runs.pins import SHAPES, Pins
+from quire.runs.pins import SHAPES, PinnedState
 from quire.values import InvalidValue, Value, copy
 from quire.wording import nearest
 
@@ -84,7 +84,7 @@ class Given(Struct, frozen=True):
     breakpoints: tuple[str, ...] = ()
 
 
-def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
+def agreed(pins: PinnedState, records: Iterable[EffectRecord]) -> PinnedState:
     """Return the pins of a run with the latest recorded changes."""
     found = next((record for record in records if record.path == PATH), None)
     if found is None or not has_shape(found):
@@ -98,7 +98,7 @@ def agreed(pins: Pins, records: Iterable[EffectRecord]) -> Pins:
     return replace(pins, **further)  # of the shapes that the pins have
 
 
-def with_given(pins: Pins, given: Given) -> Pins:
+def with_given(pins: PinnedState, given: Given) -> PinnedState:
     """Return the pins with new changes. Raises `CannotStart` for a budget that is not an amount."""
     budget = pins.budget if checked_budget(given.budget) is None else given.budget
     return replace(
@@ -112,7 +112,7 @@ def with_given(pins: Pins, given: Given) -> Pins:
     )
 
 
-def record_of(pins: Pins, start: Pins, now: float) -> EffectRecord:
+def record_of(pins: PinnedState, start: PinnedState, now: float) -> EffectRecord:
     """Return the record of the current changes; `start` are the pins of the start. It answers no request, so its
     request hash is empty."""
     value: dict[str, Value] = {"limits": dict(pins.limits), "budget": pins.budget}

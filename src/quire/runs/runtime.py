@@ -26,7 +26,7 @@ from quire.plan.ways import typed_way
 from quire.runs.adapters import PROGRAM, Models, WallClock, one_name
 from quire.runs.drives import drive_run
 from quire.runs.gate import open_gate
-from quire.runs.pins import Pinned, Pins, Texts, read_pinned
+from quire.runs.pins import PinnedRun, PinnedState, Texts, read_pinned
 from quire.runs.resume import Given, agreed
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
@@ -34,19 +34,19 @@ from quire.runs.view import RunView
 from quire.tools.builtin.specs import NAMES
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
-from quire.tools.registry import Connection, Registry
+from quire.tools.registry import Connection, Connections
 from quire.trust.capabilities import Grants, canonical
 from quire.workspace.grants import default_grants
 from quire.workspace.mcp_config import BUILT_IN
 from quire.workspace.settings import AgentSettings, Settings
 
 if TYPE_CHECKING:
-    from quire.engine.driver.drive import Drive, Ended
+    from quire.engine.driver.drive import Drive, DriveResult
     from quire.engine.events import Listener
     from quire.engine.ports import Clock, Model, People, Store, Tools
     from quire.library.directives import Directives
     from quire.library.document import Document
-    from quire.library.pipelines import Registry as Pipelines
+    from quire.library.pipelines import RegisteredPipelines as Pipelines
     from quire.models.choose import Choice
     from quire.plan.nodes import Plan
     from quire.runs.options import RunOptions
@@ -149,7 +149,7 @@ class Runtime(StoredRuns):
         attached: bool = False,
         given: Given = NOTHING_GIVEN,
         after: int | None = None,
-    ) -> Ended:
+    ) -> DriveResult:
         """Take the run over and drive it until it ends or waits. `began` receives the drive, to stop it.
 
         An `attached` caller learns of the end from this call, so no letter is sent. The changes in `given` hold for the
@@ -240,7 +240,7 @@ class Runtime(StoredRuns):
         documents = held.setting.documents
         return RunView(row, held.pins, held.document, replayed, effects, questions, thread, held.bundle, documents)
 
-    async def pinned(self, row: RunRow, text: Texts) -> Pinned:
+    async def pinned(self, row: RunRow, text: Texts) -> PinnedRun:
         """Read a run from the pins of its row; `text` returns its texts by their hashes."""
         depth = self.settings.spawn.max_pipeline_fan_out_depth
         return await read_pinned(text, row, repairs=self.repairs, fan_out_depth=depth)
@@ -272,7 +272,7 @@ class Runtime(StoredRuns):
             lambda source, format: require_signed(self.settings, source, format),
         )
 
-    def loader(self, run: str, pins: Pins, gate: Tools) -> ItemLoader:
+    def loader(self, run: str, pins: PinnedState, gate: Tools) -> ItemLoader:
         """Return the loader of the texts whose names a run learns only while it runs."""
         return ItemLoader(
             self.store,
@@ -297,7 +297,7 @@ class Runtime(StoredRuns):
         agents = any(profile.tools for profile in self.agents().values())
         quiet = not tool_calls(plans) and "mcp" not in prompt_schemes(plans[0]) and not agents
         if quiet and not has_threads(plans):
-            return Gate(Registry({}), Grants.of(()), Redactor({}))
+            return Gate(Connections({}), Grants.of(()), Redactor({}))
         open_here = partial(open_gate, self.settings, grants, self.environ, run=run, notice=self.notice)
         return open_here(others=self._launching(run, grants)) if has_threads(plans) else open_here()
 
@@ -342,4 +342,4 @@ class Runtime(StoredRuns):
 
     async def warnings(self, run: str) -> tuple[str, ...]:
         """Return the warnings of the check before the start of a run."""
-        return Pins.of((await self.row(run)).pins).warnings
+        return PinnedState.of((await self.row(run)).pins).warnings

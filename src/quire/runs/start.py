@@ -24,7 +24,7 @@ from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, S
 from quire.plan.uses import OWN, asks_a_model, has_agents
 from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number
-from quire.runs.pins import Pins, pinned_profiles
+from quire.runs.pins import PinnedState, pinned_profiles
 from quire.runs.preflight import Start
 from quire.runs.preflight_limits import check_prices
 from quire.source import Source
@@ -219,7 +219,7 @@ NO_BUNDLES: Mapping[str, Bundle] = {}
 
 async def prepare(
     runtime: Runtime, document: Document, inputs: Mapping[str, Value], options: RunOptions, choice: Choice | None
-) -> tuple[Pins, dict[str, str]]:
+) -> tuple[PinnedState, dict[str, str]]:
     """Return the pins of a new run, and the texts that they name by hash. Raises `CannotStart` and `Refused`."""
     from quire.workspace.consent import require_trusted
 
@@ -259,7 +259,7 @@ async def prepare(
         Start(plan, documents, bundles, granted, Path(folder) if folder else None, model, options.limits)
     )
     context_budget = runtime.models.context_budget(model)
-    pins = Pins(
+    pins = PinnedState(
         document=document.sha256,
         folder=folder,
         model=model,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quire.engine.progress import StepView
     from quire.library.document import Document
     from quire.plan.nodes import Plan
-    from quire.runs.pins import Pins
+    from quire.runs.pins import PinnedState
     from quire.values import Value
 
 
@@ -26,7 +26,7 @@ class RunView(Struct, frozen=True):
     """Everything that is known about a run."""
 
     row: RunRow
-    pins: Pins
+    pins: PinnedState
     document: Document
     replay: Replay
     effects: Sequence[EffectRecord]

@@ -49,7 +49,7 @@ _encode_events = json.JSONEncoder(
 def places(number: int, after: int = 0) -> tuple[int, int]:
     """Return the first and last key that the journal rows of a run can have; `after` leaves out rows of older events.
 
-    The key of a row is never below that of its newest event, and keys only grow: see `Tail.then`.
+    The key of a row is never below that of its newest event, and keys only grow: see `JournalEnd.then`.
     """
     first = number << PLACE_BITS
     return first + ((after + 1) << SEQ_BITS if after else 0), first + (1 << PLACE_BITS) - 1
@@ -64,7 +64,7 @@ def first_place(number: int) -> int:
     return number << PLACE_BITS
 
 
-class Tail(Struct):
+class JournalEnd(Struct):
     """The state of a run after the last row of its journal. See `quire.stores.seals` for the seals."""
 
     place: int
@@ -92,7 +92,7 @@ class Tail(Struct):
             or (bool(self.started) and not self.started.isdisjoint(batch.ended))
         )
 
-    def then(self, number: int, batch: Encoded, at: float, seal: Seal) -> tuple[Tail, list[Cells]]:
+    def then(self, number: int, batch: Encoded, at: float, seal: Seal) -> tuple[JournalEnd, list[Cells]]:
         """Return the tail after a batch, and the journal rows to write for it. One unknown price makes the total cost
         unknown for good."""
         input_tokens, output_tokens, cost = self.input_tokens, self.output_tokens, self.cost
@@ -114,7 +114,7 @@ class Tail(Struct):
         state = self.state if batch.status is None else batch.status
         place += count - 1 if count else 0
         return (
-            Tail(place, position, input_tokens, output_tokens, cost, self.pins_seal, last, state, loose, started),
+            JournalEnd(place, position, input_tokens, output_tokens, cost, self.pins_seal, last, state, loose, started),
             rows,
         )
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from quire.engine.records import EffectRecord, Status
 from quire.errors import BrokenSeal
 from quire.stores import row_decoder, rows
-from quire.stores.rows import Cells, Tail
+from quire.stores.rows import Cells, JournalEnd
 from quire.stores.seals import NO_ANCHOR, StoredRun, check_run, seal_pins, seal_row, seal_state
 
 if TYPE_CHECKING:
@@ -55,13 +55,13 @@ class SealedRun(Struct, frozen=True):
         anchor = self.journal[-1][_PLACE] if self.journal else NO_ANCHOR
         return pins, made, (anchor, seal_state(seal, pins, run.state, anchor, last))
 
-    def tail(self) -> Tail:
+    def tail(self) -> JournalEnd:
         run = self.stored
         seal = run.pins_seal or ""
         if not self.journal:
-            return Tail(self.first, pins_seal=seal, seal=seal, state=run.state)
+            return JournalEnd(self.first, pins_seal=seal, seal=seal, state=run.state)
         last = self.journal[-1]
-        return Tail(
+        return JournalEnd(
             last[_PLACE],
             last[_POSITION],
             last[_INPUT],

@@ -17,7 +17,7 @@ from quire.engine.conversation import Offered
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.tools.arguments import Arguments, Unusable
 from quire.tools.builtin.specs import NAMES
-from quire.tools.registry import Answer, Connection, Describing, Registry, ToolSpec
+from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
 from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
 from quire.workspace.grants import reaching
@@ -46,7 +46,7 @@ class Gate:
 
     def __init__(
         self,
-        registry: Registry,
+        registry: Connections,
         grants: Grants,
         redactor: Redactor,
         *,

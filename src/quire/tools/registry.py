@@ -67,7 +67,7 @@ class Describing(Protocol):
     def offered(self, spec: ToolSpec) -> ToolSpec: ...
 
 
-class Registry:
+class Connections:
     """The connections of a run by name. `disabled` are servers that the workspace has configured but disabled."""
 
     def __init__(self, connections: Mapping[str, Connection], disabled: Sequence[str] = ()) -> None:
@@ -77,9 +77,9 @@ class Registry:
     def names(self) -> list[str]:
         return list(self._connections)
 
-    def with_others(self, connections: Mapping[str, Connection]) -> Registry:
+    def with_others(self, connections: Mapping[str, Connection]) -> Connections:
         """Return a registry with some connections replaced. Only one of the two must be closed."""
-        return Registry({**self._connections, **connections}, self.disabled)
+        return Connections({**self._connections, **connections}, self.disabled)
 
     def has(self, name: str) -> bool:
         return name in self._connections

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from quire.errors import ToolFailed
 from quire.plan.uses import LAUNCHES
 from quire.tools.builtin.specs import NAMES, SPECS
-from quire.tools.registry import Registry, ToolSpec, is_disabled, unknown
+from quire.tools.registry import Connections, ToolSpec, is_disabled, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
 from quire.workspace.grants import FETCH, reach_of
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
@@ -35,7 +35,7 @@ def may_use(grants: Grants, tool_id: str) -> bool:
 class Names:
     """Resolves names. A resolved name keeps its meaning for the rest of the run."""
 
-    def __init__(self, registry: Registry, grants: Grants) -> None:
+    def __init__(self, registry: Connections, grants: Grants) -> None:
         self._registry = registry
         self._grants = grants
         self._found: dict[str, Target] = {}

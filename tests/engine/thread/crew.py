@@ -10,8 +10,8 @@ from typing import Any
 from tests.engine.house import Clock, House, RecordingTools
 
 from quire.engine.conversation import Offered, ToolUse
-from quire.engine.driver.drive import Drive, Ended
-from quire.engine.driver.walker import Terms
+from quire.engine.driver.drive import Drive, DriveResult
+from quire.engine.driver.walker import DriveLimits
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.interpret import interpret_directive
 from quire.engine.interpreter.thread.setup import set_up
@@ -158,10 +158,10 @@ class Crew(House):
     async def go(
         self,
         given: Mapping[str, Value] | None = None,
-        terms: Terms | None = None,
+        terms: DriveLimits | None = None,
         began: Callable[[Drive], None] = lambda drive: None,
         **limits: Value,
-    ) -> Ended:
+    ) -> DriveResult:
         return await self.drive(self.walk(given or {}, limits), terms, began)
 
     def ended(self, thread: str = "main") -> Mapping[str, Any]:

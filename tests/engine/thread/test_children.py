@@ -208,7 +208,7 @@ async def test_a_wait_is_over_when_its_time_is_up(hire: Hire) -> None:
 
 
 async def test_what_breaks_the_run_breaks_it_in_a_child_too(hire: Hire) -> None:
-    from quire.engine.driver.walker import Terms
+    from quire.engine.driver.walker import DriveLimits
 
     crew = await hire(
         {"main": directive("main"), "child": directive("child")},
@@ -218,9 +218,9 @@ async def test_what_breaks_the_run_breaks_it_in_a_child_too(hire: Hire) -> None:
         },
         cost=0.1,
     )
-    ended = await crew.go(terms=Terms(budget=0.45), spend=20.0)
+    ended = await crew.go(terms=DriveLimits(budget=0.45), spend=20.0)
     assert ended.failure and ended.failure.kind == "limit"
-    assert (await crew.go(terms=Terms(budget=9.0), spend=20.0)).status is Status.COMPLETED
+    assert (await crew.go(terms=DriveLimits(budget=9.0), spend=20.0)).status is Status.COMPLETED
     assert len({effect for _, _, effect in crew.tools.calls}) == len(crew.tools.calls) == 9
 
 

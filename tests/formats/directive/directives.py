@@ -9,7 +9,7 @@ from quire.errors import Refused
 from quire.formats.directive.check_references import Kind, Parent, Surroundings
 from quire.formats.directive.document import check
 from quire.formats.directive.parse import parse
-from quire.formats.directive.parse_result import Reading
+from quire.formats.directive.parse_result import ParseResult
 from quire.formats.resolver import Circle, Wanted
 from quire.source import Source
 
@@ -28,7 +28,7 @@ def document(metadata: str = "", root: str = "", body: str = "Do it.") -> str:
     return f'# T\n\n```xml\n<directive name="greet" version="1.0.0">{inside}\n{root}\n</directive>\n```\n\n{body}\n'
 
 
-def read(metadata: str = "", root: str = "", body: str = "Do it.") -> Reading:
+def read(metadata: str = "", root: str = "", body: str = "Do it.") -> ParseResult:
     return parse(Source.of(document(metadata, root, body)))
 
 

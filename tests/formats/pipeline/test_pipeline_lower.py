@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.formats.pipeline.reading import file_of, steps
 
-from quire.engine.interpreter.environment import Setting
+from quire.engine.interpreter.environment import Environment
 from quire.engine.interpreter.pipeline.interpret import interpret_pipeline
 from quire.engine.requests import ModelRequest
 from quire.expr import EvalError
@@ -146,7 +146,7 @@ def test_double_braces_are_an_escape_exactly_where_single_ones_are_a_reference(
             "transform: {value: '2', output: later}",
         )
     )
-    walk = interpret_pipeline(plan, inputs, Setting())
+    walk = interpret_pipeline(plan, inputs, Environment())
     asked = next(walk)
     while not isinstance(asked, ModelRequest):
         asked = walk.send({})

@@ -8,13 +8,13 @@ from tests.formats.trees import without_spans
 from quire.diagnostics import Severity
 from quire.formats.playbook import syntax
 from quire.formats.playbook.parse import parse
-from quire.formats.playbook.parse_result import Reading
+from quire.formats.playbook.parse_result import ParseResult
 from quire.formats.playbook.syntax import Playbook, Step
 from quire.plan import templates
 from quire.source import Source
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ParseResult:
     return parse(Source.of(text))
 
 

@@ -79,10 +79,10 @@ async def _sealed(runtime: Runtime, rows: Sequence[RunRow]) -> list[str]:
 
 def _show(rows: Sequence[RunRow]) -> None:
     from quire.display.text import one_line
-    from quire.runs.pins import Pins
+    from quire.runs.pins import PinnedState
 
     for row in rows:
-        pins = Pins.of(row.pins)
+        pins = PinnedState.of(row.pins)
         claims = [f"is {row.status.words}"]
         claims += [f"may use {', '.join(pins.allow)}"] if pins.allow else []
         claims += [f"writes {pins.out}"] if pins.out else []

@@ -140,7 +140,7 @@ class Slots:
             raise
 
 
-class Fanning:
+class FanInProgress:
     """A running fan: starts children as there is room and collects their outcomes in order."""
 
     def __init__(

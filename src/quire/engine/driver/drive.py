@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from quire.engine.driver.branches import Branch
 from quire.engine.driver.journal import CancelRequested, Journal, Ledger
-from quire.engine.driver.walker import Terms, Walker
+from quire.engine.driver.walker import DriveLimits, Walker
 from quire.engine.records import Answer, Batch, Lease, Letter, RunUpdate, Status
 from quire.engine.requests import Failure, Walk
 from quire.errors import JournalMismatch, LimitReached, QuireError, StepFailed
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CANCEL_POLL_SECONDS = 1.0
 
 
-class Ended(Struct, frozen=True):
+class DriveResult(Struct, frozen=True):
     """The end of a drive. `position` is the way to the step that it reached, `result` the result of the walk."""
 
     status: Status
@@ -45,10 +45,10 @@ class Drive:
         lease: Lease,
         journal: Journal,
         ports: Ports,
-        terms: Terms,
+        terms: DriveLimits,
         listen: Listener = lambda event: None,
         answers: Iterable[Answer] = (),
-        report: Callable[[Ended], tuple[Letter, ...]] = lambda ended: (),
+        report: Callable[[DriveResult], tuple[Letter, ...]] = lambda ended: (),
         warnings: Iterable[str] = (),
     ) -> None:
         self._ledger = Ledger(lease, journal, ports.store, ports.clock, listen)
@@ -64,7 +64,7 @@ class Drive:
         """Park the run as soon as its running effects have been recorded."""
         self._walker.stopping = True
 
-    async def until_rest(self, walk: Walk, opening: Batch) -> Ended:
+    async def until_rest(self, walk: Walk, opening: Batch) -> DriveResult:
         """Drive until no branch moves. `opening` is the first write of the drive."""
         self._root.on_rest = self._walker.children.on_break = self._still.set
         self._ledger.feed.say("run_resumed" if self._ledger.lease.epoch > 1 else "run_started")
@@ -92,7 +92,7 @@ class Drive:
             await asyncio.gather(main, watch, return_exceptions=True)
             await self._walker.children.end()
 
-    async def _settle(self, main: asyncio.Task[Value]) -> Ended:
+    async def _settle(self, main: asyncio.Task[Value]) -> DriveResult:
         while True:
             still = asyncio.create_task(self._still.wait())
             try:
@@ -111,17 +111,17 @@ class Drive:
             if resting and (parked := await self._park()):
                 return parked
 
-    async def _end(self, main: asyncio.Task[Value]) -> Ended:
+    async def _end(self, main: asyncio.Task[Value]) -> DriveResult:
         try:
             result = main.result()
         except (StepFailed, LimitReached, JournalMismatch, CancelRequested, asyncio.CancelledError) as error:
             return await self._end_by(error)
         self._ledger.feed.say("run_completed", live=_told(result))
-        ended = Ended(Status.COMPLETED, self._ledger.position, result)
+        ended = DriveResult(Status.COMPLETED, self._ledger.position, result)
         await self._ledger.close(RunUpdate(status=Status.COMPLETED), self._report(ended))
         return ended
 
-    async def _end_by(self, error: BaseException) -> Ended:
+    async def _end_by(self, error: BaseException) -> DriveResult:
         match error:
             case StepFailed():
                 # The record that a fan was aborted is not a failure of its own: it is not reported, and it is removed
@@ -139,38 +139,38 @@ class Drive:
                 self._ledger.feed.say("run_cancelled")
                 await self._walker.resting.withdraw_all()
                 await self._ledger.close(RunUpdate(status=Status.CANCELLED))
-                return Ended(Status.CANCELLED, self._ledger.position)
+                return DriveResult(Status.CANCELLED, self._ledger.position)
         raise error
 
-    async def _fail(self, failure: Failure, ended_by: tuple[str, ...], supersede: tuple[str, ...] = ()) -> Ended:
+    async def _fail(self, failure: Failure, ended_by: tuple[str, ...], supersede: tuple[str, ...] = ()) -> DriveResult:
         self._ledger.feed.say(
             "run_failed", label=self._ledger.position, data={"kind": failure.kind, "message": failure.message}
         )
         await self._walker.resting.withdraw_all()
-        ended = Ended(Status.FAILED, self._ledger.position, failure=failure)
+        ended = DriveResult(Status.FAILED, self._ledger.position, failure=failure)
         update = RunUpdate(Status.FAILED, self._ledger.position or None, failure, ended_by)
         await self._ledger.close(update, self._report(ended), supersede)
         return ended
 
-    async def _park(self) -> Ended | None:
+    async def _park(self) -> DriveResult | None:
         """Store the wait and return how the drive ended; None if an answer came in and a branch moves again."""
         if self._walker.stopped_at is not None:
             return await self._pause()
         await self._walker.resting.withdraw_stale()
         update = RunUpdate(Status.AWAITING_INPUT, self._ledger.position, expires_at=self._expires())
         if await self._ledger.park(update):
-            return Ended(Status.AWAITING_INPUT, self._ledger.position)
+            return DriveResult(Status.AWAITING_INPUT, self._ledger.position)
         if not await self._walker.resting.take_answers() and not self._walker.resting.waking:
             self._still.set()  # the answer is to a stale question: withdraw it and try to park again
         return None
 
-    async def _pause(self) -> Ended:
+    async def _pause(self) -> DriveResult:
         stopped_at = (self._walker.stopped_at,) if self._walker.stopped_at else ()
         # The place where it stopped, not the one that a concurrent branch reached: a resume passes just that boundary.
         position = self._walker.stopped_label or self._ledger.position
         self._ledger.feed.say("run_paused", label=position)
         await self._ledger.close(RunUpdate(Status.PAUSED, position, None, stopped_at, self._expires()))
-        return Ended(Status.PAUSED, position)
+        return DriveResult(Status.PAUSED, position)
 
     async def _abandon(self) -> None:
         """Pause the run at once: recorded effects stay, and the row says that the run can go on."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from quire.engine.events import Feed, Listener
 from quire.engine.pure_work import PureWork
-from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, Written, has_shape
+from quire.engine.records import Batch, EffectRecord, Lease, Letter, Question, RunUpdate, WriteResult, has_shape
 from quire.engine.request_hashes import KINDS, hashed_request, request_hash
 from quire.engine.requests import Fan, Halt, HumanRequest, Meter, Metering, Recorded
 from quire.errors import JournalMismatch, StoreLocked
@@ -171,7 +171,7 @@ class Ledger:
         questions: tuple[Question, ...] = (),
         consume: tuple[str, ...] = (),
         supersede: tuple[str, ...] = (),
-    ) -> Written:
+    ) -> WriteResult:
         """Write a record and the pending events. Raises `CancelRequested` after the write, never instead of it."""
         if record is not None:
             self.feed.recorded(record, self.position)
@@ -190,7 +190,7 @@ class Ledger:
             raise CancelRequested
         return written
 
-    async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> Written:
+    async def _stored(self, batch: Batch, record: EffectRecord | None = None) -> WriteResult:
         """Write, however long another process holds the store: the result was paid for, and would be paid for again."""
         patience = _Patience(self.feed, self._clock)
         while True:
@@ -250,7 +250,7 @@ class Ledger:
         self.feed.put_back(events)
         return False
 
-    async def look(self) -> Written:
+    async def look(self) -> WriteResult:
         """Write nothing; learn whether a cancellation was requested or an answer waits."""
         return await self.store.write(self.lease, Batch())
 

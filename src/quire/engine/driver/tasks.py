@@ -11,14 +11,14 @@ import itertools
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, NoReturn
 
-from quire.engine.driver.branches import Branch, Fanning
+from quire.engine.driver.branches import Branch, FanInProgress
 from quire.engine.driver.journal import Journal, abort_path
 from quire.engine.requests import Failure, Fan, Halt, Join, Outcome, Spawn, Walk
 from quire.errors import JournalMismatch, StepFailed
 
 if TYPE_CHECKING:
     from quire.engine.driver.perform import Performer
-    from quire.engine.driver.waiting import Resting
+    from quire.engine.driver.waiting import WaitingBranches
     from quire.engine.records import EffectRecord
     from quire.values import Value
 
@@ -66,7 +66,7 @@ class Children:
         self,
         journal: Journal,
         performer: Performer,
-        resting: Resting,
+        resting: WaitingBranches,
         walk: Callable[[Walk, Branch], Awaitable[Value]],
         write: Callable[[EffectRecord], Awaitable[None]],
     ) -> None:
@@ -90,7 +90,7 @@ class Children:
         def start(walk: Walk, child: Branch, number: int) -> None:
             self._begin(self._fanned(walk, child, number, fanning, fan.stop_on_first_failure), child)
 
-        fanning = Fanning(branch, fan.children, fan.limit, start)
+        fanning = FanInProgress(branch, fan.children, fan.limit, start)
         fanning.begin()
         try:
             await fanning.done
@@ -129,7 +129,7 @@ class Children:
             child.rest()
         raise JournalMismatch(abort_path(fan))
 
-    async def _fanned(self, walk: Walk, child: Branch, number: int, fanning: Fanning, stop: bool) -> None:
+    async def _fanned(self, walk: Walk, child: Branch, number: int, fanning: FanInProgress, stop: bool) -> None:
         try:
             outcome = Outcome(await self._walk(walk, child))
         except StepFailed as error:

@@ -25,7 +25,7 @@ class _Waiting(Struct):
     answered: asyncio.Future[Answer]
 
 
-class Resting:
+class WaitingBranches:
     """The branches of one drive that wait for an answer.
 
     `waking` counts the branches that were woken and do not move yet: while it is above 0, a run whose branches all rest

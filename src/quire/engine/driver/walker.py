@@ -16,7 +16,7 @@ from quire.engine.driver.budget import Budget
 from quire.engine.driver.journal import CancelRequested, Ledger
 from quire.engine.driver.perform import Performer
 from quire.engine.driver.tasks import Children
-from quire.engine.driver.waiting import Resting
+from quire.engine.driver.waiting import WaitingBranches
 from quire.engine.pure_work import PURE_WORK, REPLAY_FACTOR, exhausted, replay_exhausted
 from quire.engine.requests import (
     Boundary,
@@ -52,7 +52,7 @@ REPLAY_TURNS = 5
 """Turns of the event loop without any progress after which a replay counts as finished."""
 
 
-class Terms(Struct, frozen=True):
+class DriveLimits(Struct, frozen=True):
     """The conditions of a drive; limits are those of now, not those of the start."""
 
     breakpoints: frozenset[str] = frozenset()
@@ -69,14 +69,14 @@ class Walker:
     `grace` is the time that a tool which changes the world may go on after its branch was stopped.
     """
 
-    def __init__(self, ledger: Ledger, ports: Ports, terms: Terms, answers: dict[str, Answer]) -> None:
+    def __init__(self, ledger: Ledger, ports: Ports, terms: DriveLimits, answers: dict[str, Answer]) -> None:
         self.stopping = False
         self.stopped_at: str | None = None
         self.stopped_label = ""
         self.grace = CANCEL_GRACE_SECONDS
         self._ledger = ledger
         self._performer = Performer(ledger.lease.run, ports, ledger.feed)
-        self.resting = Resting(ledger)
+        self.resting = WaitingBranches(ledger)
         self.children = Children(ledger.journal, self._performer, self.resting, self.walk, self._write)
         self._terms = terms
         self._answers = answers

@@ -19,8 +19,8 @@ from quire.engine.requests import Load, Walk
 from quire.errors import CannotStart, Refused, StepFailed
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
-    from quire.engine.interpreter.thread.setup import Above
+    from quire.engine.interpreter.environment import Environment
+    from quire.engine.interpreter.thread.setup import ParentContext
     from quire.plan.nodes import Plan
     from quire.values import Value
 
@@ -29,10 +29,10 @@ class Opened(Struct, frozen=True):
     """A document that was named while the run was under way, with everything that it can call."""
 
     name: str
-    setting: Setting
+    setting: Environment
 
 
-def opener(setting: Setting) -> Callable[[str], Opened] | None:
+def opener(setting: Environment) -> Callable[[str], Opened] | None:
     """Return a function that reads a document loaded by a thread in this setting, to be called in the same setting."""
     read = setting.open_document
     return None if read is None else lambda text: read(text, setting)
@@ -43,7 +43,7 @@ def call_document(
     given: Mapping[str, Value],
     prefix: str,
     path: str,
-    setting: Setting,
+    setting: Environment,
     stores: dict[str, Value] | None = None,
 ) -> Walk:
     """Run a callee by its name. `prefix` begins the paths of its effects; `path` is blamed for a wrong call.
@@ -66,19 +66,19 @@ def call_document(
 
 
 def _pipeline(
-    plan: Plan, given: Mapping[str, Value], prefix: str, setting: Setting, stores: dict[str, Value] | None
+    plan: Plan, given: Mapping[str, Value], prefix: str, setting: Environment, stores: dict[str, Value] | None
 ) -> Walk:
     import quire.engine.interpreter.pipeline.interpret  # noqa: F401  the kinds of steps there are
-    from quire.engine.interpreter.pipeline.steps import Frame, run_steps
+    from quire.engine.interpreter.pipeline.steps import PipelineScope, run_steps
 
-    frame = Frame(setting, plan, dict(given))
+    frame = PipelineScope(setting, plan, dict(given))
     output = yield from run_steps(plan.body, prefix, frame)
     if stores is not None:
         stores.update(frame.stores)
     return output
 
 
-def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.playbook.interpret import interpret
 
     try:
@@ -91,9 +91,9 @@ def _playbook(plan: Plan, given: Mapping[str, Value], prefix: str, path: str, se
     return {**named, "output": result["output"]} if named else result["output"]
 
 
-def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Setting) -> Walk:
+def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, setting: Environment) -> Walk:
     from quire.engine.interpreter.thread.loop import follow
-    from quire.engine.interpreter.thread.setup import NOBODY, set_up
+    from quire.engine.interpreter.thread.setup import NO_PARENT, set_up
 
     bundle = setting.bundles.get(name)
     if bundle is None:
@@ -101,7 +101,7 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
     if setting.above is not None:
         yield Load(f"{prefix}leave", "", "leave", name, _too_deep(setting.above))
     try:
-        above = replace(setting.above or NOBODY, open_document=opener(setting))
+        above = replace(setting.above or NO_PARENT, open_document=opener(setting))
         setup = set_up(bundle, given, f"{prefix}thread", above=above)
     except CannotStart as error:
         raise StepFailed(f"{name} cannot be called so: {error}", kind="call", path=path) from None
@@ -113,7 +113,7 @@ def _directive(name: str, given: Mapping[str, Value], prefix: str, path: str, se
     return dict(ending.outputs) if setup.composed.outputs else ending.result
 
 
-def _too_deep(above: Above) -> tuple[str, str] | None:
+def _too_deep(above: ParentContext) -> tuple[str, str] | None:
     """Return why a thread must not be started below this one, or None.
 
     The driver decides and records the refusal: after a resume with a higher limit, a refused call stays refused.

@@ -14,7 +14,7 @@ from quire.plan.nodes import SEMANTICS_VERSION, Plan
 if TYPE_CHECKING:
     from quire.engine.interpreter.call_document import Opened
     from quire.engine.interpreter.thread.compose import Bundle
-    from quire.engine.interpreter.thread.setup import Above
+    from quire.engine.interpreter.thread.setup import ParentContext
 
 MAX_TURNS = 25
 
@@ -31,7 +31,7 @@ class Profile(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class Environment:
     """The environment that a walk runs in."""
 
     documents: Mapping[str, Plan] = field(default_factory=dict)
@@ -44,9 +44,9 @@ class Setting:
     """0 means no limit."""
     bundles: Mapping[str, Bundle] = field(default_factory=dict)
     """The texts of the callees that are directives."""
-    above: Above | None = None
+    above: ParentContext | None = None
     """The bounds of the calling thread; None if no thread calls."""
-    open_document: Callable[[str, Setting], Opened] | None = None
+    open_document: Callable[[str, Environment], Opened] | None = None
     """Reads the documents that a directive among the callees loads when it runs."""
     context_budget: int | None = None
     """Characters of earlier results that the playbooks among the callees send to a model; None for all."""

@@ -13,12 +13,12 @@ from quire.plan.vocabulary import CONTEXT, number_or_text
 
 if TYPE_CHECKING:
     from quire.formats.directive import syntax
-    from quire.formats.directive.parse_result import Reading
+    from quire.formats.directive.parse_result import ParseResult
     from quire.source import Source
     from quire.values import Value
 
 
-def fields(reading: Reading) -> dict[str, Value]:
+def fields(reading: ParseResult) -> dict[str, Value]:
     """Return the fields that are present. The preamble is the text before the fence, including the signature line."""
     directive = reading.partial
     before = reading.source.text[: directive.fence.start].strip() if directive.fence.end else directive.preamble

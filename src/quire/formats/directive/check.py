@@ -22,13 +22,13 @@ from quire.plan.vocabulary import EVERYTHING, LIMIT_ALIASES, LIMITS
 from quire.source import Span
 
 if TYPE_CHECKING:
-    from quire.formats.directive.parse_result import Reading
+    from quire.formats.directive.parse_result import ParseResult
     from quire.formats.directive.syntax import Directive, Parameter
 
 _SPLIT = re.compile(r"[^\w-]++")
 
 
-def check_reading(reading: Reading, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
+def check_reading(reading: ParseResult, around: Surroundings | None = None) -> tuple[Diagnostic, ...]:
     """Return the findings of a reading and of all checks, in the order of the text."""
     if not reading.whole:
         return reading.diagnostics
@@ -73,7 +73,7 @@ def _no_room(directive: Directive) -> Iterator[Diagnostic]:
             yield Diagnostic(warnings.NO_ROOM, f"{name} is 0, so there is no room for a first turn", value.span)
 
 
-def errors_of(reading: Reading) -> tuple[Diagnostic, ...]:
+def errors_of(reading: ParseResult) -> tuple[Diagnostic, ...]:
     """Return the findings of a reading, and the errors that stop it from running."""
     return (*reading.diagnostics, *fatal(reading.partial)) if reading.whole else reading.diagnostics
 

@@ -33,7 +33,7 @@ class Suggestions:
         return nearest(name, [one for one in known if len(one) <= _LONGEST])
 
 
-class Found:
+class Findings:
     """The source and the findings of one reading."""
 
     def __init__(self, source: Source) -> None:

@@ -15,7 +15,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import warnings
-from quire.formats.directive.findings import Found, shown
+from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.syntax import Action, Combined, Condition, Hook, Test
 from quire.formats.near_names import word_fix
 from quire.plan.vocabulary import (
@@ -41,7 +41,7 @@ _COMBINED = ("any", "all", "not")
 _TESTS = ("condition", *_COMBINED)
 
 
-def read_hooks(element: Element, found: Found) -> tuple[Hook, ...]:
+def read_hooks(element: Element, found: Findings) -> tuple[Hook, ...]:
     hooks: list[Hook] = []
     for child in element.children:
         if child.tag == "hook":
@@ -59,7 +59,7 @@ def read_action(element: Element, primary: str) -> Action:
     return Action(primary, attributes, tuple(parameters), element.opening)
 
 
-def _hook(element: Element, found: Found) -> Hook:
+def _hook(element: Element, found: Findings) -> Hook:
     event = element.attributes.get("event", "").strip()
     name = element.attributes.get("id", "").strip()
     if not event:
@@ -95,7 +95,7 @@ def _hook(element: Element, found: Found) -> Hook:
     return Hook(name, event, tuple(tests), tuple(actions), position, nested, element.opening)
 
 
-def _action(element: Element, found: Found) -> Action:
+def _action(element: Element, found: Findings) -> Action:
     primary = element.attributes.get("primary", "").strip()
     if primary not in PRIMARIES:
         what = f'has the primary "{shown(primary)}"' if primary else "has no primary"
@@ -104,7 +104,7 @@ def _action(element: Element, found: Found) -> Action:
     return _checked(element, primary, found)
 
 
-def _checked(element: Element, primary: str, found: Found) -> Action:
+def _checked(element: Element, primary: str, found: Findings) -> Action:
     action = read_action(element, primary)
     item_type = action.attribute("item_type")
     if item_type and "${" not in item_type:
@@ -114,7 +114,7 @@ def _checked(element: Element, primary: str, found: Found) -> Action:
     return action
 
 
-def _control(element: Element, action: Action, found: Found) -> None:
+def _control(element: Element, action: Action, found: Findings) -> None:
     """Report a control action that decides nothing. A decision that is filled in at the event cannot be checked."""
     given = dict([*action.attributes, *action.parameters]).get("action")
     if given is None:
@@ -136,7 +136,7 @@ def _control(element: Element, action: Action, found: Found) -> None:
         found.report(warnings.HOOK_WORD, message, span, help, word_fix(given, DECISIONS, span) if meant else ())
 
 
-def _test(element: Element, found: Found) -> list[Test]:
+def _test(element: Element, found: Findings) -> list[Test]:
     """Read a condition. An empty list is a condition without content: it always holds."""
     inner: list[Test] = []
     for child in element.children:
@@ -167,7 +167,7 @@ def _test(element: Element, found: Found) -> list[Test]:
     return [Condition(path, op, value, element.opening), *inner]
 
 
-def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: Found) -> None:
+def _known(word: str, known: tuple[str, ...], what: str, element: Element, found: Findings) -> None:
     if word in known:
         return
     meant = found.meant(word, known)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from quire.formats.directive.codes import errors, notes, warnings
-from quire.formats.directive.findings import Found, shown
+from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.hooks import read_actions, read_hooks, readable
-from quire.formats.directive.parse_result import Reading
+from quire.formats.directive.parse_result import ParseResult
 from quire.formats.directive.permissions import read_permissions
 from quire.formats.directive.syntax import Attributes, Context, Cost, Directive, Extra, Parameter, Section, Text
 from quire.formats.directive.xml import Element, read_xml
@@ -22,11 +22,11 @@ from quire.plan.vocabulary import CONTEXT, OPAQUE, PARAMETER_TYPES
 from quire.source import MAX_DOCUMENT_BYTES, NOWHERE, Source, Span
 
 
-def read_text(element: Element, found: Found) -> Text:
+def read_text(element: Element, found: Findings) -> Text:
     return Text(element.all_text, element.text_span(found.source))
 
 
-def read_attributes(element: Element, found: Found) -> Attributes:
+def read_attributes(element: Element, found: Findings) -> Attributes:
     """Read an element that has only attributes."""
     if element.all_text or element.children:
         message = f"<{element.tag}> is read from its attributes only: what stands in it has no effect"
@@ -34,7 +34,7 @@ def read_attributes(element: Element, found: Found) -> Attributes:
     return _attributes(element, found)
 
 
-def read_cost(element: Element, found: Found) -> Cost:
+def read_cost(element: Element, found: Findings) -> Cost:
     cost = Cost(span=element.opening)
     for child in element.children:
         text = Text(child.own_text, child.text_span(found.source)) if child.own_text else None
@@ -51,7 +51,7 @@ def read_cost(element: Element, found: Found) -> Cost:
     return cost
 
 
-def read_context(element: Element, found: Found) -> Context:
+def read_context(element: Element, found: Findings) -> Context:
     items: list[tuple[str, Text]] = []
     for child in element.children:
         if child.tag not in CONTEXT:
@@ -61,7 +61,7 @@ def read_context(element: Element, found: Found) -> Context:
     return Context(tuple(items), element.opening)
 
 
-def read_inputs(element: Element, found: Found) -> tuple[Parameter, ...]:
+def read_inputs(element: Element, found: Findings) -> tuple[Parameter, ...]:
     inputs: list[Parameter] = []
     for child in element.children:
         if child.tag == "input":
@@ -71,7 +71,7 @@ def read_inputs(element: Element, found: Found) -> tuple[Parameter, ...]:
     return tuple(inputs)
 
 
-def read_outputs(element: Element, found: Found) -> tuple[tuple[Parameter, ...], Text, Text]:
+def read_outputs(element: Element, found: Findings) -> tuple[tuple[Parameter, ...], Text, Text]:
     """Read the outputs, and the messages that close the thread. A child of any other name is an output of that name."""
     outputs: list[Parameter] = []
     closing = {"success": Text("", element.opening), "failure": Text("", element.opening)}
@@ -86,7 +86,7 @@ def read_outputs(element: Element, found: Found) -> tuple[tuple[Parameter, ...],
     return tuple(outputs), closing["success"], closing["failure"]
 
 
-def _parameter(element: Element, found: Found) -> Parameter:
+def _parameter(element: Element, found: Findings) -> Parameter:
     given = element.attributes
     type = given.get("type", "").strip() or "string"
     if type not in PARAMETER_TYPES:
@@ -107,7 +107,7 @@ def _parameter(element: Element, found: Found) -> Parameter:
     )
 
 
-def _attributes(element: Element, found: Found) -> Attributes:
+def _attributes(element: Element, found: Findings) -> Attributes:
     spans = element.attribute_spans(found.source)
     return tuple(
         (name, Text(value.strip(), spans.get(name, element.opening))) for name, value in element.attributes.items()
@@ -120,9 +120,9 @@ _ROOT = ("metadata", "inputs", "outputs", "process", "success_criteria", "descri
 _ATTRIBUTES = ("name", "version", "extends")
 
 
-def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
+def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     """Parse the text of a directive."""
-    found = Found(source)
+    found = Findings(source)
     directive = Directive()
     if source.exceeds(limit):
         found.report(
@@ -130,10 +130,10 @@ def parse(source: Source, *, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
         )
     else:
         _read(directive, found)
-    return Reading(source, directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start)))
+    return ParseResult(source, directive, tuple(sorted(found.diagnostics, key=lambda one: one.span.start)))
 
 
-def _read(directive: Directive, found: Found) -> None:
+def _read(directive: Directive, found: Findings) -> None:
     text = found.source.text
     directive.signature = signature_line(text)
     fence = find_fence(text, "xml")
@@ -162,7 +162,7 @@ def _read_body(directive: Directive, fence: Fence, text: str) -> None:
     directive.body_span = Span(start, start + len(directive.body))
 
 
-def _report_missing(missing: Missing, found: Found) -> None:
+def _report_missing(missing: Missing, found: Findings) -> None:
     near = missing.near or NOWHERE
     line = found.source.position(near.start).line
     if missing.reason == "unclosed":
@@ -179,7 +179,7 @@ def _report_missing(missing: Missing, found: Found) -> None:
 
 
 class _RootReader:
-    def __init__(self, directive: Directive, found: Found) -> None:
+    def __init__(self, directive: Directive, found: Findings) -> None:
         self._directive = directive
         self._found = found
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _READABLE = (errors.PERMISSION_TAG, errors.RISK)
 
 
-class Reading(Struct):
+class ParseResult(Struct):
     """The result of parsing one file. Diagnostics are in the order of the text."""
 
     source: Source

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quire.formats.directive.codes import errors, warnings
-from quire.formats.directive.findings import Found, shown
+from quire.formats.directive.findings import Findings, shown
 from quire.formats.directive.syntax import Acknowledge, Grant, Permissions
 from quire.plan.vocabulary import ITEM_TYPES, PRIMARIES, TIERS
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _TAGS = ("acknowledge", *PRIMARIES)
 
 
-def read_permissions(element: Element, found: Found) -> Permissions:
+def read_permissions(element: Element, found: Findings) -> Permissions:
     return _Reader(found).read(element)
 
 
 class _Reader:
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Findings) -> None:
         self._found = found
         self._grants: list[Grant] = []
         self._bare_texts: set[tuple[str, str]] = set()

@@ -26,13 +26,13 @@ from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref, Schema
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import Reading
+    from quire.formats.pipeline.parse_result import ParseResult
     from quire.source import Source
 
 Tree = dict[str, Value]
 
 
-def pipeline_tree(reading: Reading) -> Tree:
+def pipeline_tree(reading: ParseResult) -> Tree:
     source, file = reading.source, reading.file
     return {
         "valid": file is not None,

@@ -27,7 +27,7 @@ from quire.formats.pipeline.syntax import Pipeline, targets, walk
 
 if TYPE_CHECKING:
     from quire.diagnostics import Diagnostic
-    from quire.formats.pipeline.parse_result import Reading
+    from quire.formats.pipeline.parse_result import ParseResult
     from quire.formats.resolver import Reach
     from quire.schema import FieldType
 
@@ -35,7 +35,7 @@ __all__ = ["Find", "Resolver", "call_cycles", "check_reading", "finder"]
 
 
 def check_reading(
-    reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None
+    reading: ParseResult, resolver: Resolver | None = None, reach: Reach | None = None
 ) -> tuple[Diagnostic, ...]:
     """Return the findings of a reading and of all checks, in the order of the text.
 

@@ -9,7 +9,7 @@ from quire.diagnostics import Severity
 from quire.source import Source
 
 if TYPE_CHECKING:
-    from quire.formats.pipeline.parse_result import Reading
+    from quire.formats.pipeline.parse_result import ParseResult
 
 GRAMMAR = """\
 A definition is YAML: documents between lines of ---, exactly one of them a pipeline, the others schemas.
@@ -53,7 +53,7 @@ def definition_source(text: str) -> Source:
     return Source.of(fenced[1] if fenced else text, "inline.yaml")
 
 
-def mistakes(reading: Reading) -> str:
+def mistakes(reading: ParseResult) -> str:
     """List the errors of a definition for its author, each with its position and what to do."""
     found = reading.of(Severity.ERROR)
     told = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from quire.diagnostics import Severity
 from quire.formats.pipeline.codes import errors as codes
 from quire.formats.pipeline.fields import Fields
-from quire.formats.pipeline.parse_result import Reading
+from quire.formats.pipeline.parse_result import ParseResult
 from quire.formats.pipeline.schemas import read_schemas
 from quire.formats.pipeline.steps import StepReader
 from quire.formats.pipeline.syntax import Name, Pipeline, PipelineFile, Step
@@ -22,7 +22,7 @@ _PLANNED = ("input", "defaults", "refine")
 _NOTHING_TO_READ = (yaml_codes.SYNTAX, yaml_codes.TOO_LARGE, yaml_codes.TOO_DEEP, yaml_codes.CHARACTER)
 
 
-def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> Reading:
+def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT_BYTES) -> ParseResult:
     """Parse a text.
 
     A registered file may contain several pipelines; a text that is run directly must contain exactly one.
@@ -35,14 +35,14 @@ def parse(source: Source, *, registered: bool = False, limit: int = MAX_DOCUMENT
     diagnostics = yaml.with_findings([*schemas.diagnostics, *reader.fields.found])
     pipelines, good = tuple(one for one in read if one), tuple(schemas.schemas.values())
     if not any(found.severity is Severity.ERROR for found in diagnostics):
-        return Reading(source, PipelineFile(pipelines, good), diagnostics)
+        return ParseResult(source, PipelineFile(pipelines, good), diagnostics)
     if any(found.code in _NOTHING_TO_READ for found in yaml.diagnostics):
-        return Reading(source, None, diagnostics)
+        return ParseResult(source, None, diagnostics)
     known = {*schemas.schemas, *(one.name.text for one in pipelines)}
     mappings = [node for node in yaml.documents if isinstance(node, Mapping)]
     declared = (text_of(node.get(key)) for node in mappings for key in ("schema", "pipeline"))
     unread = frozenset(name for name in declared if name and name not in known)
-    return Reading(source, None, diagnostics, PipelineFile(pipelines, good, unread))
+    return ParseResult(source, None, diagnostics, PipelineFile(pipelines, good, unread))
 
 
 class _DocumentReader:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from quire.source import Source
 
 
-class Reading(Struct, frozen=True):
+class ParseResult(Struct, frozen=True):
     """The result of parsing one file. Diagnostics are in the order of the text."""
 
     source: Source

@@ -8,14 +8,14 @@ from quire.diagnostics import Diagnostic, Severity
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.parse_result import Reading
+    from quire.formats.playbook.parse_result import ParseResult
     from quire.formats.playbook.syntax import InputDeclaration, Playbook, Step
     from quire.source import Source
 
 Object = dict[str, Value]
 
 
-def as_vector(reading: Reading) -> Object:
+def as_vector(reading: ParseResult) -> Object:
     """Return a reading as a test vector."""
     source = reading.source
     return {

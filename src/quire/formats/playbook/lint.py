@@ -27,7 +27,7 @@ from quire.wording import Suggestions
 
 if TYPE_CHECKING:
     from quire.formats.playbook.check_calls import Resolver
-    from quire.formats.playbook.parse_result import Reading
+    from quire.formats.playbook.parse_result import ParseResult
     from quire.formats.resolver import Reach
 
 _INPUT_TYPE = re.compile(r"-[^\S\n]++`[A-Za-z0-9_]++`[^\S\n]++\(([^):\n]*+)")
@@ -38,7 +38,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 HasFile = Callable[[str], bool]
 
 
-def lint(reading: Reading, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
+def lint(reading: ParseResult, resolver: Resolver | None = None, reach: Reach | None = None) -> tuple[Diagnostic, ...]:
     """Return the lints of a document; if it cannot be read, only those about its text.
 
     With a resolver, calls of other documents are checked too, and with `reach` the circles that they lead into.

@@ -19,7 +19,7 @@ from quire.source import Span
 from quire.wording import nearest_word
 
 if TYPE_CHECKING:
-    from quire.formats.playbook.parse_result import Reading
+    from quire.formats.playbook.parse_result import ParseResult
 
 _STEP_LIKE = re.compile(r"\s*+#++\s*+step\s*+(?:[0-9]|:)", re.IGNORECASE)
 _NEARLY = re.compile(r"\{\{([^\S\n]*+)([A-Za-z0-9_-]++)([^\S\n]*+)(?::[^{}\n]*+)?\}\}")
@@ -27,7 +27,7 @@ _TRAILING = re.compile(r"(?<=[^\S\n])@(?:output|elicit|prompt|tool)\(")
 _SECTIONS = ("SYSTEM", "SYSTEM PROMPT", "INPUTS", "ARTIFACTS", "OUTPUT")
 
 
-def lint_text(reading: Reading) -> Iterator[Diagnostic]:
+def lint_text(reading: ParseResult) -> Iterator[Diagnostic]:
     """Yield the lints about headings, placeholders and lines."""
     text = reading.source.text
     result = scan(text)
@@ -131,7 +131,7 @@ def _trailing(step: Step, result: Scan) -> Iterator[Diagnostic]:
             yield Diagnostic(lints.TRAILING_DIRECTIVE, message, span, "sent to the model", help)
 
 
-def _braces(reading: Reading) -> Iterator[Diagnostic]:
+def _braces(reading: ParseResult) -> Iterator[Diagnostic]:
     """Report placeholders with spaces or hyphens, in the sections that are rendered."""
     text, playbook = reading.source.text, reading.playbook
     if "{{" not in text or not playbook:

@@ -27,7 +27,7 @@ from quire.formats.playbook.markers import (
     warn_of_no_end,
 )
 from quire.formats.playbook.names import settle_conditions
-from quire.formats.playbook.parse_result import Reading
+from quire.formats.playbook.parse_result import ParseResult
 from quire.formats.playbook.scan import (
     AT,
     CONDITION,
@@ -330,13 +330,13 @@ NO_TITLE = "No title found: document must contain a level-1 heading (# Title)"
 _in_order = attrgetter("span.start")
 
 
-def parse(source: Source) -> Reading:
+def parse(source: Source) -> ParseResult:
     """Parse the text of a playbook."""
     text = source.text
     if source.exceeds(MAX_DOCUMENT_BYTES):
-        return Reading(source, None, (_too_large(f"{source.size:,} bytes"),))
+        return ParseResult(source, None, (_too_large(f"{source.size:,} bytes"),))
     if not text or text.isspace():
-        return Reading(source, None, (_EMPTY,))
+        return ParseResult(source, None, (_EMPTY,))
     result = scan(text)
     found: list[Diagnostic] = []
     if not result.title or result.title.start():
@@ -345,15 +345,17 @@ def parse(source: Source) -> Reading:
     if result.blocks or result.unclosed:
         note_fences(source, result, found)
     if not found:
-        return Reading(source, playbook, ())
+        return ParseResult(source, playbook, ())
     found.sort(key=_in_order)
     wrong = any(one.severity is Severity.ERROR for one in found)
-    return Reading(source, None if wrong else playbook, tuple(found))
+    return ParseResult(source, None if wrong else playbook, tuple(found))
 
 
-def unread(name: str, kind: str) -> Reading:
+def unread(name: str, kind: str) -> ParseResult:
     """Return the reading of a file that `read_source` refused as `empty` or `too_large`, so that there is no text."""
-    return Reading(Source.of("", name), None, (_EMPTY if kind == "empty" else _too_large("more than 200,000 bytes"),))
+    return ParseResult(
+        Source.of("", name), None, (_EMPTY if kind == "empty" else _too_large("more than 200,000 bytes"),)
+    )
 
 
 _EMPTY = Diagnostic(errors.EMPTY, "Document is empty", NOWHERE)

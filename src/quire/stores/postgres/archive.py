@@ -17,7 +17,7 @@ from quire.stores import row_decoder, rows
 from quire.stores.contract import History, Pruned, batches, no_such_run
 from quire.stores.postgres import statements
 from quire.stores.postgres.writer import FIRST_PLACE, append, put_blobs
-from quire.stores.rows import Tail
+from quire.stores.rows import JournalEnd
 from quire.stores.sealed_run import SealedRun
 from quire.stores.seals import StoredRun, seal_answer, seal_question
 from quire.stores.sqlite.archive import pinned_cells, with_totals
@@ -37,7 +37,7 @@ async def create(server: Server, run: NewRun, seal: Seal, history: History | Non
     id is taken."""
     pins, blobs = pinned_cells(run, seal)
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
-    begun = Tail(FIRST_PLACE, pins_seal=str(pins[-1]), seal=str(pins[-1]))
+    begun = JournalEnd(FIRST_PLACE, pins_seal=str(pins[-1]), seal=str(pins[-1]))
     encoded: list[rows.Encoded] = []
     if history is not None:
         # The position is in the earlier rows: it does not need one of its own.

@@ -32,14 +32,14 @@ from quire.engine.records import (
     Question,
     RunRow,
     Status,
-    Written,
+    WriteResult,
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
 from quire.stores.postgres import archive, statements
 from quire.stores.postgres.archive import one
 from quire.stores.postgres.connection import PATIENCE_SECONDS, Address, Server
-from quire.stores.postgres.writer import Held, Writer, append
+from quire.stores.postgres.writer import OwnedRun, Writer, append
 from quire.stores.seals import StoredRun, check_pins, seal_answer
 from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import clean
@@ -66,7 +66,7 @@ class PostgresStore:
         self._seal = seal
         self._server = Server(Address(url), durability=durability, patience=patience, retake=self._retake)
         self._writer = Writer(self._server, seal)
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, OwnedRun] = {}
         self._locked: dict[str, int] = {}
 
     @property
@@ -198,7 +198,7 @@ class PostgresStore:
     async def answered(self) -> Sequence[str]:
         return [run for (run,) in await self._rows(statements.RUNS_ANSWERED)]
 
-    async def write(self, lease: Lease, batch: Batch) -> Written:
+    async def write(self, lease: Lease, batch: Batch) -> WriteResult:
         return await self._write(lease, batch, park=False)
 
     async def park(self, lease: Lease, batch: Batch) -> bool:
@@ -236,7 +236,7 @@ class PostgresStore:
         await self._writer.settled()
         return await self._server.rows(sql, parameters)
 
-    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
+    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> WriteResult:
         held = self._holding(lease)
         if held is None:
             raise contract.fenced(lease.run)
@@ -244,7 +244,7 @@ class PostgresStore:
             raise held.failure
         return await self._writer.commit(held, rows.encode_batch(lease.run, batch, self._seal), self._now(), park=park)
 
-    def _holding(self, lease: Lease) -> Held | None:
+    def _holding(self, lease: Lease) -> OwnedRun | None:
         held = self._held.get(lease.run)
         return held if held is not None and held.epoch == lease.epoch else None
 
@@ -259,7 +259,7 @@ class PostgresStore:
             raise
 
     async def _next_epoch(self, run: str, after: int | None) -> Lease:
-        async def work(connection: Connection, again: bool) -> tuple[Status, Lease | None, Held | None]:
+        async def work(connection: Connection, again: bool) -> tuple[Status, Lease | None, OwnedRun | None]:
             status = await self._status(connection, run)
             if after is not None:
                 seen = await connection.execute(statements.AT_EPOCH, (run, after))
@@ -269,7 +269,7 @@ class PostgresStore:
                 return status, None, None
             sealed, number, epoch = await archive.read_whole(connection, run)
             sealed.check(self._seal)
-            held = Held(run, epoch + 1, number, sealed.tail())
+            held = OwnedRun(run, epoch + 1, number, sealed.tail())
             if status is Status.EXPIRED:
                 await self._end(connection, held, sealed.state_as(status))
                 return status, None, None
@@ -284,7 +284,9 @@ class PostgresStore:
         self._held[run] = held
         return lease
 
-    async def _end(self, connection: Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
+    async def _end(
+        self, connection: Connection, held: OwnedRun, state: rows.Cells, events: Sequence[Event] = ()
+    ) -> None:
         """End a run that is not being driven, and withdraw its open questions."""
         ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
         await append(connection, held.number, held.tail, ended, self._now(), self._seal)
@@ -331,7 +333,7 @@ class PostgresStore:
                 return again
             await self._check_cancellable(connection, run)
             sealed, number, epoch = await archive.read_whole(connection, run)
-            held = Held(run, epoch, number, sealed.tail())
+            held = OwnedRun(run, epoch, number, sealed.tail())
             cancelled = Event("run_cancelled", run, self._now(), sealed.marks()[0] + 1)
             await self._end(connection, held, sealed.state_as(Status.CANCELLED), [cancelled])
             if not sealed.holds(self._seal):

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, TypeAlias
 import psycopg
 from msgspec import Struct
 
-from quire.engine.records import Written
+from quire.engine.records import WriteResult
 from quire.errors import StoreError
 from quire.stores.contract import fenced
 from quire.stores.postgres import statements
-from quire.stores.rows import EMPTY_ROW, Cells, Encoded, Tail
+from quire.stores.rows import EMPTY_ROW, Cells, Encoded, JournalEnd
 
 if TYPE_CHECKING:
     from quire.stores.postgres.connection import Server
@@ -30,13 +30,13 @@ FIRST_PLACE = 0
 """The place before the first row of a run's journal."""
 
 
-class Held(Struct, eq=False):
+class OwnedRun(Struct, eq=False):
     """A run that this store drives: its number, and the end of its journal."""
 
     run: str
     epoch: int
     number: int
-    tail: Tail
+    tail: JournalEnd
     failure: StoreError | None = None
     """The reason why nothing more can be written: the server was away for too long during a commit."""
 
@@ -44,13 +44,13 @@ class Held(Struct, eq=False):
 class Write(Struct, eq=False):
     """One batch to commit."""
 
-    held: Held
+    held: OwnedRun
     rows: Encoded
     at: float
-    done: asyncio.Future[Written | Exception]
+    done: asyncio.Future[WriteResult | Exception]
     park: bool = False
     """If true, the batch is not written when an answer is waiting."""
-    tried: Tail | None = None
+    tried: JournalEnd | None = None
     """The end of the journal if an attempt with an unknown outcome did commit."""
 
 
@@ -62,11 +62,11 @@ class _State(Struct):
     answered: frozenset[str]
     place: int
 
-    def learnt(self) -> Written:
-        return Written(self.cancel, bool(self.answered))
+    def learnt(self) -> WriteResult:
+        return WriteResult(self.cancel, bool(self.answered))
 
 
-_Outcomes: TypeAlias = "list[Written | Exception]"
+_Outcomes: TypeAlias = "list[WriteResult | Exception]"
 
 
 class Writer:
@@ -75,9 +75,9 @@ class Writer:
         self._seal = seal
         self._pending: list[Write] = []
         self._task: asyncio.Task[None] | None = None
-        self._last: asyncio.Future[Written | Exception] | None = None
+        self._last: asyncio.Future[WriteResult | Exception] | None = None
 
-    async def commit(self, held: Held, rows: Encoded, at: float, *, park: bool = False) -> Written:
+    async def commit(self, held: OwnedRun, rows: Encoded, at: float, *, park: bool = False) -> WriteResult:
         """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
         same: the effect did happen, and must not happen again."""
         loop = asyncio.get_running_loop()
@@ -90,7 +90,7 @@ class Writer:
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._work())
         outcome = await asyncio.shield(write.done)
-        if isinstance(outcome, Written):
+        if isinstance(outcome, WriteResult):
             return outcome
         raise outcome
 
@@ -146,7 +146,7 @@ def _goes_alone(write: Write) -> bool:
     return write.tried is None and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows)
 
 
-async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Written | None:
+async def _write_alone(connection: Connection, write: Write, seal: Seal) -> WriteResult | None:
     """Commit a write with one statement. Return None, with nothing written, if there is something to learn."""
     held = write.held
     tail, (row,) = held.tail.then(0, write.rows, write.at, seal)
@@ -162,14 +162,14 @@ async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Writ
         raise
     if cursor.rowcount:
         held.tail = tail
-        return Written()
+        return WriteResult()
     write.tried = None
     return None
 
 
 async def _write_together(connection: Connection, writes: Sequence[Write], seal: Seal) -> _Outcomes:
     numbers = sorted({write.held.number for write in writes})
-    tails: dict[Held, Tail] = {}
+    tails: dict[OwnedRun, JournalEnd] = {}
     outcomes: _Outcomes = []
     fresh: list[Write] = []
     try:
@@ -224,7 +224,9 @@ async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _St
     return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
 
 
-async def append(connection: Connection, number: int, before: Tail, rows: Encoded, at: float, seal: Seal) -> Tail:
+async def append(
+    connection: Connection, number: int, before: JournalEnd, rows: Encoded, at: float, seal: Seal
+) -> JournalEnd:
     """Write a batch inside the open transaction: its journal rows, texts and letters, the status, and the seal of the
     run if its anchor moves. Return the new end of the journal."""
     tail, journal = before.then(0, rows, at, seal)

@@ -21,11 +21,11 @@ from quire.engine.records import Batch, NewRun, Question
 from quire.errors import StoreError
 from quire.stores import rows
 from quire.stores.contract import History, Pruned, batches
-from quire.stores.rows import Encoded, Tail
+from quire.stores.rows import Encoded, JournalEnd
 from quire.stores.seals import seal_answer, seal_pins, seal_question
 from quire.stores.sqlite import statements
 from quire.stores.sqlite.database import Database, explain
-from quire.stores.sqlite.writer import Held, append
+from quire.stores.sqlite.writer import OwnedRun, append
 from quire.values import clean, encode
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT
 
 def insert_run(
     connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs, seal: Seal
-) -> Held:
+) -> OwnedRun:
     """Insert the row of a new run, its pins and the texts they name. Raises `StoreError` if the id is taken."""
     columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
     if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
@@ -63,9 +63,9 @@ def insert_run(
     number = int(connection.execute(statements.NEW_RUN, columns).lastrowid or 0)
     connection.execute(statements.NEW_PINS, (number, *pins))
     first, pins_seal = rows.first_place(number), str(pins[-1])
-    tail = Tail(first, pins_seal=pins_seal, seal=pins_seal)
+    tail = JournalEnd(first, pins_seal=pins_seal, seal=pins_seal)
     connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, first), run.id))
-    return Held(run.id, 0, number, tail)
+    return OwnedRun(run.id, 0, number, tail)
 
 
 def pinned_cells(run: NewRun, seal: Seal) -> tuple[rows.Cells, rows.Blobs]:
@@ -117,7 +117,9 @@ def reseal(
         connection.execute(statements.SEAL_ANSWER, (mine, run, path))
 
 
-def with_totals(tail: Tail, position: str, input_tokens: int, output_tokens: int, cost: float | None) -> Tail:
+def with_totals(
+    tail: JournalEnd, position: str, input_tokens: int, output_tokens: int, cost: float | None
+) -> JournalEnd:
     """Return the tail with the position and the totals that a restored run starts with."""
     return replace(tail, position=clean(position), input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
 

@@ -31,7 +31,7 @@ from quire.engine.records import (
     Question,
     RunRow,
     Status,
-    Written,
+    WriteResult,
 )
 from quire.errors import RunState, StoreError
 from quire.stores import contract, row_decoder, rows
@@ -41,7 +41,7 @@ from quire.stores.seals import StoredRun, check_pins, seal_answer
 from quire.stores.sqlite import archive, statements
 from quire.stores.sqlite.database import Database, Durability, explain
 from quire.stores.sqlite.locks import OwnerLocks
-from quire.stores.sqlite.writer import Held, Write, Writer, append
+from quire.stores.sqlite.writer import OwnedRun, Write, Writer, append
 from quire.trust.seal import PUBLIC_SEAL, Seal
 from quire.values import clean, encode
 
@@ -67,7 +67,7 @@ class SqliteStore:
         self._writer = Writer(self._database, seal)
         # Files under other names may share the folder, and then must not share their locks.
         self._locks = OwnerLocks(path.parent / ("locks" if path.name == FILE_NAME else f"{path.name}.locks"))
-        self._held: dict[str, Held] = {}
+        self._held: dict[str, OwnedRun] = {}
 
     async def create(self, run: NewRun) -> None:
         pins, blobs = archive.pinned_cells(run, self._seal)
@@ -190,7 +190,7 @@ class SqliteStore:
             self._locks.drop(run)
             raise
 
-    async def write(self, lease: Lease, batch: Batch) -> Written:
+    async def write(self, lease: Lease, batch: Batch) -> WriteResult:
         return await self._write(lease, batch, park=False)
 
     async def park(self, lease: Lease, batch: Batch) -> bool:
@@ -234,7 +234,7 @@ class SqliteStore:
         self._locks.drop_all()
         self._database.close()
 
-    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> Written:
+    async def _write(self, lease: Lease, batch: Batch, *, park: bool) -> WriteResult:
         held = self._holding(lease)
         if held is None:
             raise contract.fenced(lease.run)
@@ -244,15 +244,15 @@ class SqliteStore:
             Write(held, rows.encode_batch(lease.run, batch, self._seal), self._now(), park)
         )
 
-    def _look(self, held: Held) -> Written:
+    def _look(self, held: OwnedRun) -> WriteResult:
         """Read what a write would report, without taking (and so without waiting for) the write lock. Raises
         `Fenced`."""
         for epoch, cancel, waiting in self._database.rows(statements.LEARN, (held.run,)):
             if epoch == held.epoch:
-                return Written(bool(cancel), bool(waiting))
+                return WriteResult(bool(cancel), bool(waiting))
         raise contract.fenced(held.run)
 
-    def _holding(self, lease: Lease) -> Held | None:
+    def _holding(self, lease: Lease) -> OwnedRun | None:
         held = self._held.get(lease.run)
         return held if held is not None and held.epoch == lease.epoch else None
 
@@ -275,11 +275,11 @@ class SqliteStore:
         self._held[run] = held
         return lease
 
-    def _checked(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, Held]:
+    def _checked(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, OwnedRun]:
         """Return the run as stored in the file. Raises `BrokenSeal`."""
         sealed, number, epoch = self._read_whole(connection, run)
         sealed.check(self._seal)
-        return sealed, Held(run, epoch, number, sealed.tail())
+        return sealed, OwnedRun(run, epoch, number, sealed.tail())
 
     def _read_whole(self, connection: sqlite3.Connection, run: str) -> tuple[SealedRun, int, int]:
         stored = connection.execute(statements.SEALED_RUN, (run,)).fetchone()
@@ -289,7 +289,9 @@ class SqliteStore:
         journal = connection.execute(statements.SEALED_JOURNAL, rows.places(number)).fetchall()
         return SealedRun(StoredRun(*stored), journal, rows.first_place(number)), number, epoch
 
-    def _end(self, connection: sqlite3.Connection, held: Held, state: rows.Cells, events: Sequence[Event] = ()) -> None:
+    def _end(
+        self, connection: sqlite3.Connection, held: OwnedRun, state: rows.Cells, events: Sequence[Event] = ()
+    ) -> None:
         """End a run that is not being driven, and withdraw its open questions."""
         ended = replace(rows.encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
         append(connection, held, ended, self._now(), self._seal)
@@ -337,7 +339,7 @@ class SqliteStore:
                     return False
                 self._check_cancellable(connection, run)
                 sealed, number, epoch = self._read_whole(connection, run)
-                held = Held(run, epoch, number, sealed.tail())
+                held = OwnedRun(run, epoch, number, sealed.tail())
                 cancelled = Event("run_cancelled", run, self._now(), sealed.marks()[0] + 1)
                 self._end(connection, held, sealed.state_as(Status.CANCELLED), [cancelled])
                 if not sealed.holds(self._seal):

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from quire.engine.records import Written
+from quire.engine.records import WriteResult
 from quire.errors import Fenced, StoreError
 from quire.stores.contract import fenced
-from quire.stores.rows import Encoded, Tail, first_place
+from quire.stores.rows import Encoded, JournalEnd, first_place
 from quire.stores.sqlite import statements
 from quire.stores.sqlite.database import Database, explain
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from quire.trust.seal import Seal
 
 
-class Held(Struct, eq=False):
+class OwnedRun(Struct, eq=False):
     """A run that this store drives: its number in the file, and the end of its journal."""
 
     run: str
     epoch: int
     number: int
-    tail: Tail
+    tail: JournalEnd
 
 
 class Write(Struct, eq=False):
     """One batch to commit, and its outcome."""
 
-    held: Held
+    held: OwnedRun
     rows: Encoded
     at: float
     park: bool = False
     """If true, the batch is not written when an answer is waiting."""
-    outcome: Written | Exception | None = None
+    outcome: WriteResult | Exception | None = None
 
 
 class Writer:
@@ -53,7 +53,7 @@ class Writer:
         self._pending: list[Write] = []
         self._writer_of_turn: asyncio.Task[object] | None = None
 
-    async def commit(self, write: Write) -> Written:
+    async def commit(self, write: Write) -> WriteResult:
         """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
         same: the effect did happen, and must not happen again."""
         self._pending.append(write)
@@ -61,7 +61,7 @@ class Writer:
             await self._take_turns(write)
         else:
             self.flush()
-        if isinstance(write.outcome, Written):
+        if isinstance(write.outcome, WriteResult):
             return write.outcome
         raise write.outcome or StoreError(f"{self._database.path}: the write was interrupted")
 
@@ -137,7 +137,7 @@ class Writer:
             if not connection.execute(statements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
                 return self._attempt_together([write])
             held.tail = tail
-            write.outcome = Written()
+            write.outcome = WriteResult()
         except sqlite3.Error as error:
             failure = explain(error, self._database.path)
             failure.__cause__ = error
@@ -147,7 +147,7 @@ class Writer:
         return None
 
 
-def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> Written | Fenced:
+def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> WriteResult | Fenced:
     """Write a batch inside the open transaction. Return `Fenced`, with nothing written, if the run has another
     owner."""
     held, rows = write.held, write.rows
@@ -171,12 +171,12 @@ def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> Written
     return learn(connection, held)
 
 
-def learn(connection: sqlite3.Connection, held: Held) -> Written | Fenced:
+def learn(connection: sqlite3.Connection, held: OwnedRun) -> WriteResult | Fenced:
     epoch, cancel, waiting = connection.execute(statements.LEARN, (held.run,)).fetchone()
-    return Written(bool(cancel), bool(waiting)) if epoch == held.epoch else fenced(held.run)
+    return WriteResult(bool(cancel), bool(waiting)) if epoch == held.epoch else fenced(held.run)
 
 
-def append(connection: sqlite3.Connection, held: Held, rows: Encoded, at: float, seal: Seal) -> None:
+def append(connection: sqlite3.Connection, held: OwnedRun, rows: Encoded, at: float, seal: Seal) -> None:
     """Write the journal rows of a batch, its status, and the seal of the run if its anchor moves."""
     anchors = held.tail.anchors(rows)
     held.tail, journal = held.tail.then(held.number, rows, at, seal)

@@ -16,7 +16,7 @@ from quire.values import Value, encode
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Profile
-    from quire.engine.interpreter.pipeline.steps import Frame
+    from quire.engine.interpreter.pipeline.steps import PipelineScope
     from quire.plan.nodes import Agent, Step
     from quire.schema import Schema
 
@@ -28,7 +28,7 @@ SAME_FAILURES = 3
 """Identical failing calls in a row after which the model is warned; one more ends the step."""
 
 
-def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
+def run_agent(step: Step, work: Agent, path: str, frame: PipelineScope) -> Steps:
     identity = work.identity or frame.setting.identity
     profile = frame.setting.profiles.get(identity)
     if profile is None:
@@ -41,7 +41,14 @@ def run_agent(step: Step, work: Agent, path: str, frame: Frame) -> Steps:
 
 class _Turn:
     def __init__(
-        self, step: Step, work: Agent, path: str, frame: Frame, identity: str, profile: Profile, schema: Schema | None
+        self,
+        step: Step,
+        work: Agent,
+        path: str,
+        frame: PipelineScope,
+        identity: str,
+        profile: Profile,
+        schema: Schema | None,
     ) -> None:
         self._step = step
         self._work = work

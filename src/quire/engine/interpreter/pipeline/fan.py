@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from quire.engine.interpreter.pipeline.steps import Frame, Steps, run_step
+from quire.engine.interpreter.pipeline.steps import PipelineScope, Steps, run_step
 from quire.engine.requests import Emit, Fan, Outcome, Request, Walk
 from quire.errors import StepFailed
 from quire.plan.limits import MAX_ITEMS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:
+def run_for_each(step: Step, work: ForEach, path: str, frame: PipelineScope) -> Steps:
     items = frame.items(work.source, path)
     _check_count(len(items), work.max_items, path)
     _check_depth(frame, path)
@@ -41,7 +41,7 @@ def run_for_each(step: Step, work: ForEach, path: str, frame: Frame) -> Steps:
     return (yield from run_step(work.collect, f"{path}/for_each/collect", inner))
 
 
-def run_parallel(step: Step, work: Parallel, path: str, frame: Frame) -> Steps:
+def run_parallel(step: Step, work: Parallel, path: str, frame: PipelineScope) -> Steps:
     _check_depth(frame, path)
     walks = (
         _told(
@@ -68,13 +68,13 @@ def _fan(path: str, walks: Iterator[Walk], limit: int, on_error: OnError) -> Gen
     return outcomes
 
 
-def _announce(step: Step, path: str, total: int, limit: int, frame: Frame) -> Generator[Request, Any, None]:
+def _announce(step: Step, path: str, total: int, limit: int, frame: PipelineScope) -> Generator[Request, Any, None]:
     """Report how many items a fan has. A fan inside another one is part of its item and is not reported."""
     if not frame.depth:
         yield Emit("fan_started", path, step.label, {"total": total, "limit": limit})
 
 
-def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: Frame) -> Walk:
+def _told(walk: Walk, path: str, label: str, which: Mapping[str, Value], frame: PipelineScope) -> Walk:
     """Wrap a child so that it reports its end to listeners.
 
     These events are not kept: for every item, that would be a second journal.
@@ -94,11 +94,11 @@ def _telling(walk: Walk, path: str, label: str, which: Mapping[str, Value]) -> W
     return value
 
 
-def _item(frame: Frame, item: Value) -> Frame:
+def _item(frame: PipelineScope, item: Value) -> PipelineScope:
     return frame.inside(frame.pipe, bound={"item": item}, fans=1)
 
 
-def _attempts(step: Step, path: str, frame: Frame, on_error: OnError) -> Walk:
+def _attempts(step: Step, path: str, frame: PipelineScope, on_error: OnError) -> Walk:
     """Run a step in a scope of its own, and again while its policy allows; each attempt starts from the same values."""
     if on_error.policy != "retry":
         return (yield from run_step(step, path, frame))
@@ -119,7 +119,7 @@ def _check_count(count: int, most: int | None, path: str) -> None:
         raise StepFailed(f"{count:,} items are more than max_items, which is {most:,}", kind="items", path=path)
 
 
-def _check_depth(frame: Frame, path: str) -> None:
+def _check_depth(frame: PipelineScope, path: str) -> None:
     most = frame.setting.fan_out_depth
     if most and frame.depth + 1 > most:
         message = f"fan-out depth {frame.depth + 1} exceeds max_pipeline_fan_out_depth, which is {most}"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from quire.engine.interpreter.pipeline.agent import run_agent
 from quire.engine.interpreter.pipeline.fan import run_for_each, run_parallel
 from quire.engine.interpreter.pipeline.simple import run_call, run_fold, run_invoke, run_select, run_transform
-from quire.engine.interpreter.pipeline.steps import RUNNERS, Frame, run_steps
+from quire.engine.interpreter.pipeline.steps import RUNNERS, PipelineScope, run_steps
 from quire.plan.nodes import Agent, Call, Fold, ForEach, Invoke, Parallel, Plan, Select, Transform
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
     from quire.engine.requests import Walk
     from quire.values import Value
 
@@ -30,8 +30,8 @@ RUNNERS.update(
 )
 
 
-def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Setting) -> Walk:
+def interpret_pipeline(plan: Plan, input: Mapping[str, Value], setting: Environment) -> Walk:
     """Run a pipeline on its input. Its result has the last step's value and all named stores."""
-    frame = Frame(setting, plan, dict(input))
+    frame = PipelineScope(setting, plan, dict(input))
     output = yield from run_steps(plan.body, "", frame, top=True)
     return {"output": output, "stores": dict(frame.stores)}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from quire.engine.interpreter.pipeline.agent import run_agent
-from quire.engine.interpreter.pipeline.steps import Frame
+from quire.engine.interpreter.pipeline.steps import PipelineScope
 from quire.engine.interpreter.preview import Preview
 from quire.engine.requests import ModelRequest, Offer
 from quire.errors import CannotStart, StepFailed
@@ -21,10 +21,10 @@ from quire.plan.nodes import Agent, Call, Invoke, Parallel, Plan, Reference, Sel
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
 
 
-def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Setting) -> Preview:
+def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting: Environment) -> Preview:
     """Return the first model call of the agent step at a path of the plan, with the values in `stores`.
 
     Raises `CannotStart` if the step is not an agent, or cannot reach its model call.
@@ -34,7 +34,7 @@ def preview_agent(plan: Plan, target: str, stores: Mapping[str, Value], setting:
         raise CannotStart(f"step {step.label} asks no model: {_pipeline_instead(step)}")
     prompt = _filled(step.work.prompt, stores, {*stores, *_names(plan)})
     work = replace(step.work, prompt=Template((prompt,)))
-    walk = run_agent(step, work, target, Frame(setting, plan, dict(stores)))
+    walk = run_agent(step, work, target, PipelineScope(setting, plan, dict(stores)))
     answer: Any = None
     try:
         while True:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Mapping
 from typing import Any, cast
 
 from quire.engine.interpreter.nesting import check_nesting
-from quire.engine.interpreter.pipeline.steps import Frame, Steps, check_work, run_step, run_steps
+from quire.engine.interpreter.pipeline.steps import PipelineScope, Steps, check_work, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
 from quire.engine.interpreter.ways import below
 from quire.engine.pure_work import WORK
@@ -22,13 +22,13 @@ SHELL = "shell"
 _KINDS = ("input", "confirm", "select")
 
 
-def run_transform(step: Step, work: Transform, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+def run_transform(step: Step, work: Transform, path: str, frame: PipelineScope) -> Generator[Request, Any, Value]:
     """Compute an expression. It is pure: every replay computes it again, and it is never recorded."""
     return frame.value(work.value, path)
     yield  # makes this a generator, like all runners
 
 
-def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[Request, Any, Value]:
+def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Generator[Request, Any, Value]:
     arguments: dict[str, Value] = {}
     for number, (name, value) in enumerate(work.arguments):
         yield from check_work(f"{path}{WORK}[{number}]", step.label, frame)
@@ -48,7 +48,7 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: Frame) -> Generator[R
     return result
 
 
-def hold_to_schema(name: str, value: Value, path: str, frame: Frame) -> None:
+def hold_to_schema(name: str, value: Value, path: str, frame: PipelineScope) -> None:
     """Raise `StepFailed` with all violations of the schema.
 
     `path` is the effect that returned the value, so that a resume performs it again.
@@ -117,11 +117,11 @@ def _check_command(work: Invoke, arguments: Mapping[str, Value], path: str) -> N
     raise StepFailed(message, kind="arguments", path=path)
 
 
-def run_call(step: Step, work: Call, path: str, frame: Frame) -> Steps:
+def run_call(step: Step, work: Call, path: str, frame: PipelineScope) -> Steps:
     return (yield from below(step.label, _run_document(work, f"{path}/call/", path, frame)))
 
 
-def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
+def run_select(step: Step, work: Select, path: str, frame: PipelineScope) -> Steps:
     value = frame.value(work.on, path)
     try:
         label = python_text(value)
@@ -138,7 +138,7 @@ def run_select(step: Step, work: Select, path: str, frame: Frame) -> Steps:
     return (yield from below(step.label, _run_document(work.default, f"{path}/match/", path, frame)))
 
 
-def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
+def run_fold(step: Step, work: Fold, path: str, frame: PipelineScope) -> Steps:
     """Run `do` for one item after the other.
 
     Stores that `do` writes stay inside the fold, from one item to the next.
@@ -161,7 +161,7 @@ def run_fold(step: Step, work: Fold, path: str, frame: Frame) -> Steps:
     return accumulated
 
 
-def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
+def _run_document(work: Call, prefix: str, path: str, frame: PipelineScope) -> Steps:
     """Run another document on the passed values alone; it sees the schemas of its own file."""
     callee = frame.setting.documents.get(work.document)
     if callee is None:
@@ -175,5 +175,5 @@ def _run_document(work: Call, prefix: str, path: str, frame: Frame) -> Steps:
         from quire.engine.interpreter.call_document import call_document
 
         return (yield from call_document(work.document, stores, prefix, path, frame.setting))
-    inner = Frame(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
+    inner = PipelineScope(frame.setting, callee, stores, frame.pipe, depth=frame.depth)
     return (yield from run_steps(callee.body, prefix, inner))

@@ -21,20 +21,20 @@ from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, 
 from quire.values import Value
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
     from quire.schema import Schema
 
 _prompt_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
-class Frame(Struct):
+class PipelineScope(Struct):
     """A scope. Only the walk that owns it writes `stores` and `pipe`; values themselves are never changed.
 
     The stores together are the value `ctx`, so they are replaced, not modified: a step that keeps `ctx` must not see
     what later steps write.
     """
 
-    setting: Setting
+    setting: Environment
     plan: Plan
     stores: Mapping[str, Value]
     pipe: Value = None
@@ -52,9 +52,9 @@ class Frame(Struct):
         bound: Mapping[str, Value] | None = None,
         near: Mapping[str, Value] | None = None,
         fans: int = 0,
-    ) -> Frame:
+    ) -> PipelineScope:
         """Return a scope of its own: stores written there are not visible outside."""
-        return Frame(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
+        return PipelineScope(self.setting, self.plan, self.stores, pipe, bound or {}, near or {}, self.depth + fans)
 
     def write(self, name: str, value: Value) -> None:
         self.setting.work.used += len(self.stores) >> 2
@@ -149,12 +149,12 @@ def _quoted(text: str) -> str:
 
 Steps: TypeAlias = Generator[Request, Any, Value]
 
-RUNNERS: dict[type, Callable[[Step, Any, str, Frame], Steps]] = {}
+RUNNERS: dict[type, Callable[[Step, Any, str, PipelineScope], Steps]] = {}
 """Functions that do a step's work, by the kind of the work. Arguments: the step, the work, the step's path and its
 frame."""
 
 
-def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -> Steps:
+def run_steps(body: Sequence, prefix: str, frame: PipelineScope, *, top: bool = False) -> Steps:
     """Run steps in sequence; each step's value goes on to the next.
 
     Only the steps of the run's own document emit events.
@@ -168,7 +168,7 @@ def run_steps(body: Sequence, prefix: str, frame: Frame, *, top: bool = False) -
     return frame.pipe
 
 
-def _called(step: Step, path: str, frame: Frame) -> Steps:
+def _called(step: Step, path: str, frame: PipelineScope) -> Steps:
     """Run a step of a callee. A run can stop after it, but values that are set there are not visible to the caller."""
     try:
         value = yield from run_step(step, path, frame)
@@ -181,7 +181,7 @@ def _called(step: Step, path: str, frame: Frame) -> Steps:
     return value
 
 
-def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
+def _told(step: Step, path: str, frame: PipelineScope, total: int) -> Steps:
     head: dict[str, Value] = {"title": step.title, "total": total}
     yield Emit("step_started", path, step.label, head)
     try:
@@ -198,13 +198,13 @@ def _told(step: Step, path: str, frame: Frame, total: int) -> Steps:
     return value
 
 
-def check_work(path: str, label: str, frame: Frame) -> Generator[Request, Any, None]:
+def check_work(path: str, label: str, frame: PipelineScope) -> Generator[Request, Any, None]:
     """Ask whether pure work may go on. `path` is that of the check, which must be unique."""
     if frame.setting.work.due(path):
         yield WorkCheck(path, label, frame.setting.work)
 
 
-def run_step(step: Step, path: str, frame: Frame) -> Steps:
+def run_step(step: Step, path: str, frame: PipelineScope) -> Steps:
     """Run one step in its frame and return its value, which also goes to its store."""
     work = frame.setting.work
     work.used += STEP

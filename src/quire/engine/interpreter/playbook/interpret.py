@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.engine.capture import artifact_problem, artifact_text, capture_text
 from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.playbook.scope import Scope
+from quire.engine.interpreter.playbook.scope import PlaybookScope
 from quire.engine.interpreter.playbook.steps import ask, think, use_tool
 from quire.engine.pure_work import STEP, WORK, PureWork
 from quire.engine.requests import Boundary, Emit, Request, Walk, WorkCheck
@@ -21,7 +21,7 @@ from quire.plan.nodes import SEMANTICS_VERSION, Case, Match, Plan, Sequence, Ste
 from quire.values import Value, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
 
 
 def interpret(
@@ -30,7 +30,7 @@ def interpret(
     *,
     context_budget: int | None = None,
     prefix: str = "",
-    setting: Setting | None = None,
+    setting: Environment | None = None,
 ) -> Walk:
     """Run a plan on complete inputs. Its result is the output of the last executed step, with the artifact if that
     differs from the output.
@@ -41,7 +41,7 @@ def interpret(
     """
     work = setting.work if setting is not None else PureWork()
     rules = setting.rules if setting is not None else SEMANTICS_VERSION
-    scope = Scope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
+    scope = PlaybookScope(plan, dict(inputs), context_budget, setting=setting, work=work, rules=rules)
     yield from _sequence(plan.body, prefix, scope)
     artifact_type, artifact = "", scope.shown
     if plan.artifact:
@@ -58,7 +58,7 @@ def interpret(
     return result
 
 
-def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Request, Any, str | None]:
+def _sequence(sequence: Sequence, prefix: str, scope: PlaybookScope) -> Generator[Request, Any, str | None]:
     """Return the output of the last step that did something, or None."""
     last: str | None = None
     for step in sequence.steps:
@@ -67,7 +67,7 @@ def _sequence(sequence: Sequence, prefix: str, scope: Scope) -> Generator[Reques
     return last
 
 
-def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+def _step(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, Any, str | None]:
     taken = step.capture.field if step.capture else None
     yield Emit("step_started", path, step.label, {"title": step.title}, {"extract": taken} if taken else {})
     try:
@@ -89,7 +89,7 @@ def _step(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | 
     return output
 
 
-def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str | None]:
+def _perform(step: Step, path: str, scope: PlaybookScope) -> Generator[Request, Any, str | None]:
     """Perform a step: its question, a `match` that decides first, the work, a `match` on the work, and one arm."""
     before = len(scope.entries)
     own: str | None = None
@@ -138,7 +138,7 @@ def _perform(step: Step, path: str, scope: Scope) -> Generator[Request, Any, str
     return output
 
 
-def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Request, Any, str]:
+def _capture(step: Step, path: str, text: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
     """Store the result under its name and return the text that a person is shown."""
     if step.capture is None:
         return text
@@ -150,7 +150,7 @@ def _capture(step: Step, path: str, text: str, scope: Scope) -> Generator[Reques
     return text if isinstance(step.work, UseTool) else captured.displayed
 
 
-def _choose(match: Match, scope: Scope) -> tuple[int, Case] | None:
+def _choose(match: Match, scope: PlaybookScope) -> tuple[int, Case] | None:
     for number, case in enumerate(match.cases, 1):
         if case.test is None:
             return number, case

@@ -13,14 +13,14 @@ from quire.errors import StepFailed
 from quire.plan.nodes import SEMANTICS_VERSION, Plan, Template
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.environment import Setting
+    from quire.engine.interpreter.environment import Environment
 
 
 MAX_RENDERED = 16_000_000
 """Most characters of one text with its values filled in."""
 
 
-class Scope(Struct):
+class PlaybookScope(Struct):
     """Values of one walk.
 
     Changed only by the interpreter that owns it, in document order; so a replay builds the same one.
@@ -37,7 +37,7 @@ class Scope(Struct):
     """The part of `result` that a person is shown."""
     cut: bool = False
     """True if the last reply broke off."""
-    setting: Setting | None = None
+    setting: Environment | None = None
     work: PureWork = field(default_factory=PureWork)
     rules: int = SEMANTICS_VERSION
 

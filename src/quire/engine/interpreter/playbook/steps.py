@@ -32,10 +32,10 @@ from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
 
 if TYPE_CHECKING:
-    from quire.engine.interpreter.playbook.scope import Scope
+    from quire.engine.interpreter.playbook.scope import PlaybookScope
 
 
-def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request, Any, str]:
+def think(step: Step, work: Think, path: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
     scope.cut = False
     text = scope.render(work.prompt)
     if work.preamble:
@@ -61,7 +61,7 @@ def think(step: Step, work: Think, path: str, scope: Scope) -> Generator[Request
     return str(reply["text"])
 
 
-def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Generator[Request, Any, str]:
+def _preamble(step: Step, source: PromptSource, path: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
     if source.scheme == "variable":
         value = scope.lookup(source.where)
         if value is None:
@@ -78,7 +78,7 @@ def _preamble(step: Step, source: PromptSource, path: str, scope: Scope) -> Gene
     return scope.render(template(str(found)))
 
 
-def _where(source: PromptSource, path: str, scope: Scope) -> str:
+def _where(source: PromptSource, path: str, scope: PlaybookScope) -> str:
     """Return the path of a prompt file with its values filled in. The loader checks the resulting path."""
     if source.scheme != "file" or scope.rules == 1:
         return source.where
@@ -138,7 +138,7 @@ class WrongAnswer(ValueError):
     """An answer that does not fit; the message says what would be right."""
 
 
-def ask(step: Step, question: Ask, path: str, scope: Scope) -> Generator[Request, Any, str]:
+def ask(step: Step, question: Ask, path: str, scope: PlaybookScope) -> Generator[Request, Any, str]:
     answer: str = yield HumanRequest(
         path=f"{path}/ask",
         label=step.label,
@@ -185,7 +185,9 @@ def unattended_answer(kind: str, options: Sequence[str], default: str | None) ->
 WRITE = "rye/file-system/write"
 
 
-def use_tool(step: Step, work: UseTool, path: str, scope: Scope) -> Generator[Request, Any, tuple[str, str | None]]:
+def use_tool(
+    step: Step, work: UseTool, path: str, scope: PlaybookScope
+) -> Generator[Request, Any, tuple[str, str | None]]:
     """Return the result as text, and the content written if the tool writes one file."""
     if problem := problem_of(work):
         raise StepFailed(problem, kind="arguments", path=path)
@@ -214,7 +216,7 @@ def _written(work: UseTool, arguments: Mapping[str, Value]) -> str | None:
     return None
 
 
-def _value(tree: Arguments, scope: Scope) -> Value:
+def _value(tree: Arguments, scope: PlaybookScope) -> Value:
     match tree:
         case Template():
             return scope.render(tree)
@@ -227,7 +229,7 @@ def _value(tree: Arguments, scope: Scope) -> Value:
     return tree
 
 
-def _hole(hole: Hole, scope: Scope) -> Value:
+def _hole(hole: Hole, scope: PlaybookScope) -> Value:
     text = scope.render(Template((hole.reference,)))
     try:
         return decode(text)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
-from quire.engine.interpreter.thread.setup import FORK, Above, Setup, set_up
+from quire.engine.interpreter.thread.setup import FORK, ParentContext, Setup, set_up
 from quire.engine.interpreter.thread.tool_results import at_once, went_well
 from quire.engine.interpreter.ways import below
 from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
@@ -210,7 +210,7 @@ class Children:
         untrusted: bool,
     ) -> Setup:
         parent = self._setup
-        above = Above(
+        above = ParentContext(
             Grants.of(parent.grants),
             parent.limits,
             parent.purse,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 
-class Decided(Struct, frozen=True):
+class HookDecision(Struct, frozen=True):
     """The decision of the hooks of an event, and its message."""
 
     what: Decision
@@ -42,7 +42,7 @@ class Decided(Struct, frozen=True):
         return self.what in ("escalate", "suspend")
 
 
-class Hooking(Struct):
+class HookRunner(Struct):
     """The hooks of one thread."""
 
     setup: Setup
@@ -55,9 +55,9 @@ class Hooking(Struct):
 
     def fire(
         self, event: str, where: str, label: str, context: Mapping[str, Value]
-    ) -> Generator[Request, Any, Decided | None]:
+    ) -> Generator[Request, Any, HookDecision | None]:
         """Run all hooks that the event triggers and return the first decision, or None."""
-        decided: Decided | None = None
+        decided: HookDecision | None = None
         for number, hook in enumerate(one for one in self.setup.composed.hooks if one.event == event):
             if not holds(hook.condition, context):
                 continue
@@ -98,7 +98,7 @@ class Hooking(Struct):
 
     def _act(
         self, hook: Hook, action: HookAction, path: str, label: str, context: Mapping[str, Value]
-    ) -> Generator[Request, Any, Decided | None]:
+    ) -> Generator[Request, Any, HookDecision | None]:
         meant = filled_action(action, context, self.setup.composed.rules)
         item_id, filled = meant.item_id, dict(meant.parameters)
         self.paths.append(f"{path}/*")
@@ -114,14 +114,14 @@ class Hooking(Struct):
             yield Emit("warning", path, label, {"message": message})
         if hook.event != GATE or self._lenient:
             return None
-        return Decided("fail", f"{message}; the outputs are refused, because this check was not passed")
+        return HookDecision("fail", f"{message}; the outputs are refused, because this check was not passed")
 
     @property
     def _lenient(self) -> bool:
         """Return True if the thread follows the rules of 0.1.0, under which a check that failed to run was passed."""
         return self.setup.composed.rules < 2
 
-    def _decided(self, result: Mapping[str, Value], *, control: bool = False) -> Decided | None:
+    def _decided(self, result: Mapping[str, Value], *, control: bool = False) -> HookDecision | None:
         """Return the decision of a control action, or of the outputs of a directive that a hook ran.
 
         Raises `StepFailed` for an action that is not a decision. Outputs without one do not decide anything.
@@ -129,7 +129,7 @@ class Hooking(Struct):
         what = result.get("action")
         if isinstance(what, str) and what in DECISIONS:
             message = result.get("message") or result.get("error") or ""
-            return Decided(cast("Decision", what), str(message))
+            return HookDecision(cast("Decision", what), str(message))
         if self._lenient or (what is None and not control):
             return None
         given = "no action" if what is None else f"the action {as_text(what)!r}"

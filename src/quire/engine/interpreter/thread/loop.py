@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
 from quire.engine.interpreter.thread.budget import RAISABLE, REACHED, Account
 from quire.engine.interpreter.thread.compose import nudge
-from quire.engine.interpreter.thread.hook_runner import Decided, Hooking
+from quire.engine.interpreter.thread.hook_runner import HookDecision, HookRunner
 from quire.engine.interpreter.thread.own_tools import as_return, owed, return_tool, returned
 from quire.engine.interpreter.thread.setup import Ending, Setup
 from quire.engine.interpreter.thread.tool_calls import Calls
-from quire.engine.interpreter.thread.tool_results import Told, at_once, failed
+from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed
 from quire.engine.requests import (
     Boundary,
     Emit,
@@ -74,7 +74,7 @@ class _Following:
         self._known = 0
         self._last: tuple[object, ...] = ()
         self.calls = Calls(setup)
-        self.hooks = Hooking(setup, self._hook_directive)
+        self.hooks = HookRunner(setup, self._hook_directive)
         self._offered: tuple[Offered, ...] = ()
 
     def run(self) -> Generator[Request, Any, Ending]:
@@ -228,7 +228,7 @@ class _Following:
             self.account.count_spawns(self.calls.children.started)
         if walks:
             outcomes: list[Outcome] = yield Fan(f"{self._at}/tools", iter(walks), PARALLEL)
-            told = [cast("Told", outcome.value) for outcome in outcomes]
+            told = [cast("ToolResult", outcome.value) for outcome in outcomes]
             for number, (use, one) in enumerate(zip(working, told, strict=True)):
                 yield from self._tell(use, one, f"{self._at}/tool[{number}]")
             self._notice_sameness(working, told)
@@ -239,7 +239,7 @@ class _Following:
         self.hooks.notes.clear()
         yield from self._decide("after_step", self._at, "a hook ended the thread")
 
-    def _tell(self, use: ToolUse, told: Told, path: str) -> Steps:
+    def _tell(self, use: ToolUse, told: ToolResult, path: str) -> Steps:
         """Give the model the result of one call; a failed call triggers the `error` hooks."""
         meters: list[Meter] = yield Metering(tuple(told["paths"]))
         for meter in meters:
@@ -263,7 +263,7 @@ class _Following:
         if decided is not None and decided.stops:
             raise self._stopped(decided.message or message, told["kind"])
 
-    def _notice_sameness(self, uses: list[ToolUse], told: list[Told]) -> None:
+    def _notice_sameness(self, uses: list[ToolUse], told: list[ToolResult]) -> None:
         """Warn, then stop, a model that makes the same calls with the same results turn after turn."""
         now = tuple(
             (use.name, encode(dict(use.arguments)), one["content"]) for use, one in zip(uses, told, strict=True)
@@ -316,7 +316,7 @@ class _Following:
             raise ending
         self.account.raise_limit(name, raised)
 
-    def _heed(self, decided: Decided | None, error: StepFailed | None, path: str) -> Steps:
+    def _heed(self, decided: HookDecision | None, error: StepFailed | None, path: str) -> Steps:
         """Put the thread into the inbox for `escalate` and `suspend`: a person decides whether it goes on."""
         if decided is None or not decided.asks:
             return

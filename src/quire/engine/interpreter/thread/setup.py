@@ -146,7 +146,7 @@ ORCHESTRATING = Offered(
 )
 
 
-class Above(Struct, frozen=True):
+class ParentContext(Struct, frozen=True):
     """The context that a new thread inherits from the thread, document or run that starts it.
 
     Its own grants, limits and budget are always bounded by these.
@@ -165,7 +165,7 @@ class Above(Struct, frozen=True):
     open_document: Callable[[str], Opened] | None = None
 
 
-NOBODY = Above()
+NO_PARENT = ParentContext()
 
 
 def set_up(
@@ -174,7 +174,7 @@ def set_up(
     path: str,
     *,
     overrides: Mapping[str, Value] | None = None,
-    above: Above = NOBODY,
+    above: ParentContext = NO_PARENT,
 ) -> Setup:
     """Set up a thread. Raises `CannotStart` for wrong inputs and broken chains, `Refused` if it must not run."""
     composed = compose(bundle.item_id, BundleResolver(bundle), given, bundle.project_hooks(), bundle.rules)

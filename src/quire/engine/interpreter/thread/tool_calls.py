@@ -15,8 +15,8 @@ from quire.engine.interpreter.confinement import confined
 from quire.engine.interpreter.pipeline.simple import ASK, question
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
 from quire.engine.interpreter.thread.child_threads import About, Children, in_order
-from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, Above, Setup
-from quire.engine.interpreter.thread.tool_results import Told, at_once, failed, guarded
+from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
+from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed, guarded
 from quire.engine.interpreter.ways import below
 from quire.engine.requests import Emit, Load, Meter, Metering, Request, Steps, ToolRequest, Walk
 from quire.errors import Refused, StepFailed
@@ -192,7 +192,7 @@ class Calls:
 
     def run_directive(
         self, item_id: str, given: Mapping[str, Value], path: str, label: str, cost: Cost
-    ) -> Generator[Request, Any, Told]:
+    ) -> Generator[Request, Any, ToolResult]:
         """Run a child, wait for it, and return its result. Raises `StepFailed` if it cannot be started."""
         walk, _ = yield from self.children.thread(item_id, given, {}, path, label, cost, self._about("directive"))
         return (yield from walk)  # type: ignore[return-value]  # the value of such a walk
@@ -250,7 +250,7 @@ class Calls:
         if self.untrusted and (which.startswith("pipeline:") or set(others) != {"playbook"}):
             raise _floor()
         held, purse = self.setup, SharedPurse(self.setup.purse)
-        above = Above(
+        above = ParentContext(
             Grants.of(held.grants),
             held.limits,
             purse,

@@ -18,7 +18,7 @@ LONGEST_ERROR = 8_000
 """Characters of an error message that the model gets: it may quote the model's own text, however long that is."""
 
 
-class Told(TypedDict):
+class ToolResult(TypedDict):
     """The result of one tool call."""
 
     content: str
@@ -38,19 +38,21 @@ class Told(TypedDict):
     """True if the result contains content from outside."""
 
 
-def went_well(tool: str, result: Value, paths: list[str] | None = None) -> Told:
+def went_well(tool: str, result: Value, paths: list[str] | None = None) -> ToolResult:
     content = encode(result)
     if len(content) > LONGEST_RESULT:
         content = f"{content[:LONGEST_RESULT]}\n[cut: {len(content):,} characters in all]"
-    return Told(content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False)
+    return ToolResult(
+        content=content, tool=tool, kind="", message="", paths=paths or [], cost=None, ended={}, outside=False
+    )
 
 
-def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told:
+def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> ToolResult:
     message = error.message
     if len(message) > LONGEST_ERROR:
         message = f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
     content = encode({"error": message})
-    return Told(
+    return ToolResult(
         content=content,
         tool=tool,
         kind=error.kind,
@@ -62,7 +64,7 @@ def failed(tool: str, error: StepFailed, paths: list[str] | None = None) -> Told
     )
 
 
-def at_once(told: Told) -> Walk:
+def at_once(told: ToolResult) -> Walk:
     """Return a walk that ends at once with this result."""
     yield from ()
     return cast("Value", told)
