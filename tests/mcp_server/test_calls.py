@@ -189,7 +189,8 @@ async def test_the_list_is_read_anew(serve: Serve, folder: Path, mode: str) -> N
     assert [report for report in serving.reports if "greet.yaml" in report]
 
 
-async def test_older_clients_are_told_that_the_list_has_changed(serve: Serve, folder: Path) -> None:
+@pytest.mark.parametrize("place", ["new.yaml", "new.yml", "below/new.yaml"])
+async def test_older_clients_are_told_that_the_list_has_changed(serve: Serve, folder: Path, place: str) -> None:
     told = asyncio.Event()
 
     async def hear(message: object) -> None:
@@ -199,7 +200,9 @@ async def test_older_clients_are_told_that_the_list_has_changed(serve: Serve, fo
     async with serve(watch_seconds=0.01).client("legacy", message_handler=hear) as client:
         assert client.server_capabilities.tools and client.server_capabilities.tools.list_changed
         await client.list_tools()
-        write(folder, new=GREET.replace("pipeline: greet", "pipeline: new"))
+        file = folder / "pipelines" / place
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(GREET.replace("pipeline: greet", "pipeline: new"))
         await asyncio.wait_for(told.wait(), 30)
 
 

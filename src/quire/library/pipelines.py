@@ -119,7 +119,7 @@ def _pipeline_files(settings: Settings) -> Iterator[tuple[str, Path, str]]:
         seen.add(real_path(path))
         if entry.enabled:
             yield key, path, entry.description
-    for path in _found(folder / PIPELINES_FOLDER):
+    for path in files_below(folder / PIPELINES_FOLDER):
         if real_path(path) not in seen:
             yield path.relative_to(folder / PIPELINES_FOLDER).with_suffix("").as_posix(), path, ""
 
@@ -132,7 +132,7 @@ def in_folder(path: Path, workspace: Path) -> bool:
     return not any(part.startswith(".") for part in path.relative_to(folder).parts)
 
 
-def _found(folder: Path) -> Iterator[Path]:
+def files_below(folder: Path) -> Iterator[Path]:
     """Yield the pipeline files of a folder and those below it. Names that begin with a dot and linked folders are left
     out."""
     count = 0

@@ -22,7 +22,7 @@ from quire.formats import format_of
 from quire.formats.pipeline.inputs import inferred_inputs, optional_inputs
 from quire.library.document import Document, read
 from quire.library.pipelines import PIPELINES_FOLDER as PIPELINES
-from quire.library.pipelines import Registered, RegisteredPipelines, load_registry, read_pipelines
+from quire.library.pipelines import Registered, RegisteredPipelines, files_below, load_registry, read_pipelines
 from quire.library.playbooks import SUFFIX, load_playbooks
 from quire.plan.thread import Parameter, Thread
 from quire.source import Source, read_source
@@ -154,7 +154,7 @@ class Catalogue:
     def _files(self) -> Iterator[Path]:
         folder = self._settings.workspace.folder
         yield from (folder / entry.path for entry in self._settings.pipelines.values())
-        yield from (folder / PIPELINES).glob("*.yaml")
+        yield from files_below(folder / PIPELINES)
         yield from load_playbooks(self._settings).paths.values()
         yield from (folder / ".ai" / "directives").rglob("*.md")
         yield from (self._settings.user / ".ai" / "directives").rglob("*.md")
