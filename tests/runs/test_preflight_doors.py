@@ -180,3 +180,13 @@ async def test_an_edited_document_is_looked_at_like_a_new_one(tmp_path: Path) ->
     made = await repair(runtime, run, str(file), Changes())
     assert ["--allow shell" in one for one in await runtime.warnings(made.run)] == [True]
     await runtime.close()
+
+
+async def test_a_callee_that_cannot_be_read_is_named_with_its_mistake(tmp_path: Path) -> None:
+    (tmp_path / "pipelines" / "inner.yaml").write_text("pipeline: inner\nsteps:\n- tool: {name: ask, store: n}\n")
+    file = tmp_path / "p.yaml"
+    file.write_text("pipeline: p\nsteps:\n- call: {pipeline: inner}\n")
+    runtime = Runtime.open(tmp_path, model=model())
+    with pytest.raises(BadInputs, match=r'not loaded: .*inner\.yaml:3: "store" is not a key of tool'):
+        await runtime.start(load(file), {}, RunOptions())
+    await runtime.close()

@@ -91,7 +91,7 @@ async def test_a_pipeline_right_in_the_workspace_is_not_rewritten(house: House) 
 def link(house: House, name: str, target: str) -> None:
     place = house.folder / name
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.symlink_to(target)
+    place.symlink_to(target.format(workspace=house.folder.name))
 
 
 LINKS = [
@@ -100,7 +100,7 @@ LINKS = [
     ("quire.toml", "conf/q.toml", "conf/q.toml"),
     (".mcp.json", "conf/m.json", "conf/m.json"),
     (".ai", "space", "space/directives/a.md"),
-    ("pipelines", "../work/flows", "flows/a.yaml"),
+    ("pipelines", "../{workspace}/flows", "flows/a.yaml"),
     ("sub/.git", "../store", "store/hooks/pre-commit"),
     (".github", "ci", "ci/workflows/x.yml"),
     (".git", "one", "two/hooks/pre-commit"),

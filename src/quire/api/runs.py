@@ -158,3 +158,16 @@ class Running:
             return self.result
         finally:
             await runtime.close()
+
+
+@contextlib.asynccontextmanager
+async def open_workspace(path: str | Path | None = None, *, model: Model | None = None) -> AsyncIterator[Runtime]:
+    """Open the workspace around `path` (the current folder) and close it at the end.
+
+    All `quire.run`s of the same workspace and event loop use its store meanwhile: one connection, whose commits are
+    grouped. `model` answers in place of the configured one."""
+    runtime = Runtime.open(Path(path) if path is not None else None, model=model, shared=True)
+    try:
+        yield runtime
+    finally:
+        await runtime.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections import Counter
@@ -13,6 +12,7 @@ import click
 
 from quire import formats
 from quire.cli.options import filled
+from quire.cli.stdio import wants_colour
 from quire.diagnostics import Diagnostic, Severity, edits_of
 from quire.display.diagnostics import FORMATS, Findings, FormatName, printer
 from quire.display.visible import visible
@@ -87,7 +87,7 @@ def command(
         except CannotStart as error:
             if one.named:
                 problems.append(str(error))
-    click.echo(printer("json" if as_json else form)(checked, _colour()), nl=False)
+    click.echo(printer("json" if as_json else form)(checked, wants_colour(sys.stdout)), nl=False)
     sys.stdout.flush()
     for problem in problems:
         click.echo(f"quire: {visible(problem)}", err=True)
@@ -148,10 +148,6 @@ def _page(id: str) -> str:
         close = nearest(id.upper(), codes) or nearest(id.lower(), [code.name for code in codes.values()])
         raise CannotStart(f"there is no code {id}" + (f"; did you mean {close}?" if close else ""))
     return f"{code.id} {code.name} ({code.severity.value})\n\n{code.explanation}"
-
-
-def _colour() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def _status(checked: Sequence[Findings], strict: bool) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import click
 
+from quire.cli.stdio import wants_colour
 from quire.display.diagnostics import Findings, printer
 from quire.display.visible import escaped
 from quire.errors import CannotStart
@@ -43,7 +43,7 @@ def command(context: click.Context, expression: str, given: str | None, as_json:
         click.echo(escaped(encode(value)))
     except ExpressionError as error:
         findings = Findings(source, (diagnostic(error),))
-        click.echo(printer("full")([findings], _colour()), nl=False, err=True)
+        click.echo(printer("full")([findings], wants_colour(sys.stderr)), nl=False, err=True)
         context.exit(1)
 
 
@@ -73,7 +73,3 @@ def _read(path: str) -> str:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CannotStart(f"{where} cannot be read: {reason}") from None
-
-
-def _colour() -> bool:
-    return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"

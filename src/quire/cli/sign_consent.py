@@ -34,7 +34,7 @@ class Fresh(Struct, frozen=True):
     item: Signable
     outcome: Outcome
     lines: tuple[str, ...]
-    """What the file may do."""
+    """The permissions and limits of the file, for the user to read."""
 
 
 class Survey(Struct, frozen=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from quire.cli.options import budget_of
 from quire.cli.output import target
 from quire.cli.scripts import pinned_spec
 from quire.cli.session import SessionOptions, drive
+from quire.cli.stdio import wants_colour
 from quire.cli.trust_prompt import with_grants, with_trust
 from quire.diagnostics import Diagnostic, Severity
 from quire.display.text import one_line, pasted
@@ -231,6 +231,6 @@ def _counted(count: int, what: str) -> str:
 def _print_diagnostics(read: Document) -> None:
     from quire.display.diagnostics import Findings, printer
 
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    colour = wants_colour(sys.stderr)
     found = tuple(one for one in read.diagnostics if one.severity in (Severity.ERROR, Severity.WARNING))
     click.echo(printer("full")([Findings(read.source, found)], colour), nl=False, err=True, color=colour)

@@ -9,7 +9,6 @@ whole drive instead of one call.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
@@ -73,6 +72,11 @@ def _without_loop(work: Coroutine[object, object, T]) -> T:
     raise AssertionError("reading a file waited for something")
 
 
+def wants_colour(stream: TextIO) -> bool:
+    """Tell whether a stream is a terminal whose user has not asked for plain text."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
 def put_lines(lines: Iterable[str]) -> None:
     """Print finished lines to stdout. The caller has already made them safe for a terminal. Colours appear only on a
     terminal, unless `NO_COLOR` is set."""
@@ -103,6 +107,8 @@ def as_utf8(stream: TextIO) -> None:
 
 
 def put_json(value: Value) -> None:
+    import json
+
     from quire.display.visible import escaped
 
     put(escaped(json.dumps(value, indent=2, ensure_ascii=False)))

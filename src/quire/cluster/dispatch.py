@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from quire.cluster.driver import at_breakpoint
@@ -40,7 +40,7 @@ async def follow(
     while True:
         # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
-        for event in await _with_records(store, row, await store.events(run, after)):
+        for event in await runtime.events(row, after):
             show(event)
             after = event.seq
         if row.epoch > beyond and await _rests(store, row):
@@ -61,16 +61,6 @@ async def _rests(store: Store, row: RunRow) -> bool:
     # An answer may have been taken since the row was read: then a worker has driven the run meanwhile.
     now = await store.get(row.id)
     return now is not None and (now.status, now.epoch) == (row.status, row.epoch)
-
-
-async def _with_records(store: Store, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
-    """Attach the records of their effects to the events of a directive, because they contain the thread's replies and
-    calls."""
-    if row.format == "directive" and any(event.type == "effect" for event in events):
-        records = {record.path: record for record in await store.effects(row.id)}
-        for event in events:
-            event.record = records.get(event.path) if event.type == "effect" else None
-    return events
 
 
 async def ended(runtime: Runtime, run: str) -> DriveResult:

@@ -198,7 +198,7 @@ class Offer(Struct, frozen=True):
 
 
 class WorkCheck(Struct, frozen=True):
-    """Ask whether pure work may go on, before the step at the path begins. There is no answer.
+    """Ask whether pure work may continue before the step at the path begins. The request returns nothing.
 
     The limit is that of the present moment, so it is not part of the request: only a refusal is recorded, as a failure.
     """

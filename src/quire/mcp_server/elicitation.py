@@ -145,7 +145,7 @@ class Answers(Struct, frozen=True):
     declined: tuple[str, ...]
     """The paths of the questions that were declined."""
     problems: Mapping[str, str]
-    """What was wrong with the other answers, by path."""
+    """The reasons why the other answers do not count, by path."""
     unfit: Mapping[str, int] = field(default_factory=dict)
     """How many answers to each question did not fit so far."""
 

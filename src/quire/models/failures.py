@@ -33,7 +33,7 @@ class Service(Struct, frozen=True):
     no_key: str = ""
     """How to configure a key, if none is sent."""
     absent: str = ""
-    """What may be wrong if the service does not answer."""
+    """The advice to give if the service does not answer."""
     url: str = ""
 
 

@@ -46,9 +46,9 @@ class Node(Struct, frozen=True):
     name: str
     shape: Shape
     head: str
-    """Which step it is; may be empty."""
+    """The label and title of the step; may be empty."""
     what: str = ""
-    """What the step does; may be empty."""
+    """The work of the step in words; may be empty."""
 
 
 class Line(Struct, frozen=True):

@@ -197,7 +197,10 @@ def _unknown_name(settings: Settings, at: Reached, plan: Plan, documents: Mappin
     """Return the problem if a step names a pipeline, a schema or an identity that does not exist."""
     work = at.step.work
     if isinstance(work, Call) and work.document not in documents:
-        return f"there is no pipeline {work.document}"
+        from quire.library.pipelines import load_registry
+
+        broken = load_registry(settings).problems
+        return f"there is no pipeline {work.document}" + (f"; not loaded: {'; '.join(broken[:3])}" if broken else "")
     if isinstance(work, Agent | Invoke) and work.schema is not None and work.schema not in plan.schemas:
         return f"there is no schema {work.schema} in this file"
     known = {"default", *settings.agents}

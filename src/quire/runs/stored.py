@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from quire.workspace.locate import current_folder, find_workspace
 
 if TYPE_CHECKING:
     from quire.engine.ports import Store
-    from quire.engine.records import RunRow
+    from quire.engine.records import Event, RunRow
     from quire.stores.shared import Sharing
     from quire.workspace.settings import Settings
 
@@ -73,6 +73,16 @@ class StoredRuns:
         if row is None:
             raise NoSuchRun(f"there is no run {run}")
         return row
+
+    async def events(self, row: RunRow, after: int = 0) -> Sequence[Event]:
+        """Return the kept events of a run. Those of a directive carry the records of their effects, because these
+        contain the thread's replies and calls."""
+        events = await self.store.events(row.id, after)
+        if row.format == "directive" and any(event.type == "effect" for event in events):
+            records = {record.path: record for record in await self.store.effects(row.id)}
+            for event in events:
+                event.record = records.get(event.path) if event.type == "effect" else None
+        return events
 
 
 def settings_of(start: Path | None, environ: Mapping[str, str]) -> Settings:

@@ -173,7 +173,7 @@ async def test_a_person_who_gives_no_more_ends_it(hire: Hire) -> None:
     assert (await crew.go(turns=2)).status is Status.COMPLETED
 
 
-async def test_a_limit_that_is_no_number_is_asked_for_again(hire: Hire) -> None:
+async def test_a_limit_that_is_not_a_number_is_asked_for_again(hire: Hire) -> None:
     crew = await hire(
         {"main": directive("main", meta=hook("limit", "escalate", "so soon"))},
         {"main": [calls(ls(str(at))) for at in range(4)]},
@@ -184,7 +184,7 @@ async def test_a_limit_that_is_no_number_is_asked_for_again(hire: Hire) -> None:
         await crew.answer(question.path, slip)
     assert (await crew.go(turns=2)).status is Status.AWAITING_INPUT
     (question,) = await crew.store.questions(crew.run)
-    assert question.prompt == "main: '-3' is no number.\nA higher limit for turns, or no to end it?"
+    assert question.prompt == "main: '-3' is not a number.\nA higher limit for turns, or no to end it?"
     await crew.answer(question.path, "20")
     assert (await crew.go(turns=2)).status is Status.COMPLETED
 

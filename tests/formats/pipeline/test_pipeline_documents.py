@@ -13,7 +13,7 @@ GIVES = Object((Field("path", Simple(Kind.STRING)), Field("words", Ref(""), requ
 
 
 def _wrong(name: str, value: Value) -> str:
-    return "it is no number" if name == "nights" and not isinstance(value, int) else ""
+    return "it is not a number" if name == "nights" and not isinstance(value, int) else ""
 
 
 DOCUMENTS = [Called("directive", "greet", ("guest",), ("guest", "nights"), GIVES, _wrong), Called("playbook", "any")]

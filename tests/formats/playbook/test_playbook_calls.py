@@ -14,7 +14,7 @@ from quire.values import Value
 
 
 def _wrong(name: str, value: Value) -> str:
-    return "it is no number" if name == "nights" and not isinstance(value, int) else ""
+    return "it is not a number" if name == "nights" and not isinstance(value, int) else ""
 
 
 class Workspace:
@@ -68,11 +68,11 @@ class Workspace:
         ),
         (
             '@tool(quire, room_price, {"nights": "two"})',
-            [("PB226", "The pipeline room_price cannot take this nights: it is no number", "")],
+            [("PB226", "The pipeline room_price cannot take this nights: it is not a number", "")],
         ),
         (
             '@tool(quire, room_price, {"nights": [1, 2]})',
-            [("PB226", "The pipeline room_price cannot take this nights: it is no number", "")],
+            [("PB226", "The pipeline room_price cannot take this nights: it is not a number", "")],
         ),
     ],
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -319,7 +319,7 @@ async def follow_run(
     while True:
         # Read the row first: the events behind its state are stored by then.
         row = await runtime.row(run)
-        for event in await _with_records(runtime, row, await runtime.store.events(run, seen)):
+        for event in await runtime.events(row, seen):
             show(event)
             seen = event.seq
         # One look is not enough for `interrupted`: the owner may have ended the run between row and lock.
@@ -331,16 +331,6 @@ async def follow_run(
         if pending == STARTING_POLLS:
             click.echo(f"run {run} has not begun: `quire resume {run}` drives it", err=True)
         await pause(POLL_SECONDS)
-
-
-async def _with_records(runtime: Runtime, row: RunRow, events: Sequence[Event]) -> Sequence[Event]:
-    """Attach the records of their effects to the events of a directive, because they contain the thread's replies and
-    calls. Other formats do not need them."""
-    if row.format == "directive" and any(event.type == "effect" for event in events):
-        records = {record.path: record for record in await runtime.store.effects(row.id)}
-        for event in events:
-            event.record = records.get(event.path) if event.type == "effect" else None
-    return events
 
 
 def _say_after_failure(view: RunView) -> None:

@@ -29,10 +29,6 @@ def settle_conditions(steps: Sequence[Step], inputs: Mapping[str, InputDeclarati
         names.after(step)
 
 
-def _family(step: Step) -> list[Step]:
-    return [step, *(sub for arm in step.arms for sub in arm.steps)]
-
-
 class _Names:
     """The names that may be read, step by step: after each step its captures are added."""
 
@@ -43,14 +39,13 @@ class _Names:
         self._captured_by: dict[str, str] = {}
         self._suggestions = Suggestions()
         for parent in steps:
-            for step in _family(parent):
-                if step.elicitation:
-                    self._asked |= {f"__elicit_step_{step.number}", f"__elicit_step_{step.label}"}
+            for step in family(parent):
+                self._asked |= asked_names(step)
                 if step.output:
                     self._captured_by.setdefault(step.output.name, step.label)
 
     def after(self, parent: Step) -> None:
-        self._known.update(step.output.name for step in _family(parent) if step.output)
+        self._known.update(step.output.name for step in family(parent) if step.output)
 
     def settle(self, condition: Condition, step: Step) -> None:
         name = condition.variable

@@ -94,7 +94,7 @@ class HookRunner(Struct):
             if (given := _number(answer)) is not None:
                 return given
             slips += 1
-            why = f"{answer!r} is no number."
+            why = f"{answer!r} is {'no' if self.setup.composed.rules < 2 else 'not a'} number."
 
     def _act(
         self, hook: Hook, action: HookAction, path: str, label: str, context: Mapping[str, Value]
