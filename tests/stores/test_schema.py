@@ -125,3 +125,31 @@ async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match="another program"):
         await SqliteStore(path).list()
+
+
+@pytest.mark.parametrize("moment", ["PRAGMA application_id", "SELECT type, name, sql FROM sqlite_master"])
+def test_a_file_that_another_process_makes_at_this_moment_is_not_foreign(tmp_path: Path, moment: str) -> None:
+    path = tmp_path / "quire.db"
+    tried = 0
+
+    def migrate_elsewhere(statement: str) -> None:
+        nonlocal tried
+        if statement != moment or tried:
+            return
+        tried += 1
+        other = sqlite3.connect(path, isolation_level=None, timeout=0)
+        try:
+            migrate(other, path)
+        except sqlite3.OperationalError as locked:
+            assert "locked" in str(locked)
+        finally:
+            other.close()
+
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.set_trace_callback(migrate_elsewhere)
+    try:
+        migrate(connection, path)
+    finally:
+        connection.close()
+    assert tried == 1
+    assert pragma(path, "user_version") == len(MIGRATIONS)

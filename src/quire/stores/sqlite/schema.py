@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -141,18 +142,25 @@ _COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Migrate the file to the version of this program. Raises `StoreError` if a newer Quire or another program has
     written it."""
-    version = _checked_version(connection, path, migrations)
-    _check_layout(connection, path, migrations[:version])
+    # Version and tables are read in one transaction: another process may be migrating at this moment.
+    with _transaction(connection, "BEGIN"):
+        version = _checked_version(connection, path, migrations)
     if version == len(migrations):
         return
-    connection.execute("BEGIN EXCLUSIVE")
-    try:
+    with _transaction(connection, "BEGIN EXCLUSIVE"):
         # Another process may have migrated between the check above and the lock.
         for migration in migrations[_checked_version(connection, path, migrations) :]:
             for statement in migration:
                 connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(migrations)}")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -190,4 +198,5 @@ def _checked_version(connection: sqlite3.Connection, path: Path, migrations: Seq
         raise StoreError(
             f"{path} was written by a newer Quire (schema {version}, this one knows {len(migrations)}): upgrade Quire"
         )
+    _check_layout(connection, path, migrations[:version])
     return version
