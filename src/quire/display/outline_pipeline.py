@@ -27,7 +27,6 @@ from quire.plan.nodes import (
     Think,
     Transform,
     UseTool,
-    calls_of,
 )
 from quire.plan.thread import Thread
 from quire.schema import Enum, Field, FieldType, ListOf, Object, Ref
@@ -85,7 +84,7 @@ def tools_of(plan: Plan) -> dict[str, list[str]]:
 def callees_of(plan: Plan) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for _, step in plan.steps():
-        for call in calls_of(step.work):
+        for call in step.calls():
             at = found.setdefault(call.document, [])
             if step.label not in at:
                 at.append(step.label)

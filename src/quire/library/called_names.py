@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quire.plan.nodes import Plan, UseTool, calls_of
+from quire.plan.nodes import Plan, UseTool
 from quire.plan.uses import OWN, OWN_TOOLS
 from quire.trust.capabilities import ALIASES
 
@@ -18,7 +18,7 @@ def is_built_in(name: str) -> bool:
 
 def called(plan: Plan) -> Iterator[str]:
     for _, step in plan.steps():
-        yield from (call.document for call in calls_of(step.work))
+        yield from (call.document for call in step.calls())
         match step.work:
             case UseTool(connection=place, tool=tool) if place == OWN and not is_built_in(tool):
                 yield tool

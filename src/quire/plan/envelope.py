@@ -23,7 +23,6 @@ from quire.plan.nodes import (
     Think,
     Transform,
     UseTool,
-    calls_of,
 )
 from quire.plan.thread import Thread
 from quire.plan.uses import OWN, OWN_TOOLS
@@ -109,7 +108,7 @@ def called(step: Step) -> tuple[str, ...]:
     match step.work:
         case UseTool(connection=place, tool=tool) if place == OWN and tool not in OWN_TOOLS:
             return (tool,)
-    return tuple(call.document for call in calls_of(step.work))
+    return tuple(call.document for call in step.calls())
 
 
 def _needed(step: Step, vocabulary: Vocabulary, tools_of: ToolsOf) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from quire.plan.bounds import bounds
-from quire.plan.nodes import ForEach, Literal, Parallel, Plan, Select, UseTool, calls_of
+from quire.plan.nodes import ForEach, Literal, Parallel, Plan, Select, UseTool
 from quire.plan.reach import Reached
 from quire.plan.uses import OWN
 
@@ -73,4 +73,4 @@ def _calls(at: Reached, documents: Mapping[str, Plan]) -> bool:
             return True
         case UseTool(connection=place, tool=tool):
             return place == OWN and tool in documents
-    return any(call.document in documents for call in calls_of(at.step.work))
+    return any(call.document in documents for call in at.step.calls())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias, assert_never
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
 from quire.plan.thread import Thread
+from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
@@ -95,16 +96,17 @@ class Capture(Struct, frozen=True):
     field: str | None
 
 
-class Think(Struct, frozen=True):
+class Think(StepWork, frozen=True):
     """One model call in a new conversation."""
 
     prompt: Template
     preamble: PromptSource | None = None
     closing: tuple[Capture, ...] = ()
     """Captures whose fields the reply must contain at its end, as JSON."""
+    asks_model: typing.ClassVar[bool] = True
 
 
-class UseTool(Struct, frozen=True):
+class UseTool(StepWork, frozen=True):
     """One tool call of a playbook."""
 
     connection: str
@@ -112,6 +114,9 @@ class UseTool(Struct, frozen=True):
     arguments: Arguments
     problem: str = ""
     """Why the arguments can never be built, found when the plan was made; else empty."""
+
+    def tool_calls(self) -> tuple[tuple[str, str], ...]:
+        return ((self.connection, self.tool),)
 
 
 class Ask(Struct, frozen=True):
@@ -163,13 +168,13 @@ class Literal(Struct, frozen=True):
     value: Value
 
 
-class Transform(Struct, frozen=True):
+class Transform(StepWork, frozen=True):
     """A pure step: its value is the value of the expression."""
 
     value: Formula
 
 
-class Invoke(Struct, frozen=True):
+class Invoke(StepWork, frozen=True):
     """One call of a tool by its name.
 
     For the tool `shell`, the argument `command` is either a text, run by a shell, or a list, run without a shell.
@@ -180,8 +185,11 @@ class Invoke(Struct, frozen=True):
     schema: str | None = None
     """Name of the schema that the result must match, if there is one."""
 
+    def tool_calls(self) -> tuple[tuple[str, str], ...]:
+        return (("", self.tool),)
 
-class Agent(Struct, frozen=True):
+
+class Agent(StepWork, frozen=True):
     """One turn of an agent. The references of the prompt are dotted paths and insert only values."""
 
     prompt: Template
@@ -189,22 +197,29 @@ class Agent(Struct, frozen=True):
     tools: tuple[str, ...] | None = None
     """Restricts the tools that the agent may use: None keeps those of its profile, an empty tuple allows none."""
     schema: str | None = None
+    asks_model: typing.ClassVar[bool] = True
 
 
-class Call(Struct, frozen=True):
+class Call(StepWork, frozen=True):
     """A call of another document by its static name."""
 
     document: str
     passes: tuple[tuple[str, Formula], ...] = ()
     """All values of the caller that the callee can see."""
 
+    def calls(self) -> tuple[Call, ...]:
+        return (self,)
 
-class Select(Struct, frozen=True):
+
+class Select(StepWork, frozen=True):
     """Run the call whose label equals the text of a value."""
 
     on: Formula
     cases: tuple[tuple[str, Call], ...]
     default: Call | None = None
+
+    def calls(self) -> tuple[Call, ...]:
+        return (*(call for _, call in self.cases), *((self.default,) if self.default else ()))
 
 
 class OnError(Struct, frozen=True):
@@ -216,7 +231,7 @@ class OnError(Struct, frozen=True):
         return f"retry({self.times})" if self.policy == "retry" else self.policy
 
 
-class Fold(Struct, frozen=True):
+class Fold(StepWork, frozen=True):
     """Run one step for each item in order, each time with the value of the previous iteration."""
 
     source: Literal | Formula | None
@@ -225,8 +240,11 @@ class Fold(Struct, frozen=True):
     do: Step
     max_items: int | None = None
 
+    def parts(self) -> tuple[tuple[str, Step], ...]:
+        return (("fold", self.do),)
 
-class ForEach(Struct, frozen=True):
+
+class ForEach(StepWork, frozen=True):
     """Run one step for each item in parallel, then `collect` on the results in order."""
 
     source: Literal | Formula | None
@@ -236,13 +254,19 @@ class ForEach(Struct, frozen=True):
     max_parallel: int = 8
     max_items: int | None = None
 
+    def parts(self) -> tuple[tuple[str, Step], ...]:
+        return (("for_each", self.do), ("collect", self.collect))
 
-class Parallel(Struct, frozen=True):
+
+class Parallel(StepWork, frozen=True):
     """Run named branches in parallel, then `collect` on their results by name."""
 
     branches: tuple[tuple[str, Step], ...]
     collect: Step
     on_error: OnError
+
+    def parts(self) -> tuple[tuple[str, Step], ...]:
+        return (*((f"parallel[{name}]", branch) for name, branch in self.branches), ("collect", self.collect))
 
 
 PipelineWork: TypeAlias = Transform | Invoke | Agent | Call | Select | Fold | ForEach | Parallel
@@ -265,6 +289,10 @@ class Step(Struct, frozen=True):
     capture: Capture | None = None
     number: str = ""
     span: Span = NOWHERE
+
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls of other documents that its work may make."""
+        return self.work.calls() if self.work else ()
 
 
 class Sequence(Struct, frozen=True):
@@ -303,31 +331,5 @@ def _walk_step(step: Step, path: str) -> Iterator[tuple[str, Step]]:
     if step.match:
         for number, case in enumerate(step.match.cases, 1):
             yield from walk(case.body, f"{path}/case[{number}]/")
-    match step.work:
-        case Fold():
-            yield from _walk_step(step.work.do, f"{path}/fold")
-        case ForEach():
-            yield from _walk_step(step.work.do, f"{path}/for_each")
-            yield from _walk_step(step.work.collect, f"{path}/collect")
-        case Parallel():
-            for name, branch in step.work.branches:
-                yield from _walk_step(branch, f"{path}/parallel[{name}]")
-            yield from _walk_step(step.work.collect, f"{path}/collect")
-        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Call() | Select() | Thread():
-            pass
-        case _:
-            assert_never(step.work)
-
-
-def calls_of(work: Work | None) -> tuple[Call, ...]:
-    """The calls of other documents that a step may make. A playbook's `UseTool` may be one too: that depends on which
-    documents there are."""
-    match work:
-        case Call():
-            return (work,)
-        case Select(cases=cases, default=default):
-            return (*(call for _, call in cases), *((default,) if default else ()))
-        case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Fold() | ForEach() | Parallel() | Thread():
-            return ()
-        case _:
-            assert_never(work)
+    for name, part in step.work.parts() if step.work else ():
+        yield from _walk_step(part, f"{path}/{name}")

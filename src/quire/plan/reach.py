@@ -107,8 +107,8 @@ class _Walk:
                 yield from self._callee(document, step.label, at.below(2, certain=own))
             case UseTool(connection=place, tool=tool) if place == OWN:
                 yield from self._callee(tool, step.label, at.below(2, certain=own))
-            case Select(cases=cases, default=default):
-                for call in (*(call for _, call in cases), *((default,) if default else ())):
+            case Select():
+                for call in step.calls():
                     yield from self._callee(call.document, step.label, at.below(2, certain=False))
             case None | Think() | UseTool() | Transform() | Invoke() | Agent() | Thread():
                 pass

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
+from quire.plan.work import StepWork
 from quire.source import NOWHERE, Span
 
 if typing.TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Context(Struct, frozen=True):
     """Ids that are left out everywhere."""
 
 
-class Thread(Struct, frozen=True):
+class Thread(StepWork, frozen=True):
     """An agent that follows a document: the content of one directive, without its ancestors."""
 
     name: str
@@ -124,6 +125,7 @@ class Thread(Struct, frozen=True):
     """True if there is a permissions block. An empty block grants nothing."""
     problems: tuple[str, ...] = ()
     """Reasons why the thread cannot start, besides invalid values of single limits."""
+    asks_model: typing.ClassVar[bool] = True
 
     def grants_itself(self, rules: int = THREAD_RULES) -> bool:
         """Tell whether the thread's own permissions apply, rather than those of an ancestor."""

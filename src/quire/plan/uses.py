@@ -3,25 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
-from quire.plan.nodes import (
-    Agent,
-    Arguments,
-    Call,
-    Fold,
-    ForEach,
-    Hole,
-    Invoke,
-    Parallel,
-    Plan,
-    Select,
-    Template,
-    Think,
-    Transform,
-    UseTool,
-    Work,
-)
+from quire.plan.nodes import Agent, Arguments, Hole, Plan, Template, Think, UseTool
 from quire.plan.thread import Thread
 
 OWN = "quire"
@@ -62,18 +45,9 @@ def tool_calls(plans: Iterable[Plan]) -> list[tuple[str, str]]:
     calls: dict[tuple[str, str], None] = {}
     for plan in plans:
         for _, step in plan.steps():
-            match step.work:
-                case UseTool(connection=connection, tool=tool):
-                    calls[(connection, tool)] = None
-                case Invoke(tool=tool):
-                    if tool not in OWN_TOOLS:
-                        calls[("", tool)] = None
-                case None | Think() | Transform() | Agent() | Thread():
-                    pass
-                case Call() | Select() | Fold() | ForEach() | Parallel():
-                    pass
-                case _:
-                    assert_never(step.work)
+            for connection, tool in step.work.tool_calls() if step.work else ():
+                if connection or tool not in OWN_TOOLS:
+                    calls[connection, tool] = None
     return list(calls)
 
 
@@ -87,17 +61,7 @@ def prompt_schemes(plan: Plan) -> set[str]:
 
 
 def asks_a_model(plans: Iterable[Plan]) -> bool:
-    return any(_asks_a_model(step.work) for plan in plans for _, step in plan.steps())
-
-
-def _asks_a_model(work: Work | None) -> bool:
-    match work:
-        case Think() | Agent() | Thread():
-            return True
-        case None | UseTool() | Transform() | Invoke() | Call() | Select() | Fold() | ForEach() | Parallel():
-            return False
-        case _:
-            assert_never(work)
+    return any(step.work is not None and step.work.asks_model for plan in plans for _, step in plan.steps())
 
 
 def has_threads(plans: Iterable[Plan]) -> bool:

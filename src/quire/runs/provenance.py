@@ -199,9 +199,9 @@ def _reads(step: Step, bound: frozenset[str]) -> Iterator[str]:
         case Call(passes=passes):
             for _, formula in passes:
                 yield from _formula(formula, bound)
-        case Select(on=on, cases=cases, default=default):
+        case Select(on=on):
             yield from _formula(on, bound)
-            for call in (*(call for _, call in cases), *([default] if default else [])):
+            for call in step.calls():
                 for _, formula in call.passes:
                     yield from _formula(formula, bound)
         case Fold(source=source, init=init, do=do):

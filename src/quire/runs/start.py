@@ -20,7 +20,7 @@ from quire.library.callees import pinned
 from quire.library.document import Document
 from quire.library.verify import require_signed
 from quire.models.choose import Choice
-from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool, calls_of
+from quire.plan.nodes import Agent, Ask, Call, Formula, Invoke, Literal, Plan, Select, Step, UseTool
 from quire.plan.uses import OWN, asks_a_model, has_agents
 from quire.plan.ways import JOINT, typed_way
 from quire.runs.adapters import option_by_number
@@ -127,7 +127,7 @@ def _called(step: Step, documents: Documents) -> list[str]:
     match step.work:
         case UseTool(connection=place, tool=tool) if place == OWN and tool in documents:
             return [tool]
-    return [call.document for call in calls_of(step.work)]
+    return [call.document for call in step.calls()]
 
 
 def _stops(plan: Plan) -> list[str]:
@@ -153,7 +153,7 @@ def _own(plan: Plan, label: str, answer: str, documents: Documents | None) -> It
             yield f"there is no step {label}{_instead(label, labels)}"
         return
     head = label.partition("/")[0]
-    calls = any(calls_of(step.work) for step in labels.values())
+    calls = any(step.calls() for step in labels.values())
     if "/" in label:
         if head not in labels and not calls:
             yield f"there is no step {head}"

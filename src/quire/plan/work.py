@@ -1,0 +1,37 @@
+"""The questions that each kind of work in a Plan answers about itself.
+
+A kind that contains steps, calls documents or names tools overrides the method; tests/plan/test_work.py compares the
+answers with the fields of each class. A question that only one module asks is a `match` there, closed by
+`assert_never`.
+"""
+
+from __future__ import annotations
+
+import typing
+
+from msgspec import Struct
+
+if typing.TYPE_CHECKING:
+    from quire.plan.nodes import Call, Step
+
+
+class StepWork(Struct, frozen=True):
+    """The base of every kind of work. By itself it contains no step, calls no document and names no tool."""
+
+    asks_model: typing.ClassVar[bool] = False
+
+    def parts(self) -> tuple[tuple[str, Step], ...]:
+        """Return the steps inside, each with its part of the path: `for_each`, `parallel[left]`, `collect`."""
+        return ()
+
+    def calls(self) -> tuple[Call, ...]:
+        """Return the calls of other documents that it may make.
+
+        A tool call of a playbook may be one too: that depends on which documents there are.
+        """
+        return ()
+
+    def tool_calls(self) -> tuple[tuple[str, str], ...]:
+        """Return the tools that it calls itself, as (connection, tool); a tool without a connection has an empty
+        one."""
+        return ()
