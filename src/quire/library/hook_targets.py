@@ -14,7 +14,7 @@ from quire.engine.interpreter.thread.hooks import injects, names_statically
 from quire.errors import BadConfiguration, CannotStart, QuireError, Refused
 from quire.library.items import Item, ItemType
 from quire.library.verify import VerifiedItems, read_body, read_thread
-from quire.plan.vocabulary import GATE
+from quire.plan.vocabulary import judges
 
 if TYPE_CHECKING:
     from quire.plan.thread import Hook, HookAction
@@ -39,11 +39,11 @@ def hook_targets(hooks: Iterable[Hook], items: VerifiedItems, find: Find) -> lis
             except BadConfiguration:
                 raise
             except CannotStart as error:
-                if hook.event == GATE:
+                if judges(hook.event):
                     raise CannotStart(f"{name}: {error}, so no outputs could pass this check") from None
                 found = str(error)
             except QuireError as error:
-                if hook.event == GATE:
+                if judges(hook.event):
                     raise Refused(f"{name}: {error}") from None
                 found = str(error)
             if found:

@@ -24,17 +24,17 @@ class HookEvent(NamedTuple):
     """False for events of other engines: they are known, but never sent here."""
 
     adds_context: bool = False
+    """True if the knowledge that its hooks name goes into the prompt, before the first turn."""
+    judges: bool = False
+    """True if its hooks judge the outputs of a thread: one that fails to run refuses them."""
 
-
-GATE: Final = "directive_return"
-"""The event at which hooks judge the outputs of a thread."""
 
 HOOK_EVENTS: Final[Mapping[str, HookEvent]] = {
     "thread_started": HookEvent(adds_context=True),
     "after_step": HookEvent(),
     "error": HookEvent(),
     "limit": HookEvent(),
-    GATE: HookEvent(),
+    "directive_return": HookEvent(judges=True),
     "after_complete": HookEvent(),
     "build_system_prompt": HookEvent(adds_context=True),
     "thread_continued": HookEvent(sent=False),
@@ -45,8 +45,11 @@ SENT_EVENTS: Final = tuple(name for name, event in HOOK_EVENTS.items() if event.
 
 
 def adds_context(event: str) -> bool:
-    """Tell whether the knowledge that hooks of this event name goes into the prompt, before the first turn."""
     return event in HOOK_EVENTS and HOOK_EVENTS[event].adds_context
+
+
+def judges(event: str) -> bool:
+    return event in HOOK_EVENTS and HOOK_EVENTS[event].judges
 
 
 CONTROL: Final = "rye/agent/threads/internal/control"

@@ -20,7 +20,7 @@ from quire.formats.directive.item_references import documents_called
 from quire.formats.directive.syntax import Directive, Text
 from quire.formats.directive.validate import identity_problems, parallel_problem
 from quire.formats.resolver import Reach, Wanted
-from quire.plan.vocabulary import GATE, adds_context
+from quire.plan.vocabulary import adds_context, judges
 
 if TYPE_CHECKING:
     from quire.source import Span
@@ -263,7 +263,7 @@ def layers(directive: Directive) -> Iterator[str]:
 def _when(event: str) -> When:
     if adds_context(event):
         return "start"
-    return "return" if event == GATE else "event"
+    return "return" if judges(event) else "event"
 
 
 def _is_static(item_id: str) -> bool:

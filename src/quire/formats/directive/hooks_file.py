@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from quire.formats import yaml
 from quire.plan.templates import as_text
 from quire.plan.thread import Hook, HookAction
-from quire.plan.vocabulary import GATE, OPERATORS, POSITIONS, PRIMARIES, SENT_EVENTS
+from quire.plan.vocabulary import OPERATORS, POSITIONS, PRIMARIES, SENT_EVENTS, judges
 from quire.safe_regex import compiled
 from quire.wording import nearest
 
@@ -43,7 +43,7 @@ class HooksFile:
             hook = self._hook(node)
             if hook is not None and len(self._problems) == before:
                 hooks.append(hook)
-            elif hook is None or hook.event == GATE or hook.event not in SENT_EVENTS:
+            elif hook is None or judges(hook.event) or hook.event not in SENT_EVENTS:
                 self.loses_a_gate = True
         place = self._source.position
         told = ((place(at), what) for at, what in sorted([*self._problems, *self._remarks]))

@@ -17,7 +17,7 @@ from quire.engine.interpreter.thread.limits import MOST
 from quire.engine.requests import Emit, HumanRequest, Load, Request, Steps, ToolRequest
 from quire.errors import Denied, StepFailed
 from quire.plan.templates import as_text
-from quire.plan.vocabulary import CONTROL, DECISIONS, GATE, Decision
+from quire.plan.vocabulary import CONTROL, DECISIONS, Decision, judges
 from quire.trust.capabilities import Grants, Primary, canonical
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class HookRunner(Struct):
         except StepFailed as error:
             message = f"hook {hook.id}: {error.message}"
             yield Emit("warning", path, label, {"message": message})
-        if hook.event != GATE or self._lenient:
+        if not judges(hook.event) or self._lenient:
             return None
         return HookDecision("fail", f"{message}; the outputs are refused, because this check was not passed")
 
