@@ -31,8 +31,8 @@ from quire.engine.records import (
 )
 from quire.errors import RunBusy, StoreError, StoreLocked
 from quire.stores import open_store
-from quire.stores.sqlite import statements
 from quire.stores.sqlite.database import LOG_PAGES, explain
+from quire.stores.sqlite.statements import SqliteStatements
 from quire.stores.sqlite.store import SqliteStore
 
 
@@ -405,11 +405,11 @@ class TestCommits:
     @pytest.mark.parametrize(
         ("statement", "parameters", "index"),
         [
-            (statements.QUESTIONS, (1.0,), "questions_open"),
-            (statements.LIST, (50,), "runs_by_age"),
-            (statements.LIST_STATUS, ("failed", 50), "runs_by_status"),
-            (statements.LIST_WAITING, ("awaiting_input", 1.0, 50), "runs_by_status"),
-            (statements.RUNNING, (), "runs_by_status"),
+            (SqliteStatements.QUESTIONS, (1.0,), "questions_open"),
+            (SqliteStatements.LIST, (50,), "runs_by_age"),
+            (SqliteStatements.LIST_STATUS, ("failed", 50), "runs_by_status"),
+            (SqliteStatements.LIST_WAITING, ("awaiting_input", 1.0, 50), "runs_by_status"),
+            (SqliteStatements.RUNNING, (), "runs_by_status"),
         ],
     )
     async def test_lists_walk_an_index_and_sort_nothing(
@@ -565,12 +565,12 @@ class TestProcesses:
         taking = store._take_lock
         tries: list[str] = []
 
-        def take(run: str) -> bool:
+        async def take(run: str) -> bool:
             tries.append(run)
             if len(tries) == 2:  # between the flag and the second look at the lock
                 tell(owner)
                 assert heard(owner) == "released"
-            return taking(run)
+            return await taking(run)
 
         monkeypatch.setattr(store, "_take_lock", take)
         assert await store.request_cancel("r1") is False

@@ -9,30 +9,25 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 
 from quire.engine.records import WriteResult
 from quire.errors import Fenced, StoreError
 from quire.stores.contract import fenced
-from quire.stores.rows import Encoded, JournalEnd, first_place
-from quire.stores.sqlite import statements
+from quire.stores.rows import Encoded, OwnedRun, first_place
 from quire.stores.sqlite.database import Database, explain
+from quire.stores.sqlite.statements import SqliteStatements
+from quire.stores.transactions import Append, Step, Steps, drive
 
 if TYPE_CHECKING:
     import asyncio
 
+    from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal
 
-
-class OwnedRun(Struct, eq=False):
-    """A run that this store drives: its number in the file, and the end of its journal."""
-
-    run: str
-    epoch: int
-    number: int
-    tail: JournalEnd
+T = TypeVar("T")
 
 
 class Write(Struct, eq=False):
@@ -134,7 +129,7 @@ class Writer:
         tail, (row,) = held.tail.then(held.number, write.rows, write.at, self._seal)
         try:
             connection = self._database.connection()
-            if not connection.execute(statements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
+            if not connection.execute(SqliteStatements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
                 return self._attempt_together([write])
             held.tail = tail
             write.outcome = WriteResult()
@@ -156,39 +151,55 @@ def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> WriteRe
         return learnt
     if write.park and learnt.answer_waiting:
         taken = {path for _, path in (*rows.consume, *rows.withdraw)}
-        if any(path not in taken for (path,) in connection.execute(statements.ANSWERED, (held.run,)).fetchall()):
+        if any(path not in taken for (path,) in connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()):
             return learnt
     append(connection, held, rows, write.at, seal)
-    if rows.blobs:
-        connection.executemany(statements.PUT_BLOB, rows.blobs)
-    if rows.letters:
-        connection.executemany(statements.PUT_LETTER, rows.letters)
     if not (rows.questions or rows.consume or rows.withdraw):
         return learnt
-    connection.executemany(statements.PUT_QUESTION, rows.questions)
-    connection.executemany(statements.CONSUME, rows.consume)
-    connection.executemany(statements.WITHDRAW, rows.withdraw)
+    connection.executemany(SqliteStatements.PUT_QUESTION, rows.questions)
+    connection.executemany(SqliteStatements.CONSUME, rows.consume)
+    connection.executemany(SqliteStatements.WITHDRAW, rows.withdraw)
     return learn(connection, held)
 
 
 def learn(connection: sqlite3.Connection, held: OwnedRun) -> WriteResult | Fenced:
-    epoch, cancel, waiting = connection.execute(statements.LEARN, (held.run,)).fetchone()
+    epoch, cancel, waiting = connection.execute(SqliteStatements.LEARN, (held.run,)).fetchone()
     return WriteResult(bool(cancel), bool(waiting)) if epoch == held.epoch else fenced(held.run)
 
 
 def append(connection: sqlite3.Connection, held: OwnedRun, rows: Encoded, at: float, seal: Seal) -> None:
-    """Write the journal rows of a batch, its status, and the seal of the run if its anchor moves."""
+    """Write the journal rows of a batch, its texts and letters, its status, and the seal of the run if its anchor
+    moves."""
     anchors = held.tail.anchors(rows)
     held.tail, journal = held.tail.then(held.number, rows, at, seal)
     for row in journal:
-        connection.execute(statements.APPEND, row)
+        connection.execute(SqliteStatements.APPEND, row)
+    if rows.blobs:
+        connection.executemany(SqliteStatements.PUT_BLOB, rows.blobs)
+    if rows.letters:
+        connection.executemany(SqliteStatements.PUT_LETTER, rows.letters)
     if not anchors:
         return
     sealed = held.tail.sealed(seal, first_place(held.number))
     if rows.status is None:
-        connection.execute(statements.SET_ANCHOR, (*sealed, held.run))
+        connection.execute(SqliteStatements.SET_ANCHOR, (*sealed, held.number))
     else:
-        connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, held.run))
+        connection.execute(SqliteStatements.SET_STATUS, (*rows.status, at, *sealed, held.number))
+
+
+def transact(connection: sqlite3.Connection, steps: Steps[T], seal: Seal) -> T:
+    """Drive a transaction inside the open one."""
+
+    def perform(step: Step) -> Sequence[Row]:
+        if isinstance(step, Append):
+            append(connection, step.held, step.batch, step.at, seal)
+            return ()
+        cursor = connection.execute(*step)
+        if cursor.description is not None:
+            return cursor.fetchall()
+        return [(cursor.lastrowid,)] if cursor.rowcount else ()
+
+    return drive(steps, perform)
 
 
 def _is_busy(failure: Exception | None) -> bool:
