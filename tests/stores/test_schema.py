@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,3 +127,24 @@ async def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(StoreError, match="another program"):
         await SqliteStore(path).list()
+
+
+def test_a_file_that_another_process_makes_meanwhile(tmp_path: Path) -> None:
+    """Version and tables are read in one moment: tables that came in between are not those of another program."""
+    path = tmp_path / "quire.db"
+
+    class Overtaken(sqlite3.Connection):
+        def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+            found = super().execute(sql, *parameters)
+            if sql == "PRAGMA user_version" and not made:
+                made.append(path)
+                with closing(sqlite3.connect(path, isolation_level=None)) as other:
+                    migrate(other, path)
+            return found
+
+    made: list[Path] = []
+    with closing(sqlite3.connect(path, isolation_level=None, factory=Overtaken)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        migrate(connection, path)
+        assert made
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)

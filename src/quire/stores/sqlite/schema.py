@@ -141,8 +141,14 @@ _COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS)\b", re.IGNORECASE)
 def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[Migration] = MIGRATIONS) -> None:
     """Migrate the file to the version of this program. Raises `StoreError` if a newer Quire or another program has
     written it."""
-    version = _checked_version(connection, path, migrations)
-    _check_layout(connection, path, migrations[:version])
+    # In one transaction: another process may be making the tables at this moment.
+    connection.execute("BEGIN")
+    try:
+        version = _checked_version(connection, path, migrations)
+        _check_layout(connection, path, migrations[:version])
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
     if version == len(migrations):
         return
     connection.execute("BEGIN EXCLUSIVE")
