@@ -24,7 +24,7 @@ from quire.stores.sql_store import SqlStore, Work
 from quire.stores.sqlite.database import Database, Durability, explain
 from quire.stores.sqlite.locks import OwnerLocks
 from quire.stores.sqlite.statements import SqliteStatements
-from quire.stores.sqlite.writer import Write, Writer, transact
+from quire.stores.sqlite.writer import Transaction, Write, Writer
 from quire.trust.seal import PUBLIC_SEAL, Seal
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ class SqliteStore(SqlStore):
         return self._database.rows(sql, parameters)
 
     async def _transact(self, work: Work[T]) -> T:
-        with self._database.transaction() as connection:
-            return transact(connection, work(False), self._seal)
+        return await self._writer.commit(Transaction(begin=lambda: work(False)))
 
     async def _transact_as_owner(self, work: Work[T]) -> T:
         return await self._transact(work)
@@ -101,7 +100,8 @@ class SqliteStore(SqlStore):
     async def _write(self, held: OwnedRun, batch: Batch, *, park: bool) -> WriteResult:
         if batch == Batch() and not park:
             return self._look(held)
-        return await self._writer.commit(Write(held, rows.encode_batch(held.run, batch, self._seal), self._now(), park))
+        encoded = rows.encode_batch(held.run, batch, self._seal)
+        return await self._writer.commit(Write(held=held, rows=encoded, at=self._now(), park=park))
 
     def _look(self, held: OwnedRun) -> WriteResult:
         """Read what a write would report, without taking (and so without waiting for) the write lock. Raises
