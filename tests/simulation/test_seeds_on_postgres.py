@@ -20,7 +20,8 @@ from tests.simulator.faults import Fault
 from tests.stores.postgres_server import shared_server
 
 from quire.engine.records import Status
-from quire.stores.postgres import statements, writer
+from quire.stores.postgres import writer
+from quire.stores.postgres.statements import PostgresStatements
 
 SEEDS = {"playbook": depth(4, 12), "pipeline": depth(4, 12), "directive": depth(4, 8)}
 PART = 4
@@ -72,7 +73,7 @@ def test_a_store_that_never_fences_is_found(shelves: Shelves, monkeypatch: pytes
 
     async def together(connection: Any, writes: Any, seal: Any) -> Any:
         for number, epoch, _, _, place in await (
-            await connection.execute(statements.LEARN, ([one.held.number for one in writes],))
+            await connection.execute(PostgresStatements.LEARN, ([one.held.number for one in writes],))
         ).fetchall():
             for one in writes:
                 if one.held.number == number:

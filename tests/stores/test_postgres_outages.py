@@ -207,7 +207,7 @@ PRELUDE = """
 import asyncio, sys
 from quire.engine.records import *
 from quire.errors import *
-from quire.stores.postgres import statements
+from quire.stores.postgres.statements import PostgresStatements
 from quire.stores.postgres.store import PostgresStore
 def effect(number, value="v"):
     record = EffectRecord(f"{number}/model", "model", "ok", "hash", 11.0, value)

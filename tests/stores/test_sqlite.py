@@ -24,15 +24,16 @@ from quire.engine.records import (
     Lease,
     NewRun,
     Question,
+    RunRow,
     RunUpdate,
     Status,
     Usage,
     WriteResult,
 )
 from quire.errors import RunBusy, StoreError, StoreLocked
-from quire.stores import open_store
-from quire.stores.sqlite import statements
+from quire.stores import open_store, row_decoder
 from quire.stores.sqlite.database import LOG_PAGES, explain
+from quire.stores.sqlite.statements import SqliteStatements
 from quire.stores.sqlite.store import SqliteStore
 
 
@@ -359,6 +360,68 @@ class TestCommits:
         assert await self.commits(store, *(effect(n + 1) for n in range(100)), lease=lease) == 2
         assert len(await store.effects("r1")) == 100
 
+    async def test_many_runs_share_their_commits(self, store: SqliteStore) -> None:
+        """As many commits as one run makes, and one more each time the first does not wait for the others."""
+        seen: list[str] = []
+
+        async def drive(run: str) -> None:
+            lease = await owned(store, run)
+            await store.write(lease, Batch(update=RunUpdate(Status.RUNNING)))
+            for number in range(3):
+                await store.write(lease, effect(number + 1))
+            await store.write(lease, Batch(update=RunUpdate(Status.COMPLETED)))
+            await store.release(lease)
+
+        connection_of(store).set_trace_callback(seen.append)
+        await asyncio.gather(*(drive(f"r{number}") for number in range(100)))
+        connection_of(store).set_trace_callback(None)
+        alone = sum("INSERT INTO journal" in statement and "FROM runs" in statement for statement in seen)
+        assert seen.count("COMMIT") + alone <= 2 * 7
+        assert len(await store.list(status=Status.COMPLETED, limit=200)) == 100
+        assert [len(await store.effects(f"r{number}")) for number in range(100)] == [3] * 100
+
+    async def test_what_is_refused_in_a_group_does_not_hold_up_the_others(self, store: SqliteStore) -> None:
+        await store.create(new_run("r3"))
+        seen: list[str] = []
+        connection_of(store).set_trace_callback(seen.append)
+        created = await asyncio.gather(*(store.create(new_run(f"r{n}")) for n in range(6)), return_exceptions=True)
+        connection_of(store).set_trace_callback(None)
+        assert [str(one) for one in created if one is not None] == [f"{store.path} has a run r3 already"]
+        assert (seen.count("COMMIT"), seen.count("ROLLBACK")) == (2, 0)
+        assert await store.find("r") == ["r5", "r4", "r2", "r1", "r0", "r3"]
+
+    async def test_what_fails_half_way_in_a_group_is_taken_back_alone(
+        self, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for number in range(4):
+            await store.create(new_run(f"r{number}"))
+        decode = row_decoder.run_row
+
+        def run_row(row: row_decoder.Row) -> RunRow:
+            if row[0] == "r2":  # after its next epoch was written
+                raise StoreError("the store is damaged")
+            return decode(row)
+
+        monkeypatch.setattr(row_decoder, "run_row", run_row)
+        asked = [store.acquire(f"r{number}") for number in range(4)]
+        leases = await asyncio.gather(*asked, return_exceptions=True)
+        assert [type(lease) for lease in leases] == [Lease, Lease, StoreError, Lease]
+        epochs = connection_of(store).execute("SELECT epoch FROM runs ORDER BY n").fetchall()
+        assert epochs == [(1,), (1,), (0,), (1,)]
+        assert not store._locks.alive("r2")
+        for lease in leases:
+            if isinstance(lease, Lease):
+                assert await store.write(lease, effect(1)) == WriteResult()
+
+    async def test_an_owner_that_is_cancelled_in_the_queue_leaves_no_lock(self, store: SqliteStore) -> None:
+        await store.create(new_run("r1"))
+        first, second = asyncio.create_task(store.create(new_run("r2"))), asyncio.create_task(store.acquire("r1"))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+        assert second.cancelled() and not store._locks.alive("r1")
+        assert (await store.acquire("r1")).epoch == 2
+
     async def test_a_single_driver_waits_for_nobody(self, store: SqliteStore) -> None:
         lease = await owned(store)
         ticks = 0
@@ -405,11 +468,11 @@ class TestCommits:
     @pytest.mark.parametrize(
         ("statement", "parameters", "index"),
         [
-            (statements.QUESTIONS, (1.0,), "questions_open"),
-            (statements.LIST, (50,), "runs_by_age"),
-            (statements.LIST_STATUS, ("failed", 50), "runs_by_status"),
-            (statements.LIST_WAITING, ("awaiting_input", 1.0, 50), "runs_by_status"),
-            (statements.RUNNING, (), "runs_by_status"),
+            (SqliteStatements.QUESTIONS, (1.0,), "questions_open"),
+            (SqliteStatements.LIST, (50,), "runs_by_age"),
+            (SqliteStatements.LIST_STATUS, ("failed", 50), "runs_by_status"),
+            (SqliteStatements.LIST_WAITING, ("awaiting_input", 1.0, 50), "runs_by_status"),
+            (SqliteStatements.RUNNING, (), "runs_by_status"),
         ],
     )
     async def test_lists_walk_an_index_and_sort_nothing(
@@ -565,12 +628,12 @@ class TestProcesses:
         taking = store._take_lock
         tries: list[str] = []
 
-        def take(run: str) -> bool:
+        async def take(run: str) -> bool:
             tries.append(run)
             if len(tries) == 2:  # between the flag and the second look at the lock
                 tell(owner)
                 assert heard(owner) == "released"
-            return taking(run)
+            return await taking(run)
 
         monkeypatch.setattr(store, "_take_lock", take)
         assert await store.request_cancel("r1") is False

@@ -1,6 +1,7 @@
 """Decode rows of a store into records: runs, effects, events, questions, answers and letters.
 
-Each `COLUMNS` constant lists the columns that the function below it reads. A row with values that Quire does not write
+Each `COLUMNS` constant lists the columns that the function below it reads. SQLite keeps any type in any column, and
+another program may have written the store, so types and sizes are checked: a row with values that Quire does not write
 raises `StoreError`.
 """
 
@@ -8,41 +9,78 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, cast
 
 from msgspec.structs import replace
 
 from quire.engine.records import Answer, EffectRecord, Event, Letter, Question, RunRow, Status, Usage
 from quire.engine.requests import Failure
-from quire.errors import BrokenSeal
-from quire.stores import columns
+from quire.errors import BrokenSeal, StoreError
 from quire.stores.seals import seal_answer, seal_letter
 from quire.values import decode
 
 if TYPE_CHECKING:
     from quire.trust.seal import Seal
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Row: TypeAlias = tuple[Any, ...]
 """A row from the database, whose columns have no static type. Rows do not leave this folder."""
 
 _BESIDE = 2
 """The length of an event entry that describes the effect in its own row."""
 
+_MOST = 253_402_300_799
+"""The last second of the year 9999. No valid time, count or price is larger."""
+
+_TEXT = frozenset({str})
+_NUMBERS = frozenset({int, float, type(None)})
+
+
+def _checked(read: Callable[P, T]) -> Callable[P, T]:
+    """Make a reader of rows raise `StoreError` if a row does not hold the expected values."""
+
+    @functools.wraps(read)
+    def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return read(*args, **kwargs)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise StoreError("the store is damaged: a row of it does not hold what it should") from None
+
+    return reading
+
+
+def _check_texts(*values: object) -> None:
+    """Raise `TypeError` if one of the values is not text."""
+    if not _TEXT.issuperset(map(type, values)):
+        raise TypeError(values)
+
+
+def _check_numbers(*values: object) -> None:
+    """Raise `TypeError` if one of the values is neither a number nor None, `ValueError` if one is too large."""
+    if not _NUMBERS.issuperset(map(type, values)):
+        raise TypeError(values)
+    for value in values:
+        if value is not None and not -_MOST <= value <= _MOST:  # type: ignore[operator]  # of a type that is compared
+            raise ValueError(value)
+
+
 RUN_COLUMNS = """
     r.id, r.title, r.format, r.document, r.status, coalesce(t.position, ''), r.created_at,
-    max(r.updated_at, coalesce(t.written_at, r.updated_at)), r.expires_at,
-    coalesce(t.total_input, 0), coalesce(t.total_output, 0), CASE WHEN t.id IS NULL THEN 0.0 ELSE t.total_cost END,
+    CASE WHEN t.written_at > r.updated_at THEN t.written_at ELSE r.updated_at END, r.expires_at,
+    coalesce(t.total_input, 0), coalesce(t.total_output, 0),
+    CASE WHEN t.written_at IS NULL THEN 0.0 ELSE t.total_cost END,
     r.failure_kind, r.failure_message, r.ended_by, r.epoch,
     coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob))
 """
 
 
-@columns.whole
+@_checked
 def run_row(row: Row) -> RunRow:
     """Decode a run as stored. The store derives the current status from time and locks."""
-    columns.texts(*row[:6])
-    columns.numbers(*row[6:12], row[15])
+    _check_texts(*row[:6])
+    _check_numbers(*row[6:12], row[15])
     pins = decode(row[16])
     if not isinstance(pins, dict):
         raise TypeError(pins)
@@ -72,12 +110,12 @@ EFFECT_COLUMNS = """
 """
 
 
-@columns.whole
+@_checked
 def effect_record(row: Row) -> EffectRecord:
     path, kind, state, request, at, value, failure, message, *used, delays, by = row
     input_tokens, output_tokens, cost, elapsed = used
-    columns.texts(path, kind, state, request, by or "")
-    columns.numbers(at, input_tokens, output_tokens, cost, elapsed)
+    _check_texts(path, kind, state, request, by or "")
+    _check_numbers(at, input_tokens, output_tokens, cost, elapsed)
     return EffectRecord(
         path,
         kind,
@@ -94,12 +132,12 @@ def effect_record(row: Row) -> EffectRecord:
 
 
 EVENT_COLUMNS = """
-    coalesce(events, (SELECT body FROM blobs WHERE sha256 = events_blob)),
-    path, kind, state, at, elapsed, input_tokens, output_tokens, cost, failure_kind, failure_message, answered_by
+    coalesce(j.events, (SELECT body FROM blobs WHERE sha256 = j.events_blob)), j.path, j.kind, j.state, j.at, j.elapsed,
+    j.input_tokens, j.output_tokens, j.cost, j.failure_kind, j.failure_message, j.answered_by
 """
 
 
-@columns.whole
+@_checked
 def events(run: str, row: Row) -> Sequence[Event]:
     text, *beside = row
     return [_event(run, entry, beside) for entry in json.loads(text)]
@@ -109,8 +147,8 @@ def _event(run: str, entry: list[Any], beside: list[Any]) -> Event:
     if len(entry) == _BESIDE:
         return _effect_event(run, *entry, *beside)
     seq, type, at, path, label, data = entry
-    columns.texts(type, path, label)
-    columns.numbers(seq, at)
+    _check_texts(type, path, label)
+    _check_numbers(seq, at)
     return Event(type, run, at, seq, path, label, data)
 
 
@@ -135,7 +173,7 @@ def _effect_event(
     return Event("effect", run, record.ended_at, seq, path, label, record.told())
 
 
-@columns.whole
+@_checked
 def marks(found: Sequence[Row]) -> tuple[int, frozenset[tuple[str, str]]]:
     """Return the highest seq and the (type, path) of all kept events. Taking over a long run spends most of its time
     here."""
@@ -153,20 +191,20 @@ QUESTION_COLUMNS = """
 """
 
 
-@columns.whole
+@_checked
 def question(row: Row) -> Question:
     run, path, way, title, kind, prompt, options, default, hash, asked_at, expires_at = row
-    columns.texts(run, path, way, title, kind, prompt, hash, default or "")
-    columns.numbers(asked_at, expires_at)
+    _check_texts(run, path, way, title, kind, prompt, hash, default or "")
+    _check_numbers(asked_at, expires_at)
     choices = _texts(options)
     return Question(readable_id(run), path, way, title, kind, prompt, choices, default, hash, asked_at, expires_at)
 
 
-@columns.whole
+@_checked
 def letter(row: Row, seal: Seal) -> Letter:
     recipient, run, text, at, sealed = row
-    columns.texts(recipient, run, text)
-    columns.numbers(at)
+    _check_texts(recipient, run, text)
+    _check_numbers(at)
     found = Letter(recipient, run, text, at)
     return replace(found, run=readable_id(run), sealed=sealed == seal_letter(seal, found))
 
@@ -177,11 +215,11 @@ def readable_id(run: str) -> str:
     return run if run.isprintable() else run.encode("unicode_escape").decode("ascii")
 
 
-@columns.whole
+@_checked
 def answer(run: str, row: Row, seal: Seal) -> Answer:
     """Decode an answer. Raises `BrokenSeal` if this user did not give it."""
     path, hash, value, by, sealed = row
-    columns.texts(path, hash, value, by or "")
+    _check_texts(path, hash, value, by or "")
     if sealed != seal_answer(seal, run, path, hash, value, by or ""):
         raise BrokenSeal(run, f"the answer at {path} was not given by you")
     return Answer(path, hash, value, by or "")
@@ -194,5 +232,5 @@ def _failure(kind: str | None, message: str | None) -> Failure | None:
 @functools.lru_cache(maxsize=256)  # most open questions come from a few documents
 def _texts(text: str | None) -> tuple[str, ...]:
     found = () if text is None else tuple(cast("Sequence[str]", decode(text)))
-    columns.texts(*found)
+    _check_texts(*found)
     return found

@@ -19,6 +19,7 @@ from quire.stores.seals import LOOSE_ROWS, NO_ANCHOR, seal_letter, seal_question
 from quire.values import InvalidValue, clean, encode
 
 if TYPE_CHECKING:
+    from quire.errors import StoreError
     from quire.trust.seal import Seal
 
 INLINE_BYTES = 64 * 1024
@@ -122,6 +123,17 @@ class JournalEnd(Struct):
         """Return the anchor and the seal of the run in its current state; `first` is the key before its first row."""
         anchor = NO_ANCHOR if self.place == first else self.place
         return anchor, seal_state(seal, self.pins_seal, self.state, anchor, self.seal)
+
+
+class OwnedRun(Struct, eq=False):
+    """A run that a store drives: its number in the database, and the end of its journal."""
+
+    run: str
+    epoch: int
+    number: int
+    tail: JournalEnd
+    failure: StoreError | None = None
+    """The reason why nothing more can be written: the server was away for too long during a commit."""
 
 
 class Encoded(Struct):

@@ -32,8 +32,8 @@ from psycopg.adapt import Buffer, Dumper, Loader
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from quire.errors import StoreError
-from quire.stores.postgres import statements
 from quire.stores.postgres.schema import Connection, migrate
+from quire.stores.postgres.statements import PostgresStatements
 
 _AWAY = ("08", "57")
 """The classes of codes for a broken connection and for a server that is stopping, starting or was told to interrupt."""
@@ -303,7 +303,7 @@ class Server:
         connection = await self._connect(name)
         try:
             if self._owned_before:
-                await connection.execute(statements.END_PREDECESSORS, (name,))
+                await connection.execute(PostgresStatements.END_PREDECESSORS, (name,))
             await self._retake(connection)
         except BaseException:
             await _close(connection)

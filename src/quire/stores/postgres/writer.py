@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import psycopg
 from msgspec import Struct
@@ -17,28 +17,18 @@ from msgspec import Struct
 from quire.engine.records import WriteResult
 from quire.errors import StoreError
 from quire.stores.contract import fenced
-from quire.stores.postgres import statements
-from quire.stores.rows import EMPTY_ROW, Cells, Encoded, JournalEnd
+from quire.stores.postgres.statements import PostgresStatements
+from quire.stores.rows import EMPTY_ROW, Encoded, JournalEnd, OwnedRun
+from quire.stores.transactions import Append, Step, Steps, drive_async
 
 if TYPE_CHECKING:
     from quire.stores.postgres.connection import Server
     from quire.stores.postgres.schema import Connection
+    from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal
 
 GROUP = 200
-FIRST_PLACE = 0
-"""The place before the first row of a run's journal."""
-
-
-class OwnedRun(Struct, eq=False):
-    """A run that this store drives: its number, and the end of its journal."""
-
-    run: str
-    epoch: int
-    number: int
-    tail: JournalEnd
-    failure: StoreError | None = None
-    """The reason why nothing more can be written: the server was away for too long during a commit."""
+T = TypeVar("T")
 
 
 class Write(Struct, eq=False):
@@ -153,7 +143,7 @@ async def _write_alone(connection: Connection, write: Write, seal: Seal) -> Writ
     write.tried = tail
     parameters = (held.number, held.epoch, *row, held.tail.place)
     try:
-        cursor = await connection.execute(statements.APPEND_ALONE, parameters, prepare=True)
+        cursor = await connection.execute(PostgresStatements.APPEND_ALONE, parameters, prepare=True)
     except psycopg.errors.UniqueViolation:
         return None  # stored already: an earlier attempt was still under way when this statement began
     except psycopg.Error:
@@ -175,7 +165,7 @@ async def _write_together(connection: Connection, writes: Sequence[Write], seal:
     try:
         async with connection.pipeline():
             await connection.execute("BEGIN")
-            await connection.execute(statements.LOCK_ROWS, (numbers,))
+            await connection.execute(PostgresStatements.LOCK_ROWS, (numbers,))
             states = await _look(connection, numbers)
             settled = _settled(writes, states)
             tails = {write.held: write.tried for write in settled if write.tried is not None}
@@ -220,7 +210,7 @@ def _settled(writes: Sequence[Write], states: Mapping[int, _State]) -> set[Write
 
 
 async def _look(connection: Connection, numbers: Sequence[int]) -> dict[int, _State]:
-    found = await (await connection.execute(statements.LEARN, (list(numbers),))).fetchall()
+    found = await (await connection.execute(PostgresStatements.LEARN, (list(numbers),))).fetchall()
     return {n: _State(epoch, cancel, frozenset(answered), place) for n, epoch, cancel, answered, place in found}
 
 
@@ -231,29 +221,39 @@ async def append(
     run if its anchor moves. Return the new end of the journal."""
     tail, journal = before.then(0, rows, at, seal)
     for row in journal:
-        await connection.execute(statements.APPEND, (number, *row), prepare=True)
+        await connection.execute(PostgresStatements.APPEND, (number, *row), prepare=True)
     if rows.status is not None:
-        sealed = tail.sealed(seal, FIRST_PLACE)
-        await connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, number))
+        sealed = tail.sealed(seal, 0)
+        await connection.execute(PostgresStatements.SET_STATUS, (*rows.status, at, *sealed, number))
     elif before.anchors(rows):
-        await connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, FIRST_PLACE), number))
-    await put_blobs(connection, rows.blobs)
+        await connection.execute(PostgresStatements.SET_ANCHOR, (*tail.sealed(seal, 0), number))
+    # In the order of their hashes, so that two writers with the same texts never deadlock.
+    for digest, text in sorted(rows.blobs):
+        await connection.execute(PostgresStatements.PUT_BLOB, (digest, str(text).encode()))
     for letter in rows.letters:
-        await connection.execute(statements.PUT_LETTER, letter)
+        await connection.execute(PostgresStatements.PUT_LETTER, letter)
     return tail
 
 
-async def put_blobs(connection: Connection, blobs: Sequence[Cells]) -> None:
-    """Insert texts in the order of their hashes, so that two writers with the same texts never deadlock."""
-    for digest, text in sorted(blobs):
-        await connection.execute(statements.PUT_BLOB, (digest, str(text).encode()))
+async def transact(connection: Connection, steps: Steps[T], seal: Seal) -> T:
+    """Drive a transaction inside the open one."""
+
+    async def perform(step: Step) -> Sequence[Row]:
+        if isinstance(step, Append):
+            held = step.held
+            held.tail = await append(connection, held.number, held.tail, step.batch, step.at, seal)
+            return ()
+        cursor = await connection.execute(*step)
+        return await cursor.fetchall() if cursor.description else ()
+
+    return await drive_async(steps, perform)
 
 
 async def _update_questions(connection: Connection, rows: Encoded) -> bool:
     for statement, all_cells in (
-        (statements.PUT_QUESTION, rows.questions),
-        (statements.CONSUME, rows.consume),
-        (statements.WITHDRAW, rows.withdraw),
+        (PostgresStatements.PUT_QUESTION, rows.questions),
+        (PostgresStatements.CONSUME, rows.consume),
+        (PostgresStatements.WITHDRAW, rows.withdraw),
     ):
         for cells in all_cells:
             await connection.execute(statement, cells)

@@ -1,4 +1,4 @@
-"""Whole runs in the SQLite file: restoring one, removing old ones, copying the file."""
+"""The SQLite file as a whole: removing old runs, giving space back, copying the file."""
 
 # Only constants of this package are put together here, never values.
 # ruff: noqa: S608
@@ -6,36 +6,24 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
-
-from quire.engine.records import Batch, NewRun, Question
+from quire.engine.records import Status
 from quire.errors import StoreError
 from quire.stores import rows
-from quire.stores.contract import History, Pruned, batches
-from quire.stores.rows import Encoded, JournalEnd
-from quire.stores.seals import seal_answer, seal_pins, seal_question
-from quire.stores.sqlite import statements
+from quire.stores.contract import Pruned
 from quire.stores.sqlite.database import Database, explain
-from quire.stores.sqlite.writer import OwnedRun, append
-from quire.values import clean, encode
-
-if TYPE_CHECKING:
-    from quire.stores.sealed_run import SealedRun
-    from quire.trust.seal import Seal
+from quire.values import encode
 
 # A hash may occur anywhere in the pins: every string that looks like one counts, so that no text is lost.
 _HASH = re.compile(r"[0-9a-f]{64}")
 
-ENDED_BEFORE = """
+_ENDED_BEFORE = """
     SELECT id, n FROM runs
     WHERE (status IN (SELECT value FROM json_each(?)) AND max(updated_at, coalesce(taken_in_at, 0)) < ?)
         OR (? AND status IN ('paused', 'awaiting_input') AND expires_at < ?)
@@ -52,81 +40,10 @@ _REFERRED = """
 _STRAY_LETTERS = "DELETE FROM letters WHERE run = ? AND recipient NOT IN (SELECT id FROM runs)"
 
 
-def insert_run(
-    connection: sqlite3.Connection, path: Path, run: NewRun, pins: rows.Cells, blobs: rows.Blobs, seal: Seal
-) -> OwnedRun:
-    """Insert the row of a new run, its pins and the texts they name. Raises `StoreError` if the id is taken."""
-    columns = (run.id, clean(run.title), run.format, clean(run.document), run.created_at, run.created_at)
-    if connection.execute(statements.EPOCH, (run.id,)).fetchone() is not None:
-        raise StoreError(f"{path} has a run {run.id} already")
-    connection.executemany(statements.PUT_BLOB, blobs.rows)
-    number = int(connection.execute(statements.NEW_RUN, columns).lastrowid or 0)
-    connection.execute(statements.NEW_PINS, (number, *pins))
-    first, pins_seal = rows.first_place(number), str(pins[-1])
-    tail = JournalEnd(first, pins_seal=pins_seal, seal=pins_seal)
-    connection.execute(statements.SET_ANCHOR, (*tail.sealed(seal, first), run.id))
-    return OwnedRun(run.id, 0, number, tail)
-
-
-def pinned_cells(run: NewRun, seal: Seal) -> tuple[rows.Cells, rows.Blobs]:
-    """Return the pins of a new run with their seal, and the texts they name."""
-    blobs = rows.Blobs()
-    text = encode(run.pins)
-    sealed = seal_pins(seal, run.id, clean(run.title), run.format, clean(run.document), run.created_at, text)
-    pins = (*blobs.put(text), sealed)
-    for digest, text in run.texts.items():
-        if hashlib.sha256(text.encode()).hexdigest() != digest:
-            raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
-        blobs.rows.append((digest, text))
-    return pins, blobs
-
-
-def restore(database: Database, run: NewRun, history: History, now: float, seal: Seal) -> None:
-    pins, blobs = pinned_cells(run, seal)
-    encoded = [rows.encode_batch(run.id, batch, seal) for batch in batches(history)]
-    # The position is in the earlier rows: it does not need one of its own.
-    ended = rows.encode_batch(run.id, Batch(update=replace(history.update, position=None)), seal)
-    with database.transaction() as connection:
-        held = insert_run(connection, database.path, run, pins, blobs, seal)
-        connection.execute(statements.TAKEN_IN, (now, held.number))
-        totals = (history.input_tokens, history.output_tokens, history.cost)
-        held.tail = with_totals(held.tail, history.update.position or "", *totals)
-        for batch in encoded:
-            connection.executemany(statements.PUT_BLOB, batch.blobs)
-            append(connection, held, _unpaid(batch), history.updated_at, seal)
-        append(connection, held, ended, history.updated_at, seal)
-
-
-def reseal(
-    connection: sqlite3.Connection,
-    sealed: SealedRun,
-    number: int,
-    asked: Sequence[tuple[Question, str | None]],
-    seal: Seal,
-) -> None:
-    """Seal a run again as it is stored, at the request of its user."""
-    run = sealed.stored.id
-    pins, journal, state = sealed.resealed(seal)
-    connection.execute(statements.SEAL_PINS, (pins, number))
-    connection.executemany(statements.SEAL_ROW, journal)
-    connection.execute(statements.SET_ANCHOR, (*state, run))
-    for question, _ in asked:
-        connection.execute(statements.SEAL_QUESTION, (seal_question(seal, question), run, question.path))
-    for path, hash, value, by, _ in connection.execute(statements.ANSWERS, (run,)).fetchall():
-        mine = seal_answer(seal, run, path, hash, value, by or "")
-        connection.execute(statements.SEAL_ANSWER, (mine, run, path))
-
-
-def with_totals(
-    tail: JournalEnd, position: str, input_tokens: int, output_tokens: int, cost: float | None
-) -> JournalEnd:
-    """Return the tail with the position and the totals that a restored run starts with."""
-    return replace(tail, position=clean(position), input_tokens=input_tokens, output_tokens=output_tokens, cost=cost)
-
-
-def _unpaid(batch: Encoded) -> Encoded:
-    batch.used = ()
-    return batch
+def ended_before(database: Database, before: float, statuses: Collection[Status]) -> list[tuple[str, int]]:
+    """Return the ids and numbers of the runs that ended with these statuses before a moment."""
+    wanted = (encode([status.value for status in statuses]), before, Status.EXPIRED in statuses, before)
+    return [(run, number) for run, number in database.rows(_ENDED_BEFORE, wanted)]
 
 
 def prune(database: Database, runs: Sequence[tuple[str, int]], *, dry_run: bool) -> Pruned:

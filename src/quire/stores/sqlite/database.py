@@ -6,13 +6,19 @@ transaction is left open while something else runs, because none of them spans a
 
 SQLite keeps an index of its log in a file beside the database, and creates that file even to read. Without permission
 to write, or without disk space, other ways of opening are tried, one for each case.
+
+A folder `.quire` around the file is readable by this account only, and never a link to another place: it holds the
+inputs and results of runs. A cloned repository can contain the folder as a link to any place that the user may write;
+in that case nothing is opened.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,7 +26,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from quire.errors import StoreError, StoreLocked
-from quire.stores.folder import prepare_folder, require_folder
 from quire.stores.sqlite.schema import migrate
 
 _CODES = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_FULL)
@@ -28,6 +33,9 @@ _INDEX = (sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQ
 _ERRNOS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 
 Rows = list[tuple[Any, ...]]
+
+_FOLDER = ".quire"
+_SIDES = ("", "-wal", "-shm", "-journal")
 
 
 def only_writing_fails(error: BaseException | None) -> bool:
@@ -38,7 +46,7 @@ def only_writing_fails(error: BaseException | None) -> bool:
     return code in _INDEX or (code >= 0 and code & 0xFF in _CODES)
 
 
-def read_anyway(path: Path, sql: str, parameters: Sequence[str | int | float | None], seconds: float) -> Rows | None:
+def read_anyway(path: Path, sql: str, parameters: Sequence[Any], seconds: float) -> Rows | None:
     """Return the rows of a query, or None if no way of opening works. The file is opened again each time, because it
     may become writable again."""
     log = path.with_name(f"{path.name}-wal")
@@ -84,7 +92,7 @@ LOG_PAGES = 100
 growing file costs twice as much as syncing one that does not grow, so a short log pays off: with SQLite's own 1,000 a
 journaled step costs a third more. Without syncs there is nothing to gain."""
 
-Parameters: TypeAlias = Sequence[str | int | float | None]
+Parameters: TypeAlias = Sequence[Any]
 
 _LOCKED = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _MEANINGS = {
@@ -133,7 +141,7 @@ class Database:
 
     def exists(self) -> bool:
         try:
-            require_folder(self.path.parent)
+            _require_folder(self.path.parent)
             return self._connection is not None or self.path.exists()
         except OSError as error:
             # A folder that this account may not search.
@@ -204,7 +212,7 @@ class Database:
                 connection.close()
 
     def _open(self) -> sqlite3.Connection:
-        prepare_folder(self.path)
+        _prepare_folder(self.path)
         connection = sqlite3.connect(self.path, timeout=self._busy_timeout, isolation_level=None)
         try:
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -234,3 +242,66 @@ class Database:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.002)
+
+
+def _require_folder(folder: Path) -> None:
+    """Raise `StoreError` if `.quire` is a link or not a folder."""
+    if folder.name != _FOLDER:
+        return
+    try:
+        mode = os.lstat(folder).st_mode
+    except OSError:
+        return
+    if not stat.S_ISDIR(mode):
+        kind = "a link" if stat.S_ISLNK(mode) else "a file"
+        raise StoreError(f"{folder} is {kind}, not a folder: remove it, so that runs are kept in a folder of their own")
+
+
+def _prepare_folder(database: Path) -> None:
+    """Create the folder of a database.
+
+    A folder named `.quire` is kept out of version control and closed to other accounts; permissions that an older
+    version left open are tightened.
+    """
+    folder = database.parent
+    _require_folder(folder)
+    made = not folder.exists()
+    if folder.name != _FOLDER:
+        folder.mkdir(parents=True, exist_ok=True)
+        if made:
+            _ignore(folder, 0o666)
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _ignore(folder, 0o600)
+    _tighten(folder, 0o700)
+    _require_file(database)
+    with contextlib.suppress(FileExistsError, PermissionError):
+        os.close(os.open(database, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600))
+    # SQLite gives the files beside a database the mode of the database.
+    for side in _SIDES:
+        _tighten(folder / f"{database.name}{side}", 0o600)
+    _tighten(folder / ".gitignore", 0o600)
+
+
+def _tighten(path: Path, mode: int) -> None:
+    """Remove the permissions of other accounts on a file. Errors are ignored, so a file that belongs to another account
+    stays as it is."""
+    with contextlib.suppress(OSError, NotImplementedError):
+        found = os.lstat(path)
+        if found.st_mode & 0o077 and not stat.S_ISLNK(found.st_mode):
+            os.chmod(path, stat.S_IMODE(found.st_mode) & mode)  # noqa: PTH101
+
+
+def _require_file(database: Path) -> None:
+    for name in (*(database.name + side for side in _SIDES), "locks"):
+        path = database.with_name(name)
+        if path.is_symlink():
+            raise StoreError(f"{path} is a link: remove it, so that runs are kept in the folder {_FOLDER} itself")
+
+
+def _ignore(folder: Path, mode: int) -> None:
+    with contextlib.suppress(OSError):
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+        with os.fdopen(os.open(folder / ".gitignore", flags, mode), "w", encoding="utf-8") as file:
+            file.write("*\n")

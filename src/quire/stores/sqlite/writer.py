@@ -1,4 +1,4 @@
-"""Commit journal writes to the SQLite file in groups: writes of several tasks in one turn of the event loop share a
+"""Commit to the SQLite file in groups: writes and transactions of several tasks in one turn of the event loop share a
 commit.
 
 A commit that survives a loss of power costs a tenth of a millisecond or more, nearly all of it waiting for the disk, so
@@ -8,123 +8,162 @@ the branches of a fan and the runs of a server share one whenever they can.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from msgspec import Struct
 
 from quire.engine.records import WriteResult
 from quire.errors import Fenced, StoreError
 from quire.stores.contract import fenced
-from quire.stores.rows import Encoded, JournalEnd, first_place
-from quire.stores.sqlite import statements
+from quire.stores.rows import Encoded, OwnedRun, first_place
 from quire.stores.sqlite.database import Database, explain
+from quire.stores.sqlite.statements import SqliteStatements
+from quire.stores.transactions import Append, Step, Steps, drive
 
 if TYPE_CHECKING:
     import asyncio
 
+    from quire.stores.row_decoder import Row
     from quire.trust.seal import Seal
 
-
-class OwnedRun(Struct, eq=False):
-    """A run that this store drives: its number in the file, and the end of its journal."""
-
-    run: str
-    epoch: int
-    number: int
-    tail: JournalEnd
+T = TypeVar("T")
 
 
-class Write(Struct, eq=False):
-    """One batch to commit, and its outcome."""
+class Job(Struct, Generic[T], eq=False):
+    """One part of a commit, and its outcome."""
+
+    outcome: T | Exception | None = None
+    done: bool = False
+
+    def perform(self, connection: sqlite3.Connection, seal: Seal) -> T | Exception:
+        """Write inside the open transaction. Return a failure that has written nothing, and concerns only this job."""
+        raise NotImplementedError
+
+    def settle(self, outcome: T | Exception) -> None:
+        self.outcome, self.done = outcome, True
+
+
+class Write(Job[WriteResult], kw_only=True):
+    """A batch to write to the end of a run's journal."""
 
     held: OwnedRun
     rows: Encoded
     at: float
     park: bool = False
     """If true, the batch is not written when an answer is waiting."""
-    outcome: WriteResult | Exception | None = None
+
+    def perform(self, connection: sqlite3.Connection, seal: Seal) -> WriteResult | Exception:
+        return perform(connection, self, seal)
+
+
+class Transaction(Job[T], kw_only=True):
+    """A transaction of `quire.stores.transactions`. It is begun again if its group fails."""
+
+    begin: Callable[[], Steps[T]]
+
+    def perform(self, connection: sqlite3.Connection, seal: Seal) -> T | Exception:
+        before = connection.total_changes
+        try:
+            return transact(connection, self.begin(), seal)
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            if connection.total_changes != before:
+                raise
+            return error
 
 
 class Writer:
     def __init__(self, database: Database, seal: Seal) -> None:
         self._database = database
         self._seal = seal
-        self._pending: list[Write] = []
+        self._pending: list[Job[Any]] = []
         self._writer_of_turn: asyncio.Task[object] | None = None
+        self._resuming = 0
+        """The number of tasks that have shared the last commit and have not resumed yet."""
 
-    async def commit(self, write: Write) -> WriteResult:
-        """Write a batch; it is durable on return. If the caller is cancelled meanwhile, the batch is written all the
-        same: the effect did happen, and must not happen again."""
-        self._pending.append(write)
+    async def commit(self, job: Job[T]) -> T:
+        """Commit a job; it is durable on return. If the caller is cancelled meanwhile, it is written all the same: the
+        effect did happen, and must not happen again."""
+        self._pending.append(job)
         if len(self._pending) > 1 or not self._alone():
-            await self._take_turns(write)
+            await self._take_turns(job)
         else:
             self.flush()
-        if isinstance(write.outcome, WriteResult):
-            return write.outcome
-        raise write.outcome or StoreError(f"{self._database.path}: the write was interrupted")
+        if not job.done:
+            raise StoreError(f"{self._database.path}: the write was interrupted")
+        if isinstance(job.outcome, Exception):
+            raise job.outcome
+        return cast("T", job.outcome)
 
     def _alone(self) -> bool:
-        """Tell whether no other task has written since the loop last came round; then there is no commit to share."""
-        import asyncio  # not for verbs that only read
-
+        """Tell whether no other task has written since the loop last came round, or is about to write again after a
+        commit that it shared; then there is no commit to share."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None:
+            return True  # a verb that needs no loop
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         if self._writer_of_turn is None:
             self._writer_of_turn = task
             loop.call_soon(self._end_turn)
-        return self._writer_of_turn is task
+        return self._writer_of_turn is task and not self._resuming
 
     def _end_turn(self) -> None:
         self._writer_of_turn = None
 
-    async def _take_turns(self, write: Write) -> None:
-        """Let all ready tasks queue their writes; the first task that resumes commits them all."""
+    async def _take_turns(self, job: Job[Any]) -> None:
+        """Let all ready tasks queue their jobs; the first task that resumes commits them all."""
         import asyncio
 
         try:
             await asyncio.sleep(0)
         finally:
             self._end_turn()
-            if write.outcome is None:
+            if job.done:
+                self._resuming = max(0, self._resuming - 1)
+            else:
+                self._resuming = len(self._pending) - 1
                 self.flush()
 
     def flush(self) -> None:
-        """Commit the queued writes. If a group fails, its writes are tried again one by one, so that one bad write
-        fails alone."""
-        writes, self._pending = self._pending, []
-        if not writes:
+        """Commit the queued jobs. If a group fails, its jobs are tried again one by one, so that a bad one fails
+        alone."""
+        jobs, self._pending = self._pending, []
+        if not jobs:
             return
-        failure = self._attempt(writes)
+        failure = self._attempt(jobs)
         if failure is None:
             return
-        for write in writes:
-            # If the database is locked, trying once for each write would only multiply the waiting time.
-            if len(writes) > 1 and not _is_busy(failure):
-                failure = self._attempt([write])
+        for job in jobs:
+            # If the database is locked, trying once for each job would only multiply the waiting time.
+            if len(jobs) > 1 and not _is_busy(failure):
+                failure = self._attempt([job])
             if failure is not None:
-                write.outcome = failure
+                job.settle(failure)
 
-    def _attempt(self, writes: Sequence[Write]) -> Exception | None:
-        write = writes[0]
-        if len(writes) == 1 and write.rows.plain and not write.park and not write.held.tail.anchors(write.rows):
-            return self._attempt_alone(write)
-        return self._attempt_together(writes)
+    def _attempt(self, jobs: Sequence[Job[Any]]) -> Exception | None:
+        if len(jobs) == 1 and isinstance(jobs[0], Write):
+            write = jobs[0]
+            if write.rows.plain and not write.park and not write.held.tail.anchors(write.rows):
+                return self._attempt_alone(write)
+        return self._attempt_together(jobs)
 
-    def _attempt_together(self, writes: Sequence[Write]) -> Exception | None:
-        tails = [(write.held, write.held.tail) for write in writes]
+    def _attempt_together(self, jobs: Sequence[Job[Any]]) -> Exception | None:
+        tails = [(job.held, job.held.tail) for job in jobs if isinstance(job, Write)]
         try:
             with self._database.transaction() as connection:
-                outcomes = [perform(connection, write, self._seal) for write in writes]
+                outcomes = [job.perform(connection, self._seal) for job in jobs]
         except BaseException as error:
             for held, tail in reversed(tails):
                 held.tail = tail
             if isinstance(error, Exception):
                 return error
             raise
-        for write, outcome in zip(writes, outcomes, strict=True):
-            write.outcome = outcome
+        for job, outcome in zip(jobs, outcomes, strict=True):
+            job.settle(outcome)
         return None
 
     def _attempt_alone(self, write: Write) -> Exception | None:
@@ -134,10 +173,10 @@ class Writer:
         tail, (row,) = held.tail.then(held.number, write.rows, write.at, self._seal)
         try:
             connection = self._database.connection()
-            if not connection.execute(statements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
+            if not connection.execute(SqliteStatements.APPEND_ALONE, (*row, held.number, held.epoch)).rowcount:
                 return self._attempt_together([write])
             held.tail = tail
-            write.outcome = WriteResult()
+            write.settle(WriteResult())
         except sqlite3.Error as error:
             failure = explain(error, self._database.path)
             failure.__cause__ = error
@@ -156,39 +195,55 @@ def perform(connection: sqlite3.Connection, write: Write, seal: Seal) -> WriteRe
         return learnt
     if write.park and learnt.answer_waiting:
         taken = {path for _, path in (*rows.consume, *rows.withdraw)}
-        if any(path not in taken for (path,) in connection.execute(statements.ANSWERED, (held.run,)).fetchall()):
+        if any(path not in taken for (path,) in connection.execute(SqliteStatements.ANSWERED, (held.run,)).fetchall()):
             return learnt
     append(connection, held, rows, write.at, seal)
-    if rows.blobs:
-        connection.executemany(statements.PUT_BLOB, rows.blobs)
-    if rows.letters:
-        connection.executemany(statements.PUT_LETTER, rows.letters)
     if not (rows.questions or rows.consume or rows.withdraw):
         return learnt
-    connection.executemany(statements.PUT_QUESTION, rows.questions)
-    connection.executemany(statements.CONSUME, rows.consume)
-    connection.executemany(statements.WITHDRAW, rows.withdraw)
+    connection.executemany(SqliteStatements.PUT_QUESTION, rows.questions)
+    connection.executemany(SqliteStatements.CONSUME, rows.consume)
+    connection.executemany(SqliteStatements.WITHDRAW, rows.withdraw)
     return learn(connection, held)
 
 
 def learn(connection: sqlite3.Connection, held: OwnedRun) -> WriteResult | Fenced:
-    epoch, cancel, waiting = connection.execute(statements.LEARN, (held.run,)).fetchone()
+    epoch, cancel, waiting = connection.execute(SqliteStatements.LEARN, (held.run,)).fetchone()
     return WriteResult(bool(cancel), bool(waiting)) if epoch == held.epoch else fenced(held.run)
 
 
 def append(connection: sqlite3.Connection, held: OwnedRun, rows: Encoded, at: float, seal: Seal) -> None:
-    """Write the journal rows of a batch, its status, and the seal of the run if its anchor moves."""
+    """Write the journal rows of a batch, its texts and letters, its status, and the seal of the run if its anchor
+    moves."""
     anchors = held.tail.anchors(rows)
     held.tail, journal = held.tail.then(held.number, rows, at, seal)
     for row in journal:
-        connection.execute(statements.APPEND, row)
+        connection.execute(SqliteStatements.APPEND, row)
+    if rows.blobs:
+        connection.executemany(SqliteStatements.PUT_BLOB, rows.blobs)
+    if rows.letters:
+        connection.executemany(SqliteStatements.PUT_LETTER, rows.letters)
     if not anchors:
         return
     sealed = held.tail.sealed(seal, first_place(held.number))
     if rows.status is None:
-        connection.execute(statements.SET_ANCHOR, (*sealed, held.run))
+        connection.execute(SqliteStatements.SET_ANCHOR, (*sealed, held.number))
     else:
-        connection.execute(statements.SET_STATUS, (*rows.status, at, *sealed, held.run))
+        connection.execute(SqliteStatements.SET_STATUS, (*rows.status, at, *sealed, held.number))
+
+
+def transact(connection: sqlite3.Connection, steps: Steps[T], seal: Seal) -> T:
+    """Drive a transaction inside the open one."""
+
+    def perform(step: Step) -> Sequence[Row]:
+        if isinstance(step, Append):
+            append(connection, step.held, step.batch, step.at, seal)
+            return ()
+        cursor = connection.execute(*step)
+        if cursor.description is not None:
+            return cursor.fetchall()
+        return [(cursor.lastrowid,)] if cursor.rowcount else ()
+
+    return drive(steps, perform)
 
 
 def _is_busy(failure: Exception | None) -> bool:

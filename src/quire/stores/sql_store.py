@@ -1,0 +1,244 @@
+"""The part of a store that does not depend on the database: reading, and the order of locks and transactions."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec.structs import replace
+
+from quire.engine.records import (
+    Answer,
+    Batch,
+    EffectRecord,
+    Event,
+    Lease,
+    Letter,
+    NewRun,
+    Question,
+    RunRow,
+    Status,
+    WriteResult,
+)
+from quire.errors import RunState, StoreError
+from quire.stores import contract, row_decoder, rows
+from quire.stores.transactions import Steps, Transactions, drive_async, encode_run
+from quire.values import clean
+
+if TYPE_CHECKING:
+    from quire.stores.contract import History
+    from quire.stores.rows import OwnedRun
+    from quire.stores.statements import Statements
+    from quire.trust.seal import Seal
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[bool], Steps[T]]
+"""Begins a transaction. The argument is `again`: true after an attempt whose outcome is unknown."""
+
+
+class SqlStore(ABC):
+    """A `quire.engine.ports.Store` in an SQL database."""
+
+    def __init__(self, sql: type[Statements], place: str, seal: Seal, now: Callable[[], float]) -> None:
+        self.place = place
+        """The database as messages name it, without a password."""
+        self._sql = sql
+        self._seal = seal
+        self._now = now
+        self._transactions = Transactions(sql, place, seal, now)
+        self._held: dict[str, OwnedRun] = {}
+
+    @abstractmethod
+    async def _rows(self, sql: str, parameters: Sequence[object] = ()) -> Sequence[row_decoder.Row]:
+        """Return the rows of a query outside of a transaction."""
+
+    @abstractmethod
+    async def _transact(self, work: Work[T]) -> T:
+        """Drive a transaction about a run that any process may own."""
+
+    @abstractmethod
+    async def _transact_as_owner(self, work: Work[T]) -> T:
+        """Drive a transaction about a run whose lock this store holds."""
+
+    @abstractmethod
+    async def _write(self, held: OwnedRun, batch: Batch, *, park: bool) -> WriteResult: ...
+
+    @abstractmethod
+    async def _settle(self) -> None:
+        """Finish the writes that are queued."""
+
+    @abstractmethod
+    async def _expect(self, run: str) -> None:
+        """Make ready to change a stored run. Raises `NoSuchRun` if nothing is stored at all."""
+
+    @abstractmethod
+    async def _take_lock(self, run: str) -> bool:
+        """Take the lock of a run; return False if a process holds it, this one included. May raise `NoSuchRun`."""
+
+    @abstractmethod
+    async def _drop_lock(self, run: str) -> None: ...
+
+    @abstractmethod
+    async def _running(self, alive: bool, limit: int) -> Sequence[row_decoder.Row]:
+        """Return the running runs whose owner is alive, or those whose owner is not."""
+
+    @abstractmethod
+    def _has_owner(self, run: str, row: row_decoder.Row) -> bool:
+        """Tell whether the owner of a running run is alive."""
+
+    async def create(self, run: NewRun) -> None:
+        new = encode_run(run, self._seal)
+        await self._transact(lambda again: self._transactions.create(new, again=again))
+
+    async def restore(self, run: NewRun, history: History) -> None:
+        new = encode_run(run, self._seal, history)
+        await self._transact(lambda again: self._transactions.create(new, again=again))
+
+    async def get(self, run: str) -> RunRow | None:
+        found = await self._rows(self._sql.ONE_RUN, (run,))
+        return self._run_now(found[0]) if found else None
+
+    async def find(self, prefix: str) -> Sequence[str]:
+        found = await self._rows(self._sql.FIND, (prefix, prefix + "\U0010ffff"))
+        return [row_decoder.readable_id(id) for (id,) in found]
+
+    async def list(self, *, status: Status | None = None, limit: int = 50) -> Sequence[RunRow]:
+        sql = self._sql
+        match status:
+            case None:
+                found = await self._rows(sql.LIST, (limit,))
+            case Status.RUNNING | Status.INTERRUPTED:
+                found = await self._running(status is Status.RUNNING, limit)
+            case Status.EXPIRED:
+                found = await self._rows(sql.LIST_EXPIRED, (self._now(), limit))
+            case Status.PAUSED | Status.AWAITING_INPUT:
+                found = await self._rows(sql.LIST_WAITING, (status.value, self._now(), limit))
+            case _:
+                found = await self._rows(sql.LIST_STATUS, (status.value, limit))
+        return [self._run_now(row) for row in found]
+
+    async def text(self, sha256: str) -> str:
+        for (body,) in await self._rows(self._sql.TEXT, (sha256,)):
+            text = body.decode(errors="replace") if isinstance(body, bytes) else str(body)
+            return contract.checked_text(text, sha256, self.place)
+        raise StoreError(f"{self.place} holds no text with the hash {sha256}")
+
+    async def effects(self, run: str) -> Sequence[EffectRecord]:
+        """Return the records in the order in which their paths first appeared."""
+        found = await self._rows(self._sql.EFFECTS, (run,))
+        latest = {row[0]: row for row in found}.values()
+        return [row_decoder.effect_record(row) for row in latest if row[2] != rows.SUPERSEDED]
+
+    async def events(self, run: str, after: int = 0) -> Sequence[Event]:
+        found = await self._rows(self._sql.EVENTS, (run, rows.places(0, after)[0]))
+        kept = [event for row in found for event in row_decoder.events(run, row) if event.seq > after]
+        return sorted(kept, key=attrgetter("seq"))
+
+    async def questions(self, run: str | None = None) -> Sequence[Question]:
+        if run is None:
+            found = await self._rows(self._sql.QUESTIONS, (self._now(),))
+        else:
+            found = await self._rows(self._sql.QUESTIONS_OF_RUN, (self._now(), run))
+        return [row_decoder.question(row) for row in found]
+
+    async def answers(self, run: str) -> Sequence[Answer]:
+        return [row_decoder.answer(run, row, self._seal) for row in await self._rows(self._sql.ANSWERS, (run,))]
+
+    async def answer(self, run: str, path: str, hash: str, value: str, by: str = "") -> None:
+        value, by = clean(value), clean(by)
+        await self._expect(run)
+        await self._transact(lambda again: self._transactions.answer(run, path, hash, value, by, again=again))
+
+    async def answered(self) -> Sequence[str]:
+        return [run for (run,) in await self._rows(self._sql.RUNS_ANSWERED)]
+
+    async def letters(self, recipient: str | None = None) -> Sequence[Letter]:
+        if recipient is None:
+            found = await self._rows(self._sql.ALL_LETTERS)
+        else:
+            found = await self._rows(self._sql.LETTERS, (recipient,))
+        return [row_decoder.letter(row, self._seal) for row in found]
+
+    async def request_cancel(self, run: str) -> bool:
+        await self._expect(run)
+        if await self._take_lock(run):
+            return await self._cancel_and_drop(run)
+        await self._transact(lambda again: self._transactions.ask_cancel(run))
+        if not await self._take_lock(run):
+            return False
+        # The owner released the run while the flag was being written, perhaps without having seen it.
+        return await self._cancel_and_drop(run, asked=True)
+
+    async def acquire(self, run: str, *, after: int | None = None) -> Lease:
+        if not await self._take_lock(run):
+            raise contract.busy(run)
+        try:
+            status, lease, held = await self._transact_as_owner(lambda again: self._transactions.acquire(run, after))
+            if lease is None or held is None:
+                raise contract.cannot_go_on(run, status)
+        except BaseException:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
+            raise
+        self._held[run] = held
+        return lease
+
+    async def write(self, lease: Lease, batch: Batch) -> WriteResult:
+        return await self._write(self._owned(lease), batch, park=False)
+
+    async def park(self, lease: Lease, batch: Batch) -> bool:
+        return not (await self._write(self._owned(lease), batch, park=True)).answer_waiting
+
+    async def release(self, lease: Lease) -> None:
+        if self._holding(lease) is None:
+            return
+        await self._settle()
+        self._held.pop(lease.run, None)
+        # If a server is away, the lock is gone already and nothing can be settled.
+        with contextlib.suppress(RunState, StoreError):
+            await self._drop_lock(lease.run)
+            # Checked after the lock is dropped: a flag set between an earlier check and the drop would never be seen.
+            if await self._rows(self._sql.CANCEL_ASKED, (lease.run,)) and await self._take_lock(lease.run):
+                await self._cancel_and_drop(lease.run)
+
+    async def check_seal(self, run: str, *, whole: bool = True) -> None:
+        await drive_async(self._transactions.check_seal(run, whole=whole), lambda query: self._rows(*query))
+        if whole:
+            await self.answers(run)
+
+    async def reseal(self, run: str) -> None:
+        if not await self._take_lock(run):
+            raise contract.busy(run)
+        try:
+            await self._transact_as_owner(lambda again: self._transactions.reseal(run))
+        finally:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
+
+    async def _cancel_and_drop(self, run: str, *, asked: bool = False) -> bool:
+        """Cancel a run whose lock was just taken, and drop the lock."""
+        try:
+            return await self._transact_as_owner(lambda again: self._transactions.cancel(run, asked=asked, again=again))
+        finally:
+            with contextlib.suppress(StoreError):
+                await self._drop_lock(run)
+
+    def _holding(self, lease: Lease) -> OwnedRun | None:
+        held = self._held.get(lease.run)
+        return held if held is not None and held.epoch == lease.epoch else None
+
+    def _owned(self, lease: Lease) -> OwnedRun:
+        held = self._holding(lease)
+        if held is None:
+            raise contract.fenced(lease.run)
+        return held
+
+    def _run_now(self, row: row_decoder.Row) -> RunRow:
+        run = row_decoder.run_row(row)
+        status = contract.status_at(self._now(), run.status, run.expires_at)
+        if status is Status.RUNNING and not self._has_owner(run.id, row):
+            status = Status.INTERRUPTED
+        return run if status is run.status else replace(run, status=status)

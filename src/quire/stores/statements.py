@@ -1,0 +1,141 @@
+"""The SQL that stores share, in the form of SQLite. Each store adds the statements that its tables need otherwise.
+
+The texts are constant, so a connection prepares each of them once.
+"""
+
+# Only constants of this package are put together here, never values.
+# ruff: noqa: S608
+
+from __future__ import annotations
+
+from quire.stores.row_decoder import QUESTION_COLUMNS
+
+_NEWEST = "ORDER BY r.created_at DESC, r.n DESC"
+_OPEN = f"""
+    SELECT {QUESTION_COLUMNS} FROM questions q CROSS JOIN runs r
+    WHERE r.id = q.run AND q.state = 'open' AND (
+        r.status = 'running'
+        OR (r.status IN ('paused', 'awaiting_input') AND (r.expires_at IS NULL OR r.expires_at >= ?))
+    )
+"""
+_OF_RUNS = {
+    "ONE_RUN": "WHERE r.id = ?",
+    "LIST": f"{_NEWEST} LIMIT ?",
+    "LIST_STATUS": f"WHERE r.status = ? {_NEWEST} LIMIT ?",
+    "LIST_WAITING": f"WHERE r.status = ? AND (r.expires_at IS NULL OR r.expires_at >= ?) {_NEWEST} LIMIT ?",
+    "LIST_EXPIRED": f"""
+        WHERE r.status = 'expired' OR (r.status IN ('paused', 'awaiting_input') AND r.expires_at < ?) {_NEWEST} LIMIT ?
+    """,
+}
+
+
+class Statements:
+    """The statements of a store by name. Those without a text here are written by each store."""
+
+    RUNS: str
+    """Selects all runs `r`, in the order of `row_decoder.run_row`."""
+    ONE_RUN: str
+    LIST: str
+    LIST_STATUS: str
+    LIST_WAITING: str
+    LIST_EXPIRED: str
+    FIND = f"SELECT r.id FROM runs r WHERE r.id >= ? AND r.id < ? {_NEWEST} LIMIT 10"
+
+    NEW_RUN: str
+    """Inserts a run and answers with its number; with nothing if the id is taken."""
+    MADE = "SELECT title, format, document, created_at FROM runs WHERE id = ?"
+    TAKEN_IN = "UPDATE runs SET taken_in_at = ? WHERE n = ?"
+    NEW_PINS = "INSERT INTO pins (run, value, blob, seal) VALUES (?, ?, ?, ?)"
+    PUT_BLOB = "INSERT INTO blobs (sha256, body) VALUES (?, ?) ON CONFLICT DO NOTHING"
+    TEXT = "SELECT body FROM blobs WHERE sha256 = ?"
+
+    STATE_OF_RUN: str
+    """Selects the status of a run, which then does not change until the transaction ends."""
+    SET_STATUS = """
+        UPDATE runs SET status = ?, failure_kind = ?, failure_message = ?, ended_by = ?, expires_at = ?,
+            updated_at = ?, anchor = ?, seal = ?
+        WHERE n = ?
+    """
+    SET_ANCHOR = "UPDATE runs SET anchor = ?, seal = ? WHERE n = ?"
+    AT_EPOCH = "SELECT 1 FROM runs WHERE id = ? AND epoch = ?"
+    NEXT_EPOCH = "UPDATE runs SET epoch = epoch + 1, cancel_requested = FALSE WHERE id = ?"
+    ASK_CANCEL = "UPDATE runs SET cancel_requested = TRUE WHERE id = ?"
+    CANCEL_ASKED = "SELECT 1 FROM runs WHERE id = ? AND cancel_requested"
+
+    EFFECTS: str
+    EVENTS: str
+    """Takes the run and the least place, counted from the first place of the run."""
+    SEALED_JOURNAL: str
+    # In the order of `seals.StoredRun`, after the run's number and epoch.
+    SEALED_RUN = """
+        SELECT r.n, r.epoch, r.id, r.title, r.format, r.document, r.created_at,
+            coalesce(p.value, (SELECT body FROM blobs WHERE sha256 = p.blob)), p.seal,
+            r.status, r.failure_kind, r.failure_message, r.ended_by, r.expires_at, r.anchor, r.seal
+        FROM runs r LEFT JOIN pins p ON p.run = r.n WHERE r.id = ?
+    """
+    SEAL_PINS = "UPDATE pins SET seal = ? WHERE run = ?"
+    SEAL_ROW: str
+    SEAL_QUESTION = "UPDATE questions SET seal = ? WHERE run = ? AND path = ?"
+    SEAL_ANSWER = "UPDATE questions SET answer_seal = ? WHERE run = ? AND path = ?"
+
+    # Asking again in the same words changes nothing: an answer that came in between must not be lost.
+    PUT_QUESTION = """
+        INSERT INTO questions AS q
+            (run, path, label, title, kind, prompt, options, preset, hash, asked_at, expires_at, seal)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+        ON CONFLICT (run, path) DO UPDATE SET
+            label = excluded.label, title = excluded.title, kind = excluded.kind, prompt = excluded.prompt,
+            options = excluded.options, preset = excluded.preset, hash = excluded.hash,
+            asked_at = excluded.asked_at, expires_at = excluded.expires_at, seal = excluded.seal, state = 'open',
+            answer = NULL, answer_seal = NULL, answered_by = NULL
+        WHERE q.hash != excluded.hash OR q.state NOT IN ('open', 'answered')
+    """
+    CONSUME = "UPDATE questions SET state = 'consumed' WHERE run = ? AND path = ?"
+    # Also an answered one: its answer will never be consumed, and the run could never park again.
+    WITHDRAW = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND path = ? AND state IN ('open', 'answered')"
+    WITHDRAW_OPEN = "UPDATE questions SET state = 'withdrawn' WHERE run = ? AND state = 'open'"
+    STATE_OF_QUESTION = "SELECT state, hash, answer, seal FROM questions WHERE run = ? AND path = ?"
+    QUESTION = f"SELECT {QUESTION_COLUMNS} FROM questions q JOIN runs r ON r.id = q.run WHERE q.run = ? AND q.path = ?"
+    QUESTIONS = f"{_OPEN} ORDER BY q.asked_at, q.run, q.path"
+    QUESTIONS_OF_RUN = f"{_OPEN} AND q.run = ? ORDER BY q.asked_at, q.path"
+    ASKED = f"""
+        SELECT {QUESTION_COLUMNS}, q.seal FROM questions q JOIN runs r ON r.id = q.run
+        WHERE q.run = ? AND q.state IN ('open', 'answered') ORDER BY q.asked_at, q.path
+    """
+    ANSWER = """
+        UPDATE questions SET state = 'answered', answer = ?, answered_by = ?, answer_seal = ?
+        WHERE run = ? AND path = ?
+    """
+    ANSWERS = """
+        SELECT path, hash, answer, answered_by, answer_seal FROM questions
+        WHERE run = ? AND state = 'answered' ORDER BY asked_at, path
+    """
+    RUNS_ANSWERED = """
+        SELECT q.run FROM questions q JOIN runs r ON r.id = q.run
+        WHERE q.state = 'answered' AND r.status = 'awaiting_input' GROUP BY q.run ORDER BY min(q.asked_at)
+    """
+
+    PUT_LETTER = "INSERT INTO letters (recipient, run, text, at, seal) VALUES (?, ?, ?, ?, ?)"
+    LETTERS = "SELECT recipient, run, text, at, seal FROM letters WHERE recipient = ? ORDER BY n"
+    ALL_LETTERS = "SELECT recipient, run, text, at, seal FROM letters ORDER BY n"
+
+    def __init_subclass__(cls) -> None:
+        for name, which in _OF_RUNS.items():
+            setattr(cls, name, f"{cls.RUNS} {which}")
+        for name in [name for name in dir(cls) if name.isupper()]:
+            setattr(cls, name, cls.translate(getattr(cls, name)))
+
+    @staticmethod
+    def translate(sql: str) -> str:
+        """Return a statement in the form of this database."""
+        return sql
+
+    @staticmethod
+    def body(text: str) -> str | bytes:
+        """Return a text as the table of texts keeps it."""
+        return text
+
+    @staticmethod
+    def first_place(number: int) -> int:
+        """Return the key before the first row of a run's journal."""
+        raise NotImplementedError

@@ -1,0 +1,265 @@
+"""The transactions of stores, as generators without I/O.
+
+A transaction yields statements with their parameters and receives the rows of each; a store drives it inside a
+transaction of its database: SQLite with plain calls, PostgreSQL with `await`. Errors of the database pass by the
+generator. Transactions that take `again` may follow an attempt whose outcome never arrived, and find out.
+
+Writing a batch is left to the writer of each store, which does it all day: a transaction yields an `Append` for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from quire.engine.records import Batch, Event, Lease, NewRun, Question, Status
+from quire.errors import RunState, StoreError
+from quire.stores import contract, row_decoder
+from quire.stores.row_decoder import Row
+from quire.stores.rows import Blobs, Cells, Encoded, JournalEnd, OwnedRun, encode_batch
+from quire.stores.sealed_run import SealedRun
+from quire.stores.seals import StoredRun, check_pins, seal_answer, seal_pins, seal_question
+from quire.values import clean, encode
+
+if TYPE_CHECKING:
+    from quire.stores.contract import History
+    from quire.stores.statements import Statements
+    from quire.trust.seal import Seal
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Append(Struct):
+    """The rows of a batch, written to the end of a run's journal. The store moves `held.tail`."""
+
+    held: OwnedRun
+    batch: Encoded
+    at: float
+
+
+Query: TypeAlias = "tuple[str, Sequence[object]]"
+Step: TypeAlias = "Query | Append"
+Steps: TypeAlias = Generator[Step, Sequence[Row], T]
+Reads: TypeAlias = Generator[Query, Sequence[Row], T]
+"""A transaction that only reads."""
+
+
+def drive(steps: Generator[S, Sequence[Row], T], perform: Callable[[S], Sequence[Row]]) -> T:
+    """Perform all steps, and return the result of the transaction."""
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(perform(step))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+async def drive_async(steps: Generator[S, Sequence[Row], T], perform: Callable[[S], Awaitable[Sequence[Row]]]) -> T:
+    try:
+        step = next(steps)
+        while True:
+            step = steps.send(await perform(step))
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+class EncodedRun(Struct):
+    """A new run as rows, encoded before its transaction begins."""
+
+    columns: Cells
+    pins: Cells
+    blobs: Sequence[Cells]
+    history: History | None
+    batches: Sequence[Encoded]
+
+
+def encode_run(run: NewRun, seal: Seal, history: History | None = None) -> EncodedRun:
+    blobs = Blobs()
+    text, title, document = encode(run.pins), clean(run.title), clean(run.document)
+    pins = (*blobs.put(text), seal_pins(seal, run.id, title, run.format, document, run.created_at, text))
+    for digest, text in run.texts.items():
+        if hashlib.sha256(text.encode()).hexdigest() != digest:
+            raise ValueError(f"a text pinned by run {run.id} is not the one that {digest} names")
+        blobs.rows.append((digest, text))
+    columns = (run.id, title, run.format, document, run.created_at, run.created_at)
+    return EncodedRun(columns, pins, blobs.rows, history, _encode_history(run.id, history, seal))
+
+
+def _encode_history(run: str, history: History | None, seal: Seal) -> Sequence[Encoded]:
+    if history is None:
+        return ()
+    # The position is in the earlier rows: it does not need one of its own.
+    ended = Batch(update=replace(history.update, position=None))
+    # The totals of the history are stated, not summed.
+    return [replace(encode_batch(run, batch, seal), used=()) for batch in (*contract.batches(history), ended)]
+
+
+class Transactions:
+    """The transactions of one store, in its SQL. `place` names the database in messages."""
+
+    def __init__(self, sql: type[Statements], place: str, seal: Seal, now: Callable[[], float]) -> None:
+        self._sql = sql
+        self._place = place
+        self._seal = seal
+        self._now = now
+
+    def create(self, new: EncodedRun, *, again: bool) -> Steps[None]:
+        """Create a run, with its history if there is one. Raises `StoreError` if the id is taken."""
+        sql, seal, id = self._sql, self._seal, str(new.columns[0])
+        made = yield sql.NEW_RUN, new.columns
+        if not made:
+            if again and (yield sql.MADE, (id,)) == [new.columns[1:5]]:
+                return
+            raise StoreError(f"{self._place} has a run {id} already")
+        number = made[0][0]
+        # In the order of their hashes, so that two writers with the same texts never deadlock.
+        for digest, text in sorted(new.blobs):
+            yield sql.PUT_BLOB, (digest, sql.body(str(text)))
+        yield sql.NEW_PINS, (number, *new.pins)
+        first, pins_seal = sql.first_place(number), str(new.pins[-1])
+        tail = JournalEnd(first, pins_seal=pins_seal, seal=pins_seal)
+        yield sql.SET_ANCHOR, (*tail.sealed(seal, first), number)
+        if new.history is not None:
+            yield from self._restore(OwnedRun(id, 0, number, tail), new.history, new.batches)
+
+    def _restore(self, held: OwnedRun, history: History, batches: Sequence[Encoded]) -> Steps[None]:
+        yield self._sql.TAKEN_IN, (self._now(), held.number)
+        held.tail = replace(
+            held.tail,
+            position=clean(history.update.position or ""),
+            input_tokens=history.input_tokens,
+            output_tokens=history.output_tokens,
+            cost=history.cost,
+        )
+        for batch in batches:
+            yield Append(held, batch, history.updated_at)
+
+    def acquire(self, run: str, after: int | None) -> Steps[tuple[Status, Lease | None, OwnedRun | None]]:
+        """Take the next epoch. Without a lease the run has ended, perhaps just now: its wait had expired."""
+        sql = self._sql
+        status = yield from self._status(run)
+        if after is not None and not (yield sql.AT_EPOCH, (run, after)):
+            raise contract.fenced(run)
+        if status is Status.COMPLETED:
+            return status, None, None
+        sealed, number, epoch = yield from self._read_whole(run)
+        sealed.check(self._seal)
+        held = OwnedRun(run, epoch + 1, number, sealed.tail())
+        if status is Status.EXPIRED:
+            yield from self._end(held, sealed.state_as(status))
+            return status, None, None
+        yield sql.NEXT_EPOCH, (run,)
+        (row,) = yield sql.ONE_RUN, (run,)
+        marks, cost = sealed.marks(), held.tail.cost
+        return status, Lease(run, held.epoch, *marks, cost, row_decoder.run_row(row), sealed.records()), held
+
+    def answer(self, run: str, path: str, hash: str, value: str, by: str, *, again: bool) -> Steps[None]:
+        sql = self._sql
+        status = yield from self._status(run)
+        found = yield sql.STATE_OF_QUESTION, (run, path)
+        if again and found and found[0][0] in ("answered", "consumed") and found[0][1:3] == (hash, value):
+            return
+        if status not in contract.ANSWERABLE:
+            raise contract.takes_no_answers(run, status)
+        if not found:
+            raise RunState(f"run {run} asks nothing at {path}")
+        state, asked, _, sealed = found[0]
+        if state == "withdrawn":
+            raise RunState(f"the question of run {run} at {path} has been taken back")
+        if state != "open":
+            raise RunState(f"the question of run {run} at {path} has been answered already")
+        if asked != hash:
+            raise RunState(f"the question of run {run} at {path} is worded differently now: look at it again")
+        (row,) = yield sql.QUESTION, (run, path)
+        contract.check_question(self._seal, row_decoder.question(row), sealed)
+        mine = seal_answer(self._seal, run, path, hash, value, by)
+        yield sql.ANSWER, (value, by or None, mine, run, path)
+
+    def ask_cancel(self, run: str) -> Steps[None]:
+        """Leave a request to cancel for the owner of the run."""
+        yield from self._check_cancellable(run)
+        yield self._sql.ASK_CANCEL, (run,)
+
+    def cancel(self, run: str, *, asked: bool, again: bool) -> Steps[bool]:
+        """Cancel a run whose lock this store has taken. The new epoch keeps out an owner that has lost its lock.
+
+        Return False if an owner that was `asked` has cancelled the run itself.
+        """
+        if (again or asked) and (yield from self._status(run)) is Status.CANCELLED:
+            return again
+        yield from self._check_cancellable(run)
+        sealed, number, epoch = yield from self._read_whole(run)
+        held = OwnedRun(run, epoch, number, sealed.tail())
+        cancelled = Event("run_cancelled", run, self._now(), sealed.marks()[0] + 1)
+        yield from self._end(held, sealed.state_as(Status.CANCELLED), [cancelled])
+        if not sealed.holds(self._seal):
+            yield self._sql.SET_ANCHOR, (sealed.stored.anchor, sealed.stored.seal, number)
+        yield self._sql.NEXT_EPOCH, (run,)
+        return True
+
+    def check_seal(self, run: str, *, whole: bool) -> Reads[None]:
+        """Check the seals of a run and of its questions; without `whole` only that of its pins."""
+        if not whole:
+            stored, _, _ = yield from self._read(run)
+            return check_pins(self._seal, stored)
+        sealed, _, _ = yield from self._read_whole(run)
+        sealed.check(self._seal)
+        for question, found in (yield from self._asked(run)):
+            contract.check_question(self._seal, question, found)
+
+    def reseal(self, run: str) -> Steps[None]:
+        """Seal a run again as it is stored, at the request of its user."""
+        sql, seal = self._sql, self._seal
+        sealed, number, _ = yield from self._read_whole(run)
+        pins, journal, state = sealed.resealed(seal)
+        yield sql.SEAL_PINS, (pins, number)
+        for row_seal, place in journal:
+            yield sql.SEAL_ROW, (row_seal, number, place)
+        yield sql.SET_ANCHOR, (*state, number)
+        for question, _ in (yield from self._asked(run)):
+            yield sql.SEAL_QUESTION, (seal_question(seal, question), run, question.path)
+        for path, hash, value, by, _ in (yield sql.ANSWERS, (run,)):
+            yield sql.SEAL_ANSWER, (seal_answer(seal, run, path, hash, value, by or ""), run, path)
+
+    def _status(self, run: str) -> Reads[Status]:
+        found = yield self._sql.STATE_OF_RUN, (run,)
+        if not found:
+            raise contract.no_such_run(run)
+        status, expires_at = found[0]
+        return contract.status_at(self._now(), Status(status), expires_at)
+
+    def _check_cancellable(self, run: str) -> Reads[None]:
+        status = yield from self._status(run)
+        if status not in contract.CANCELLABLE:
+            raise contract.cannot_be_cancelled(run, status)
+
+    def _read(self, run: str) -> Reads[tuple[StoredRun, int, int]]:
+        """Return a run as stored, its number and its epoch. Raises `NoSuchRun`."""
+        found = yield self._sql.SEALED_RUN, (run,)
+        if not found:
+            raise contract.no_such_run(run)
+        number, epoch, *stored = found[0]
+        return StoredRun(*stored), number, epoch
+
+    def _read_whole(self, run: str) -> Reads[tuple[SealedRun, int, int]]:
+        stored, number, epoch = yield from self._read(run)
+        journal = yield self._sql.SEALED_JOURNAL, (number,)
+        return SealedRun(stored, journal, self._sql.first_place(number)), number, epoch
+
+    def _asked(self, run: str) -> Reads[Sequence[tuple[Question, str | None]]]:
+        """Return the questions that are open or answered but not yet consumed, each with its seal."""
+        found = yield self._sql.ASKED, (run,)
+        return [(row_decoder.question(row[:-1]), row[-1]) for row in found]
+
+    def _end(self, held: OwnedRun, state: Cells, events: Sequence[Event] = ()) -> Steps[None]:
+        """End a run that is not being driven, and withdraw its open questions."""
+        ended = replace(encode_batch(held.run, Batch(events=tuple(events)), self._seal), status=state)
+        yield Append(held, ended, self._now())
+        yield self._sql.WITHDRAW_OPEN, (held.run,)
