@@ -10,7 +10,7 @@ from quire.cli.can import ACTIONS, TYPES
 from quire.display.text import one_line
 from quire.errors import BadInputs
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import ALIASES, canonical, glob
 from quire.wording import nearest
 from quire.workspace.mcp_config import RESERVED

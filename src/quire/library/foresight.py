@@ -17,7 +17,7 @@ from quire.library.pipelines import load_registry
 from quire.library.playbooks import load_playbooks
 from quire.plan.bounds import Allowance, PlanBounds, bounds
 from quire.plan.envelope import CapabilityEnvelope, called, envelope
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import canonical, capability, grant_for, mcp_tool, python_tool
 from quire.workspace.configuration import load_settings
 from quire.workspace.locate import find_workspace

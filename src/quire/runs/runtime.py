@@ -31,7 +31,7 @@ from quire.runs.resume import Given, agreed
 from quire.runs.start import new_run_id, prepare
 from quire.runs.stored import StoredRuns, settings_of, shared_store_of, store_of
 from quire.runs.view import RunView
-from quire.tools.builtin.specs import NAMES
+from quire.tools.builtin import NAMES
 from quire.tools.gate import Gate
 from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Connections

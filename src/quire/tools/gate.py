@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from quire import values
 from quire.engine.conversation import Offered
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
+from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
-from quire.tools.builtin.specs import NAMES
+from quire.tools.builtin import NAMES
 from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
-from quire.trust.capabilities import SHELL, Grants, capability, flat_name, mcp_tool
+from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
 from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN
 

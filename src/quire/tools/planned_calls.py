@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from quire.errors import ToolFailed
 from quire.plain_schema import plainly_fits
 from quire.plan.nodes import Arguments, Formula, Hole, Invoke, Literal, Template, UseTool
-from quire.tools.builtin.specs import SPECS
+from quire.tools.builtin import SPECS
 from quire.trust.capabilities import canonical
 from quire.wording import nearest
 

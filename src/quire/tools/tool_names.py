@@ -11,11 +11,12 @@ from typing import TypeAlias
 from urllib.parse import unquote
 
 from quire.errors import ToolFailed
+from quire.plan.built_in_tools import FETCH
 from quire.plan.uses import LAUNCHES
-from quire.tools.builtin.specs import NAMES, SPECS
+from quire.tools.builtin import NAMES, SPECS
 from quire.tools.registry import Connections, ToolSpec, is_disabled, unknown
 from quire.trust.capabilities import Grants, canonical, capability, grant_for
-from quire.workspace.grants import FETCH, reach_of
+from quire.workspace.grants import reach_of
 from quire.workspace.mcp_config import BUILT_IN, ITEMS, RESERVED
 
 ACTIONS = ITEMS

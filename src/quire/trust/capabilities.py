@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Literal
 
 from quire.errors import Denied
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 
 _WILD = re.compile(r"[*?\[]")
 _PIECE = re.compile(r"\[(!?+)(\]?+[^\]]*+)\]|(.)", re.DOTALL)
@@ -115,26 +116,12 @@ def _members(inside: str) -> frozenset[str]:
 
 Primary = Literal["execute", "fetch", "sign"]
 
-SHELL = "rye/bash"
 RETURN = "directive_return"
 
-ALIASES = {
-    "file__read": "rye/file-system/read",
-    "file__write": "rye/file-system/write",
-    "file__edit": "rye/file-system/edit",
-    "file__edit_lines": "rye/file-system/edit_lines",
-    "file__list": "rye/file-system/ls",
-    "file__glob": "rye/file-system/glob",
-    "file__grep": "rye/file-system/grep",
-    "rye/file-system/fs_read": "rye/file-system/read",
-    "rye/file-system/fs_write": "rye/file-system/write",
-    "rye/file-system/list": "rye/file-system/ls",
-    "http__get": "rye/web/fetch",
-    "rye/web/fetch/fetch": "rye/web/fetch",
+ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *tool.aliases) if alias != tool.id} | {
     "rye_execute": "rye/execute",
     "rye_fetch": "rye/fetch",
     "rye_sign": "rye/sign",
-    "shell": SHELL,
     "thread_directive": "rye/agent/threads/thread_directive",
     "spawn_thread": "rye/agent/threads/thread_directive",
     "rye/agent/threads/spawn_thread": "rye/agent/threads/thread_directive",

@@ -14,7 +14,7 @@ In warn mode, the user has to allow the dangerous capabilities of an unsigned di
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal
@@ -22,8 +22,9 @@ from typing import Literal
 from msgspec import Struct
 
 from quire.errors import Refused, Unreadable
+from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import Source, read_source
-from quire.trust.capabilities import Grants, fixed_head, glob
+from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
 
 FILE = (".ai", "config", "capability_risk.yaml")
 Decision = Literal["allow", "warn", "block"]
@@ -61,14 +62,25 @@ class Rule(Struct, frozen=True):
     tier: Tier
 
 
-BUILT_IN = (
+def _tool_rules() -> Iterator[Rule]:
+    """Yield the rules of the built-in tools. Those below a folder of `rye/` share one rule.
+
+    An elevated tool outside such a folder has none: `rye.execute.*` covers it, and so does a project's rule for that.
+    """
+    for tool in BUILT_IN_TOOLS:
+        folder = tool.id.rpartition("/")[0]
+        if "/" in folder:
+            yield Rule(grant_for(f"{folder}/*"), Tier(tool.risk))
+        elif tool.risk != "elevated":
+            yield Rule(grant_for(tool.id), Tier(tool.risk))
+
+
+_BUILT_IN_RULES = (
     Rule("rye.*", Tier.UNRESTRICTED),
     Rule("rye.execute.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.bash.*", Tier.ELEVATED),
     Rule("rye.execute.tool.rye.shell.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.web.*", Tier.ELEVATED),
-    Rule("rye.execute.tool.rye.file-system.*", Tier.WRITE),
-    Rule("rye.execute.tool.ask", Tier.SAFE),
+    *dict.fromkeys(_tool_rules()),
     Rule("rye.fetch.*", Tier.SAFE),
     Rule("rye.sign.*", Tier.SAFE),
 )
@@ -96,12 +108,12 @@ NOTHING = ProjectRisk()
 
 def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
     capability = capability.strip().replace("/", ".")
-    own = _classed(capability, BUILT_IN)
+    own = _classed(capability, _BUILT_IN_RULES)
     fixed = fixed_head(capability)
     if own is None and fixed != capability and "rye.".startswith(fixed):
         # `*` or `r*` matches no pattern of the table because it is wider than each of them.
         own = Tier.UNRESTRICTED
-    with_project = _classed(capability, (*BUILT_IN, *project.rules))
+    with_project = _classed(capability, (*_BUILT_IN_RULES, *project.rules))
     return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from quire.engine.capture import json_objects
 from quire.engine.conversation import MOST_CALLS, Message, Offered, ToolUse, early_end, too_many_calls
-from quire.engine.interpreter.pipeline.simple import ASK, question
+from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.requests import Emit, ModelRequest, Offer, Request, ToolRequest
 from quire.errors import StepFailed
+from quire.plan.built_in_tools import ASK
 from quire.trust.capabilities import ALIASES, canonical
 from quire.values import Value, encode
 

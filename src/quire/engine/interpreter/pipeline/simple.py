@@ -14,11 +14,11 @@ from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit, HumanRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.expr import python_text
+from quire.plan.built_in_tools import ASK
 from quire.plan.nodes import AskKind, Call, Fold, Invoke, Literal, Select, Step, Transform
 from quire.values import InvalidValue, Value, encode
 
-ASK = "ask"
-SHELL = "shell"
+_SHELL_STEP = "shell"
 _KINDS = ("input", "confirm", "select")
 
 
@@ -36,11 +36,11 @@ def run_invoke(step: Step, work: Invoke, path: str, frame: PipelineScope) -> Gen
     effect = f"{path}/{'ask' if work.tool == ASK else 'tool'}"
     if work.tool == ASK:
         result: Value = yield question(arguments, effect, step.label, path)
-    elif work.tool == SHELL:
+    elif work.tool == _SHELL_STEP:
         if frame.setting.rules > 1 and "command" in arguments:
             arguments["command"] = _words(arguments["command"])
         _check_command(work, arguments, path)
-        result = yield ToolRequest(effect, step.label, "", SHELL, arguments, stdin=_stdin(frame.pipe, path))
+        result = yield ToolRequest(effect, step.label, "", _SHELL_STEP, arguments, stdin=_stdin(frame.pipe, path))
     else:
         result = yield ToolRequest(effect, step.label, "", work.tool, arguments, form="data")
     if work.schema is not None:

@@ -14,6 +14,7 @@ from quire.engine.earlier_results import Entry
 from quire.engine.interpreter.ways import below
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
+from quire.plan.built_in_tools import WRITE
 from quire.plan.nodes import (
     SEMANTICS_VERSION,
     Arguments,
@@ -180,9 +181,6 @@ def unattended_answer(kind: str, options: Sequence[str], default: str | None) ->
     if kind == "confirm":
         return "yes"
     return options[0] if kind == "select" and options else ""
-
-
-WRITE = "rye/file-system/write"
 
 
 def use_tool(
