@@ -12,7 +12,7 @@ from quire.errors import BadInputs
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
 from quire.tools.builtin import NAMES, SPECS
 from quire.trust.capabilities import ALIASES, canonical, glob
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 from quire.workspace.mcp_config import RESERVED
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _is_known(tool: str, settings: Settings) -> bool:
 def _hint(tool: str, settings: Settings) -> str:
     close = _corrected(tool) or nearest(tool, [*KNOWN, *settings.servers])
     if close:
-        return f"; did you mean {close}?"
+        return did_you_mean(close, lead="; ")
     if settings.servers or settings.tools.modules:
         return f"; the tool of a server is SERVER/TOOL, a Python function {RESERVED}/NAME"
     return ""

@@ -20,6 +20,7 @@ from quire.cli.stdio import put_lines
 from quire.display.text import one_line
 from quire.display.visible import escaped
 from quire.errors import BadConfiguration, QuireError
+from quire.wording import pluralize
 from quire.workspace.locate import Workspace, find_workspace, user_space
 
 if TYPE_CHECKING:
@@ -259,7 +260,7 @@ def _trust(settings: Settings) -> Finding:
     except BadConfiguration as error:
         return Finding("trust", "problem", str(error))
     if trusted:
-        return Finding("trust", "ok", f"you agreed to its {asked} request{'' if asked == 1 else 's'}")
+        return Finding("trust", "ok", f"you agreed to its {asked} {pluralize('request', asked)}")
     return Finding("trust", "missing", f"{_requests(asked)} for you: quire trust workspace")
 
 

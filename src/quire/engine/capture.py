@@ -25,6 +25,7 @@ from quire.engine.inputs import is_number
 from quire.formats import markdown
 from quire.plan.nodes import SEMANTICS_VERSION, Capture
 from quire.values import InvalidValue, Value, decode, decode_object, encode
+from quire.wording import cut
 
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
@@ -312,5 +313,4 @@ def _is_json(text: str) -> bool:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text[:200].split())
-    return repr(line if len(line) <= 60 else line[:57] + "…")
+    return repr(cut(" ".join(text[:200].split()), 60, 57))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from quire.errors import BadInputs
 from quire.values import InvalidValue, Value, clean, decode, encode
-from quire.wording import nearest
+from quire.wording import cut, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from quire.plan.nodes import Input, Plan
@@ -83,8 +83,7 @@ def checked_input(wanted: Input, text: str, *, one_line: bool = True) -> str:
             return _BOOLEANS[text.strip().lower()]
         case "enum" if wanted.options:
             if text.strip() not in wanted.options:
-                close = nearest(text.strip(), wanted.options)
-                hint = f" (did you mean {close}?)" if close else ""
+                hint = did_you_mean(nearest(text.strip(), wanted.options), lead=" (")
                 raise ValueError(f"{_quoted(text)} is not one of {', '.join(wanted.options)}{hint}")
             return text.strip()
         case "string" if one_line:
@@ -105,10 +104,8 @@ def describe(wanted: Input) -> str:
 
 
 def _unknown(name: str, declared: Mapping[str, Input]) -> str:
-    close = nearest(name, declared)
-    if close:
-        return f"unknown input {name} (did you mean {close}?)"
-    return f"unknown input {name}: the document declares " + (", ".join(declared) or "none")
+    known = f": the document declares {', '.join(declared) or 'none'}"
+    return f"unknown input {name}" + did_you_mean(nearest(name, declared), known, lead=" (")
 
 
 def _as_text(value: Value) -> str:
@@ -118,8 +115,7 @@ def _as_text(value: Value) -> str:
 
 
 def _quoted(text: str) -> str:
-    short = " ".join(text.split())
-    return f'"{short if len(short) <= 60 else short[:57] + "…"}"'
+    return f'"{cut(" ".join(text.split()), 60, 57)}"'
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -264,7 +260,7 @@ _KINDS = {kind: kind for kind in _CONVERSIONS} | {
 def shown(value: Value) -> str:
     """Format a value for a message: short, on one line, text in quotes."""
     text = " ".join((value if isinstance(value, str) else encode(value)).split())
-    short = text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
+    short = cut(text, _MOST_SHOWN)
     return f'"{short}"' if isinstance(value, str) else short
 
 
@@ -274,7 +270,5 @@ def _described(parameter: Parameter) -> str:
 
 
 def _unknown_parameter(name: str, names: Sequence[str]) -> str:
-    close = nearest(name, names)
-    if close:
-        return f"unknown parameter {name} (did you mean {close}?)"
-    return f"unknown parameter {name}: the directive's inputs are {', '.join(names)}"
+    known = f": the directive's inputs are {', '.join(names)}"
+    return f"unknown parameter {name}" + did_you_mean(nearest(name, names), known, lead=" (")

@@ -21,6 +21,7 @@ from quire.tools.builtin import NAMES
 from quire.tools.registry import Answer, Connection, Connections, Describing, ToolSpec
 from quire.tools.tool_names import SELF_CHECKING, Names, Target, may_use
 from quire.trust.capabilities import Grants, capability, flat_name, mcp_tool
+from quire.wording import cut_off
 from quire.workspace.grants import reaching
 from quire.workspace.mcp_config import BUILT_IN
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 MAX_RESULT_BYTES = 1_000_000
-LONGEST_NAME = 64
+LONGEST_TOOL_NAME = 64
 LONGEST_ERROR = 8_000
 NOTHING = Grants()
 
@@ -245,7 +246,7 @@ class Gate:
 
     def _told(self, error: StepFailed) -> str:
         """Return an error message for the record, redacted before it is cut, since half a secret would not be found."""
-        return _cut(self._redactor.text(error.message))
+        return cut_off(self._redactor.text(error.message), LONGEST_ERROR)
 
     def _denies(self, tool_id: str) -> bool:
         return self._denied.covers(capability("execute", "tool", tool_id))
@@ -299,13 +300,6 @@ class Gate:
         return None
 
 
-def _cut(message: str) -> str:
-    """Cut an error message, which is recorded and sent to a model and may quote texts of any length."""
-    if len(message) <= LONGEST_ERROR:
-        return message
-    return f"{message[:LONGEST_ERROR]}\n[cut: {len(message):,} characters in all]"
-
-
 def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
     """Yield the tools under unique flat names: all tools that would share a name get a mark from their id."""
     listed = list(specs)
@@ -317,11 +311,11 @@ def _apart(specs: Iterable[ToolSpec]) -> Iterator[tuple[str, ToolSpec]]:
 
 def _short(name: str) -> str:
     """Shorten a name to the length that providers accept."""
-    return name if len(name) <= LONGEST_NAME else _marked(name)
+    return name if len(name) <= LONGEST_TOOL_NAME else _marked(name)
 
 
 def _marked(tool_id: str) -> str:
-    return f"{flat_name(tool_id)[: LONGEST_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
+    return f"{flat_name(tool_id)[: LONGEST_TOOL_NAME - 9]}_{hashlib.sha256(tool_id.encode()).hexdigest()[:8]}"
 
 
 def _copied(tool: str, arguments: Mapping[str, Value]) -> dict[str, Value]:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from quire.errors import BadConfiguration, Untrusted
 from quire.source import read_bytes, real_path
 from quire.values import Value, fingerprint
+from quire.wording import pluralize
 from quire.workspace.code import is_hash
 from quire.workspace.masking import masked, masked_command, masked_value
 from quire.workspace.server_code import LoadedCode, read_code
@@ -249,7 +250,7 @@ def _server(name: str, server: McpServer, files: Mapping[str, str]) -> tuple[str
 def _counted(files: Mapping[str, str]) -> str:
     """Return the number of loaded files, with those that cannot be loaded."""
     refused = [f"{name} is {why} and does not load" for name, why in sorted(files.items()) if not is_hash(why)]
-    return "; ".join([f"{len(files)} file{'s' * (len(files) != 1)}", *refused[:3]])
+    return "; ".join([f"{len(files)} {pluralize('file', len(files))}", *refused[:3]])
 
 
 def _table(data: Mapping[str, object], key: str) -> Mapping[str, object]:

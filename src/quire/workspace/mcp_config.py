@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from quire.source import read_bytes
-from quire.wording import nearest
+from quire.wording import did_you_mean, nearest
 
 FILE = ".mcp.json"
 RESERVED = "python"
@@ -133,8 +133,7 @@ class _Entry(Struct, frozen=True):
             self._problem(f'"{ITEMS}" stands for directives and knowledge; give the server another name')
         for key in data:
             if key not in _KEYS:
-                close = nearest(key, _KEYS)
-                hint = f'; did you mean "{close}"?' if close else ""
+                hint = did_you_mean(nearest(key, _KEYS), lead="; ", form='"{}"')
                 self.warnings.append(f'{self.file}: server "{self.name}": "{key}" is not known and ignored{hint}')
         server = McpServer(
             name=self.name,

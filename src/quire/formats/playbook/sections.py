@@ -19,7 +19,7 @@ from quire.formats.playbook.syntax import (
     InputDeclaration,
 )
 from quire.source import Source, Span
-from quire.wording import nearest_word
+from quire.wording import did_you_mean, nearest_word
 
 
 def content(text: str, pieces: Sequence[tuple[int, int]]) -> str:
@@ -201,7 +201,7 @@ class Sections:
                 f'Unknown artifact type: "{artifact.type}"',
                 artifact.span,
                 "",
-                f'did you mean "{close}"?' if close else f"the types are {', '.join(ARTIFACT_TYPES)}",
+                did_you_mean(close, f"the types are {', '.join(ARTIFACT_TYPES)}", form='"{}"'),
                 word_fix(self._source.text[artifact.start : artifact.end], ARTIFACT_TYPES, artifact.span),
             )
         )

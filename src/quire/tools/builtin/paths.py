@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.protected import Protection, shown_path
+from quire.wording import cut
 
 MAX_PATH = 4096
 MAX_LINKS = 40
@@ -186,7 +187,7 @@ def require_regular(found: os.stat_result, path: str) -> None:
 
 def _shown(path: str) -> str:
     text = shown_path(path)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+    return cut(text, 200, 200)
 
 
 def _reason(error: OSError) -> str:

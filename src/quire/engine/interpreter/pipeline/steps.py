@@ -19,6 +19,7 @@ from quire.expr import RESERVED, EvalError
 from quire.expr.limits import MAX_TEXT
 from quire.plan.nodes import Formula, Literal, Plan, Reference, Sequence, Step, Template
 from quire.values import Value
+from quire.wording import cut
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.environment import Environment
@@ -143,8 +144,7 @@ def _kind(value: Value) -> str:
 
 
 def _quoted(text: str) -> str:
-    line = " ".join(text.split())
-    return f"`{line if len(line) <= 80 else line[:77] + '…'}`"
+    return f"`{cut(' '.join(text.split()), 80, 77)}`"
 
 
 Steps: TypeAlias = Generator[Request, Any, Value]

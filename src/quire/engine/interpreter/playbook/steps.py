@@ -31,6 +31,7 @@ from quire.plan.templates import template
 from quire.plan.uses import OWN, problem_of
 from quire.trust.capabilities import canonical
 from quire.values import InvalidValue, Value, decode, encode
+from quire.wording import pluralize
 
 if TYPE_CHECKING:
     from quire.engine.interpreter.playbook.scope import PlaybookScope
@@ -96,7 +97,7 @@ def closing_instruction(captures: tuple[Capture, ...], rules: int = SEMANTICS_VE
         return ""
     fields = ", ".join(f'"{capture.field}"{_hint(capture)}' for capture in captures)
     example = ", ".join(f'"{capture.field}": …' for capture in captures)
-    noun = "field" if len(captures) == 1 else "fields"
+    noun = pluralize("field", len(captures))
     before = "First do all that is asked above, in full." if rules > 1 else "Write the answer freely."
     return (
         f"{before} Then end the reply with one JSON object on a line of its own that holds the {noun} "
