@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from quire.errors import CannotStart, Unreadable
 from quire.library.document import Document, load, read
-from quire.source import Source
+from quire.source import Source, relative_to_here
 from quire.wording import did_you_mean, nearest
 from quire.workspace.locate import find_workspace
 
@@ -113,8 +113,7 @@ def _nothing(name: str, known: dict[str, list[str]], problems: tuple[str, ...]) 
 
 def _shown(entry: Entry) -> str:
     """Return the path as people would type it: relative, if it is below the current folder."""
-    path = entry.path.absolute()
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+    return relative_to_here(entry.path) or str(entry.path.absolute())
 
 
 _DOCUMENT = (".md", ".markdown", ".yaml", ".yml")

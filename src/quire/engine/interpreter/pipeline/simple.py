@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any, cast
 
-from quire.engine.interpreter.nesting import check_nesting
+from quire.engine.interpreter.callee_walks import below, check_nesting
 from quire.engine.interpreter.pipeline.steps import PipelineScope, Steps, check_work, run_step, run_steps
 from quire.engine.interpreter.playbook.steps import WrongAnswer, checked_answer
-from quire.engine.interpreter.ways import below
 from quire.engine.pure_work import WORK
 from quire.engine.requests import Emit, HumanRequest, Request, ToolRequest
 from quire.errors import StepFailed

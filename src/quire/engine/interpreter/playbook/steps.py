@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire.engine.conversation import CUT_OFF, Message, early_end
 from quire.engine.earlier_results import Entry
-from quire.engine.interpreter.ways import below
+from quire.engine.interpreter.callee_walks import below
 from quire.engine.requests import Emit, HumanRequest, Load, ModelRequest, Request, ToolRequest
 from quire.errors import StepFailed
 from quire.plan.built_in_tools import WRITE

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from quire.engine.interpreter.callee_walks import below
 from quire.engine.interpreter.thread.compose import Bundle
 from quire.engine.interpreter.thread.limits import Cost, spawn_refused
 from quire.engine.interpreter.thread.setup import FORK, ParentContext, Setup, set_up
 from quire.engine.interpreter.thread.tool_results import at_once, went_well
-from quire.engine.interpreter.ways import below
 from quire.engine.requests import Halt, Join, Load, Meter, Metering, Request, Spawn, Steps, Walk
 from quire.errors import Denied, QuireError, StepFailed
 from quire.trust.capabilities import Grants

@@ -11,13 +11,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from quire.engine.interpreter.call_document import Opened, call_document
-from quire.engine.interpreter.confinement import confined
+from quire.engine.interpreter.callee_walks import below, confined
 from quire.engine.interpreter.pipeline.simple import question
 from quire.engine.interpreter.thread.budget import Purse, SharedPurse
 from quire.engine.interpreter.thread.child_threads import About, Children, in_order
 from quire.engine.interpreter.thread.setup import FORK, FORKING, ORCHESTRATE, ORCHESTRATING, ParentContext, Setup
 from quire.engine.interpreter.thread.tool_results import ToolResult, at_once, failed, guarded
-from quire.engine.interpreter.ways import below
 from quire.engine.requests import Emit, Load, Meter, Metering, Request, Steps, ToolRequest, Walk
 from quire.errors import Refused, StepFailed
 from quire.formats.pipeline.inline import LAUNCH_PREFIX, LAUNCHING
