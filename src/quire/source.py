@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ from quire.errors import Unreadable
 
 MAX_DOCUMENT_BYTES = 200_000
 MAX_FILE_BYTES = 100_000_000
+
+# Every repetition is over a class that excludes the character after it, so matching is linear.
+PLACEHOLDER = re.compile(r"\{\{([A-Za-z0-9_]+)(?::([A-Za-z0-9_]+)(?::([^{}\n]*))?)?\}\}")
+"""`{{name}}`, `{{name:type}}` or `{{name:type:default}}`: the place in a text that a value is put in."""
 
 
 class Span(Struct, frozen=True):

@@ -10,18 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from quire.plan import built_in_tools
 from quire.plan.built_in_tools import BUILT_IN_TOOLS, BuiltInTool
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.trust.capabilities import Grants
 
 MADE_UP = """
-import asyncio, json, sys
+import asyncio, json, sys, types
 from pathlib import Path
-from quire.plan import built_in_tools
-from quire.plan.built_in_tools import BUILT_IN_TOOLS, BuiltInTool
 
-built_in_tools.BUILT_IN_TOOLS = (
-    *BUILT_IN_TOOLS,
+ROWS = '''
     BuiltInTool(
         name="clock__tell", id="rye/clock/tell", aliases=("rye/clock/say",), description="Tells.", effect="read",
         schema={"type": "object", "properties": {}}, function="clock.tell", risk="safe", granted="always",
@@ -32,6 +30,10 @@ built_in_tools.BUILT_IN_TOOLS = (
         detail="place",
     ),
 )
+'''
+head, _, tail = Path(sys.argv[2]).read_text().partition("BUILT_IN_TOOLS = (")
+table = sys.modules["quire.plan.built_in_tools"] = types.ModuleType("quire.plan.built_in_tools")
+exec(head + "BUILT_IN_TOOLS = (" + tail.replace("\\n)\\n", ROWS, 1), table.__dict__)
 
 from quire.engine.interpreter.thread.tool_calls import OUTSIDE
 from quire.tools.builtin import NAMES, SPECS
@@ -76,7 +78,10 @@ print(json.dumps({
 def test_a_new_row_is_all_that_a_tool_needs(tmp_path_factory: pytest.TempPathFactory) -> None:
     home = tmp_path_factory.mktemp("home")
     (home / "work").mkdir()
-    done = subprocess.run([sys.executable, "-c", MADE_UP, str(home)], capture_output=True, text=True, check=False)
+    table = str(built_in_tools.__file__)
+    done = subprocess.run(
+        [sys.executable, "-c", MADE_UP, str(home), table], capture_output=True, text=True, check=False
+    )
     assert done.stderr == ""
     told = json.loads(done.stdout)
     assert told == {

@@ -11,10 +11,10 @@ from quire.engine.requests import ToolRequest
 from quire.errors import Denied, ToolFailed
 from quire.tools.builtin.connection import BuiltInConnection
 from quire.tools.gate import Gate
-from quire.tools.redact import Redactor
 from quire.tools.registry import Connection, Connections, ToolSpec
 from quire.tools.tool_names import Names
 from quire.trust.capabilities import Grants, mcp_tool, python_tool
+from quire.trust.secrets import Redactor
 from quire.values import Value
 
 EVERYTHING = Grants.of(["*"])

@@ -337,11 +337,11 @@ def _not_writable(path: Path) -> Path | None:
 
 
 def _models() -> Iterator[Finding]:
-    from quire.models.choose import DEFAULTS
+    from quire.models.choose import MODEL_BY_KEY
     from quire.models.downloads import models_folder, pulled_models
 
     # Names only: a value of the environment is never printed.
-    present = [name for name in DEFAULTS if os.environ.get(name)]
+    present = [name for name in MODEL_BY_KEY if os.environ.get(name)]
     yield Finding("provider keys", "ok" if present else "missing", ", ".join(present) or "none in the environment")
     pulled = [one.name for one in pulled_models()]
     if pulled:

@@ -18,7 +18,7 @@ from quire.display.text import fan_words, numbers, one_line, visible
 from quire.display.turns import answered, called, hook_words, is_of_turn, placed_hooks, turn_title, used_of
 from quire.display.visible import in_encoding
 from quire.engine.thread_progress import HookView, thread_of
-from quire.trust.capabilities import RETURN
+from quire.plan.built_in_tools import RETURN
 from quire.wording import pluralize
 
 if TYPE_CHECKING:

@@ -296,7 +296,7 @@ def _json_in_fence(text: str) -> str:
     """Return the last fenced block that is JSON, or the text unchanged if there is none."""
     lines = text.split("\n")
     marks = [line.lstrip() for line in lines]
-    found = markdown.find(marks)
+    found = markdown.find_fences(marks)
     for opening, closing in reversed(found.pairs):
         inside = "\n".join(lines[opening + 1 : closing]).strip()
         if _is_json(inside):

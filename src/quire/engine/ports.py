@@ -38,6 +38,9 @@ LONGEST_REPLY = 4096
 MAX_REPLY_CHARACTERS = 4_000_000
 """A longer reply means that the server is broken."""
 
+LONGEST_ERROR = 8_000
+"""Characters of an error message that are recorded and sent to a model. It may quote texts of any length."""
+
 MAX_PROMPT_CHARACTERS = 8_000_000
 """About two million tokens: more than models read. A longer call is not made, so nothing is paid for it."""
 

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     from quire.values import Value
 
 EffectClass = Literal["read", "idempotent", "write"]
-Granted = Literal["always", "in a workspace", "on request"]
+GrantedWhen = Literal["always", "in a workspace", "on request"]
 Detail = Literal["", "host", "place", "sandbox"]
 
 ASK = "ask"
 FETCH = "rye/web/fetch"
 SHELL = "rye/bash"
 WRITE = "rye/file-system/write"
+RETURN = "directive_return"
+FORK = "rye/agent/threads/thread_directive"
 
 _TEXT: Value = {"type": "string"}
 _PATH: Value = {"type": "string", "description": "relative to the workspace"}
@@ -40,7 +42,7 @@ class BuiltInTool(Struct, frozen=True, kw_only=True):
     that the engine itself answers."""
     risk: Literal["safe", "write", "elevated"] = "elevated"
     """The tier. All tools below one folder of `rye/` count as the most dangerous of them."""
-    granted: Granted = "on request"
+    granted: GrantedWhen = "on request"
     """Whether a run may use it without a grant of the user: "in a workspace" excludes the home folder."""
     detail: Detail = ""
     """What may follow the name in `--allow NAME=DETAIL`; `workspace/grants.py` reads it."""
@@ -266,3 +268,14 @@ BUILT_IN_TOOLS = (
         granted="always",
     ),
 )
+
+ALIASES = {alias: tool.id for tool in BUILT_IN_TOOLS for alias in (tool.name, *tool.aliases) if alias != tool.id} | {
+    "rye_execute": "rye/execute",
+    "rye_fetch": "rye/fetch",
+    "rye_sign": "rye/sign",
+    "thread_directive": FORK,
+    "spawn_thread": FORK,
+    "rye/agent/threads/spawn_thread": FORK,
+    "rye/agent/threads/directive_return": RETURN,
+}
+"""Other names of a tool and the one id it is known by, also for the tools of threads."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from quire import values
 from quire.engine.conversation import Offered
+from quire.engine.ports import LONGEST_ERROR
 from quire.errors import BadInputs, Denied, StepFailed, ToolFailed
 from quire.plan.built_in_tools import SHELL
 from quire.tools.arguments import Arguments, Unusable
@@ -30,13 +31,12 @@ if TYPE_CHECKING:
     from quire.engine.ports import EffectClass
     from quire.engine.requests import ToolRequest
     from quire.tools.planned_calls import PlannedCall
-    from quire.tools.redact import Redactor
+    from quire.trust.secrets import Redactor
     from quire.values import Value
 
 MAX_RESULT_BYTES = 1_000_000
 LONGEST_TOOL_NAME = 64
-LONGEST_ERROR = 8_000
-NOTHING = Grants()
+NO_GRANTS = Grants()
 
 
 class Gate:
@@ -54,7 +54,7 @@ class Gate:
         *,
         max_result: int = MAX_RESULT_BYTES,
         scoped: Callable[[Grants, Limits | None], Mapping[str, Connection]] = lambda grants, limits: {},
-        denied: Grants = NOTHING,
+        denied: Grants = NO_GRANTS,
     ) -> None:
         self._registry = registry
         self._grants = grants

@@ -26,8 +26,8 @@ from quire.plan.built_in_tools import BUILT_IN_TOOLS
 from quire.source import Source, read_source
 from quire.trust.capabilities import Grants, fixed_head, glob, grant_for
 
-FILE = (".ai", "config", "capability_risk.yaml")
-Decision = Literal["allow", "warn", "block"]
+RISK_FILE = (".ai", "config", "capability_risk.yaml")
+RiskDecision = Literal["allow", "warn", "block"]
 
 
 class Tier(StrEnum):
@@ -97,16 +97,16 @@ class ProjectRisk(Struct, frozen=True):
 class Assessment(Struct, frozen=True):
     """The result of assessing capabilities."""
 
-    outcome: Decision
+    outcome: RiskDecision
     tiers: dict[str, Tier | None]
     """Every assessed capability; None for one that is in no tier."""
     messages: tuple[str, ...] = ()
 
 
-NOTHING = ProjectRisk()
+NO_RULES = ProjectRisk()
 
 
-def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
+def tier_of(capability: str, project: ProjectRisk = NO_RULES) -> Tier | None:
     capability = capability.strip().replace("/", ".")
     own = _classed(capability, _BUILT_IN_RULES)
     fixed = fixed_head(capability)
@@ -117,7 +117,7 @@ def tier_of(capability: str, project: ProjectRisk = NOTHING) -> Tier | None:
     return max((tier for tier in (own, with_project) if tier), key=lambda tier: tier.rank, default=None)
 
 
-def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NOTHING) -> Assessment:
+def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: ProjectRisk = NO_RULES) -> Assessment:
     """Decide whether a thread with these capabilities may start. Acknowledging a tier counts for that tier alone."""
     known = set(acknowledged)
     tiers = {capability: tier_of(capability, project) for capability in capabilities}
@@ -128,7 +128,7 @@ def assess(capabilities: Iterable[str], acknowledged: Iterable[str], project: Pr
     open_questions = [(capability, tier) for capability, tier in tiers.items() if tier and tier.value not in known]
     blocked = [(capability, tier) for capability, tier in open_questions if tier is Tier.UNRESTRICTED]
     warned = [(capability, tier) for capability, tier in open_questions if tier is Tier.ELEVATED]
-    outcome: Decision = "block" if blocked else "warn" if warned else "allow"
+    outcome: RiskDecision = "block" if blocked else "warn" if warned else "allow"
     return Assessment(outcome, tiers, tuple(_message(capability, tier) for capability, tier in (*blocked, *warned)))
 
 
@@ -145,21 +145,21 @@ def read_risk(text: str, where: str) -> ProjectRisk:
         line = reading.source.position(found.span.start).line
         return ProjectRisk(problem=f"{where}:{line}: the table of risks cannot be read: {found.message}")
     if not reading.documents:
-        return NOTHING
+        return NO_RULES
     return _rules(reading.documents, where)
 
 
 def project_risk(workspace: Path) -> ProjectRisk:
-    """Return the table of the project in this folder; `NOTHING` if it has none."""
-    file = workspace.joinpath(*FILE)
+    """Return the table of the project in this folder; `NO_RULES` if it has none."""
+    file = workspace.joinpath(*RISK_FILE)
     # A dangling link is not the same as a missing table.
     if not file.exists() and not file.is_symlink():
-        return NOTHING
+        return NO_RULES
     try:
         text = read_source(file).text
     except Unreadable as error:
         return ProjectRisk(problem=f"the table of risks {error}")
-    return read_risk(text, "/".join(FILE))
+    return read_risk(text, "/".join(RISK_FILE))
 
 
 def _rules(documents: Sequence[object], where: str) -> ProjectRisk:

@@ -20,7 +20,7 @@ from quire.source import read_bytes, real_path, written_beside
 from quire.values import Value, fingerprint
 from quire.wording import pluralize
 from quire.workspace.code import is_hash
-from quire.workspace.masking import masked, masked_command, masked_value
+from quire.workspace.secrets import masked, masked_command, masked_value
 from quire.workspace.server_code import LoadedCode, read_code
 
 if TYPE_CHECKING:

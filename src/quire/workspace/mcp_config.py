@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from quire.source import read_bytes
 from quire.wording import did_you_mean, nearest
 
-FILE = ".mcp.json"
-RESERVED = "python"
+CONFIG_FILE = ".mcp.json"
+PYTHON = "python"
 BUILT_IN = "quire"
 ITEMS = "rye"
 DEFAULT_TIMEOUT = 120.0
@@ -125,8 +125,8 @@ class _Entry(Struct, frozen=True):
             return None
         if not self.name.strip():
             self._problem("a server needs a name")
-        if self.name == RESERVED:
-            self._problem(f'"{RESERVED}" stands for Python functions; give the server another name')
+        if self.name == PYTHON:
+            self._problem(f'"{PYTHON}" stands for Python functions; give the server another name')
         if self.name == BUILT_IN:
             self._problem(f'"{BUILT_IN}" stands for the built-in tools; give the server another name')
         if self.name == ITEMS:

@@ -14,7 +14,6 @@ from quire.formats.playbook.names import Facts, asked_names, family, gather
 from quire.formats.playbook.syntax import (
     INPUT_TYPES,
     OUTPUT_TYPES,
-    PLACEHOLDER,
     ArtifactDeclaration,
     Condition,
     InputDeclaration,
@@ -22,7 +21,7 @@ from quire.formats.playbook.syntax import (
     Playbook,
     Step,
 )
-from quire.source import Source, Span
+from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import Suggestions, did_you_mean
 
 if TYPE_CHECKING:

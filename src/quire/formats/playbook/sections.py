@@ -14,11 +14,10 @@ from quire.formats.playbook.scan import SECTION, line_span
 from quire.formats.playbook.syntax import (
     ARTIFACT_TYPES,
     INPUT_TYPES,
-    PLACEHOLDER,
     ArtifactDeclaration,
     InputDeclaration,
 )
-from quire.source import Source, Span
+from quire.source import PLACEHOLDER, Source, Span
 from quire.wording import did_you_mean, nearest_word
 
 

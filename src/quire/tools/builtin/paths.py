@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from quire.errors import Denied, ToolFailed
-from quire.tools.builtin.protected import Protection, printable
+from quire.tools.builtin.protected import Protection, printable_path
 from quire.wording import cut
 
 MAX_PATH = 4096
@@ -186,7 +186,7 @@ def require_regular(found: os.stat_result, path: str) -> None:
 
 
 def _shown(path: str) -> str:
-    text = printable(path)
+    text = printable_path(path)
     return cut(text, 200, 200)
 
 

@@ -20,10 +20,10 @@ from quire.engine.inputs import resolve_inputs
 from quire.engine.interpreter.thread.hooks import filled_action, holds, injects, ordered, read_hooks_yaml
 from quire.engine.interpreter.thread.own_tools import escaped, returns_block
 from quire.errors import BadDocument, CannotStart
+from quire.plan.built_in_tools import RETURN
 from quire.plan.templates import fill
 from quire.plan.thread import THREAD_RULES, Acknowledgement, Hook, Parameter, Thread
 from quire.source import NOWHERE, Source, Span
-from quire.trust.capabilities import RETURN
 from quire.values import Value, decode, encode
 
 START = "Carry out the directive above now: work through it step by step, with the tools that you are offered."

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from quire.engine.conversation import Offered, ToolUse
 from quire.engine.inputs import converted, kind_of
-from quire.trust.capabilities import RETURN, canonical
+from quire.plan.built_in_tools import RETURN
+from quire.trust.capabilities import canonical
 from quire.wording import did_you_mean, nearest
 
 if TYPE_CHECKING:

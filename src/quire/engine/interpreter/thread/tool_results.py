@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from quire.engine.ports import LONGEST_ERROR
 from quire.errors import Refused, StepFailed
 from quire.values import Value, encode
 from quire.wording import cut_off
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
 
 LONGEST_RESULT = 60_000
 """Characters of a result that the model gets."""
-
-LONGEST_ERROR = 8_000
-"""Characters of an error message that the model gets: it may quote the model's own text, however long that is."""
 
 
 class ToolResult(TypedDict):
